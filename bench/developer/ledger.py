@@ -38,9 +38,11 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.ledger_loop import ends
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
+from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine as SyncEngine
@@ -97,7 +99,8 @@ class Waiting(Nothing):
 
 async def measure(path: str, number: int, batch: int, synchronous: str, ticking: bool) -> float:
     """Seconds from the first moment of the node to the last commit."""
-    settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch, sqlite_synchronous=synchronous, lease_s=60)
+    ends.COMMIT_BATCH = tick.TICK_BATCH = batch
+    settings = Settings(slots=batch, sqlite_synchronous=synchronous, lease_s=60)
     async with Engine.open(path, settings=settings, compile_schedule=compile_daily) as engine:
         for tenant in range(TENANTS):
             await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000, "schedules": 10_000_000})
@@ -198,7 +201,8 @@ def run_node(url: str, batch: int) -> None:
     async def run() -> None:
         ended = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-        settings = Settings(slots=batch, commit_batch=batch, tick_batch=batch)
+        ends.COMMIT_BATCH = tick.TICK_BATCH = batch
+        settings = Settings(slots=batch)
         async with Engine.open(url, settings=settings) as engine, engine.node(Waiting()):
             await ended.wait()
 

@@ -28,6 +28,8 @@ MAX_DESCRIPTORS = 65_536
 ROLES = ("all", "node", "api")
 #: First and longest wait before a database that cannot be reached yet is tried again, seconds.
 BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
+#: How long it is tried.
+START_PATIENCE_S = 30.0
 #: Errors at the start that end without this process: for the schema it waits as long as that takes.
 SCHEMA = frozenset({"database_behind", "database_newer"})
 WAITED = SCHEMA | {"database_unreachable", "database_busy"}
@@ -131,7 +133,7 @@ class Serving:
         self._said = ""
 
     async def run(self) -> None:
-        """Serve until stopped. Waits for a database that cannot be reached yet, as long as the settings say.
+        """Serve until stopped. Waits for a database that cannot be reached yet, for :data:`START_PATIENCE_S`.
 
         Raises:
             Unavailable: the database did not answer in time, or cannot be used.
@@ -140,7 +142,7 @@ class Serving:
         from lodger.engine.core.errors import Unavailable
 
         clock, backoff_s = SystemClock(), BACKOFF_S
-        end_s = clock.elapsed_s() + self._settings.start_patience_s
+        end_s = clock.elapsed_s() + START_PATIENCE_S
         while True:
             try:
                 return await self._serve()

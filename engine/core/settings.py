@@ -55,17 +55,6 @@ class Settings(BaseSettings):
         le=600,
         description="after this time without renewal a node loses its actions to other nodes",
     )
-    renew_s: float | None = Field(
-        default=None, gt=0, le=200, description="how often a node renews its lease; none: a fifth of lease_s"
-    )
-    surrender_s: float | None = Field(
-        default=None,
-        ge=0,
-        le=200,
-        description="a node that cannot renew its lease kills its workers this long before the end of the "
-        "lease; none: a third of lease_s, at most 2",
-    )
-    peek_s: float = Field(default=1.0, gt=0, le=60, description="how far ahead a node reads due times")
     ahead_s: float = Field(default=0.03, ge=0, le=1, description="how long before it is due an action may be claimed")
     poll_s: float = Field(
         default=0.25,
@@ -78,19 +67,6 @@ class Settings(BaseSettings):
         description="direct address of the PostgreSQL database if LODGER_DATABASE is a pooler, which passes no notifications; "
         "off: nodes only poll, every poll_s",
     )
-    database_patience_s: float = Field(
-        default=60.0,
-        gt=0,
-        le=3600,
-        description="time limit for a silent PostgreSQL connection with a pending answer; for a node that has lost its lease "
-        "at most lease_s",
-    )
-    start_patience_s: float = Field(
-        default=30.0,
-        ge=0,
-        le=3600,
-        description="how long `lodger up` retries to reach the database server at start",
-    )
     missed_after_s: float = Field(
         default=10.0, ge=0, le=86_400, description="a slot is missed if its tick comes more than this after it"
     )
@@ -99,12 +75,6 @@ class Settings(BaseSettings):
         ge=1,
         le=100_000,
         description="maximum number of slots of a schedule that one tick turns into rows of their own",
-    )
-    tick_batch: int = Field(
-        default=500, ge=1, le=10_000, description="maximum number of due schedules in one transaction"
-    )
-    commit_batch: int = Field(
-        default=500, ge=1, le=10_000, description="maximum number of attempts committed in one transaction"
     )
     grace_s: float = Field(
         default=30.0,
@@ -204,9 +174,6 @@ class Settings(BaseSettings):
         default=DEFAULT,
         description="default grants of tenants; `lodger grant table` lists all grants",
     )
-    changes_days: int = Field(
-        default=7, ge=1, le=36_500, description="how long recorded changes are kept for scripts that read them"
-    )
     sqlite_synchronous: str = Field(
         default="FULL",
         pattern="^(FULL|NORMAL)$",
@@ -253,11 +220,6 @@ class Settings(BaseSettings):
         default=None,
         description="folder of compiled code; none: lodger in the user's cache folder",
     )
-    module_cache_bytes: int = Field(
-        default=1024 * 1024 * 1024,
-        ge=0,
-        description="maximum size of tenants' compiled WebAssembly modules on disk; one tenant may use an eighth of it",
-    )
 
     egress_ports: str = Field(
         default="80 443 8080 8443",
@@ -297,9 +259,6 @@ class Settings(BaseSettings):
     trusted_proxies: str = Field(
         default="",
         description="addresses or networks of trusted reverse proxies, separated by commas: only their X-Forwarded-… headers are used",
-    )
-    api_threads: int = Field(
-        default=16, ge=1, le=256, description="concurrent requests of the API; at most four on SQLite"
     )
     api_requests_per_minute: int = Field(
         default=1200, ge=1, le=10_000_000, description="requests of one token per minute; more are answered with 429"
@@ -390,12 +349,12 @@ class Settings(BaseSettings):
     @property
     def renewal_s(self) -> float:
         """Seconds between two renewals."""
-        return self.renew_s or self.lease_s / 5
+        return self.lease_s / 5
 
     @property
     def surrendering_s(self) -> float:
         """Seconds before the end of the lease at which a node gives up."""
-        return self.surrender_s if self.surrender_s is not None else min(2.0, self.lease_s / 3)
+        return min(2.0, self.lease_s / 3)
 
 
 PREFIX = "LODGER_"

@@ -58,18 +58,17 @@ _ASKED = ("Where is my parcel?", "Wrong size delivered", "Can I change the addre
           "Refund not arrived", "Item damaged on arrival", "Gift wrapping", "Voucher does not work")  # fmt: skip
 
 
-def fill(connection: Connection, now: datetime, *, seed: int = SEED) -> dict[str, int]:
+def fill(connection: Connection, now: datetime) -> dict[str, int]:
     """Create the tables and fill them in the caller's transaction.
 
     Args:
         now: aware UTC; ages of rows are counted back from it.
-        seed: of every choice.
 
     Returns:
         Number of rows by table.
     """
     metadata.create_all(connection)
-    random, counts = Random(seed), dict.fromkeys(metadata.tables, 0)  # noqa: S311 - made-up shops need no secrecy
+    random, counts = Random(SEED), dict.fromkeys(metadata.tables, 0)  # noqa: S311 - made-up shops need no secrecy
     first = dict.fromkeys((customers, products, orders, carts, tickets), 1)
     for shop in SHOPS:
         people = _people(random, shop, now, first[customers])

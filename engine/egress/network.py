@@ -14,6 +14,9 @@ from lodger.engine.egress.address import Address, AddressPolicy, plain
 from lodger.engine.egress.request_errors import Refused, TooLarge
 from lodger.engine.egress.target import Target
 
+#: Time limit for one address, seconds; then the next one is tried.
+CONNECT_S = 3.0
+
 
 class Names(Protocol):
     """Resolves names (:class:`lodger.engine.egress.resolver.Resolver`)."""
@@ -79,14 +82,12 @@ class GuardedNetwork(AsyncNetworkBackend):
 
     Args:
         target: of the one request that this serves.
-        connect_s: time limit in seconds for one address; then the next one is tried.
     """
 
-    def __init__(self, target: Target, addresses: AddressPolicy, names: Names, connect_s: float = 3.0) -> None:
+    def __init__(self, target: Target, addresses: AddressPolicy, names: Names) -> None:
         self._target = target
         self._addresses = addresses
         self._names = names
-        self._connect_s = connect_s
         self._beneath = AnyIOBackend()
         self._streams: list[Measured] = []
 
@@ -118,7 +119,7 @@ class GuardedNetwork(AsyncNetworkBackend):
         for number, address in enumerate(addresses, 1):
             try:
                 stream = await self._beneath.connect_tcp(
-                    str(address), self._target.origin.port, timeout=self._connect_s, socket_options=socket_options
+                    str(address), self._target.origin.port, timeout=CONNECT_S, socket_options=socket_options
                 )
             except (ConnectError, ConnectTimeout):
                 if number == len(addresses):

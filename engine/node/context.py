@@ -11,6 +11,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.stores import patience
 from lodger.engine.store.usage.usage import DAY_US
 
 #: Characters of a node's name.
@@ -123,5 +124,5 @@ class NodeContext:
         """Stop being a node until registered anew: its workers die, and their effects are dropped."""
         self.identity.lease = None
         # Questions that were asked under the lease are worthless now: a service that waits for an answer hangs up and begins anew.
-        self.db.timeouts.patience_s = min(self.settings.lease_s, self.settings.database_patience_s)
+        self.db.timeouts.patience_s = min(self.settings.lease_s, patience.PATIENCE_S)
         self.bus.publish(LeaseLost(reason))

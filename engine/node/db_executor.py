@@ -8,7 +8,8 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.stores.patience import PATIENCE_S, Patience
+from lodger.engine.store.stores import patience
+from lodger.engine.store.stores.patience import Patience
 
 T = TypeVar("T")
 
@@ -20,9 +21,9 @@ class DbExecutor:
         timeouts: how long a server may keep either thread waiting.
     """
 
-    def __init__(self, database: Database, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self.timeouts = Patience(patience_s)
+        self.timeouts = Patience(patience.PATIENCE_S)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.timeouts.adopt)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.timeouts.adopt)
         self._watcher = database.file_watcher()

@@ -6,15 +6,12 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def bar(
-    what: str, unit: str = "", *, total: int | None = None, as_json: bool = False
-) -> Iterator[Callable[[int], None]]:
+def bar(what: str, unit: str, *, as_json: bool = False) -> Iterator[Callable[[int], None]]:
     """Show progress on stderr during the block; yields the function to call with the number of finished items.
 
     Args:
         what: the work, such as ``exporting acme``.
-        unit: the counted items; empty for none.
-        total: number of items, if known.
+        unit: the counted items.
         as_json: whether the output is for a program.
     """
     if as_json or not sys.stderr.isatty():
@@ -22,17 +19,16 @@ def bar(
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from lodger.engine.core.plain_text import visible
 
     text = TextColumn(escape(visible(what)))
-    counted = (TextColumn(f"{{task.completed:.0f}} {unit}"),) if unit else ()
-    columns = (text, BarColumn(), MofNCompleteColumn()) if total is not None else (SpinnerColumn(), text, *counted)
+    columns = (SpinnerColumn(), text, TextColumn(f"{{task.completed:.0f}} {unit}"))
     with Progress(
         *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True, redirect_stdout=False
     ) as shown:
-        task = shown.add_task(what, total=total)
+        task = shown.add_task(what, total=None)
         yield lambda done: shown.update(task, completed=done)
 
 

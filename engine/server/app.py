@@ -23,6 +23,8 @@ from lodger.engine.service.engine import Engine
 LONG = 4
 #: Threads on SQLite, where the database answers from this process's own memory: more only wait for each other.
 SQLITE_THREADS = 4
+#: Concurrent requests on a database server.
+API_THREADS = 16
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 #: Headers of every answer: it is not cached, framed, sniffed or run.
@@ -52,9 +54,7 @@ class Api:
     def __init__(self, engine: Engine, *, authenticate: Authenticate | None = None) -> None:
         context, settings = engine.context, engine.context.settings
         self.engine = engine
-        total = settings.api_threads
-        if not context.database.driver.has_row_locks:
-            total = min(total, SQLITE_THREADS)
+        total = API_THREADS if context.database.driver.has_row_locks else SQLITE_THREADS
         share = max(1, total // 2)
         threads = Threads(total, share)
         self.calls = calls = Calls(context, threads, writing=Threads(share, share), long=Threads(LONG, 1))

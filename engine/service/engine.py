@@ -27,6 +27,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.migrations import revision
 from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile, RevisionCache
+from lodger.engine.store.stores import patience
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
 
@@ -92,7 +93,7 @@ class Engine(Nouns[Sync]):
         clock = clock or SteadyClock(SystemClock(), settings.lease_s)
         database = Database(
             str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress,
-            patience_s=settings.database_patience_s, upgrade=upgrade, replica=settings.read_database,
+            patience_s=patience.PATIENCE_S, upgrade=upgrade, replica=settings.read_database,
         )  # fmt: skip
         ids = ids or Identities(clock.now_us)
         of_server = database.driver.has_clock and not injected

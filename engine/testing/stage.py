@@ -97,7 +97,7 @@ class Stage:
         wanted = Settings(**{**SETTINGS, "check_scripts": pretend is None, **settings})
         # drain_s: time stands while the stage ends, so that an attempt which still runs is not waited for; ahead_s: it stands
         # while the stage settles, so that an attempt which waits until it is due would never begin.
-        fixed = {"lease_s": LEASE_S, "renew_s": LEASE_S / 5, "surrender_s": 0.0, "drain_s": 0.0, "ahead_s": 0.0}
+        fixed = {"lease_s": LEASE_S, "drain_s": 0.0, "ahead_s": 0.0}
         self._settings = wanted.model_copy(update=fixed)
         self.events: list[Event] = []
         self._stack = ExitStack()

@@ -6,6 +6,7 @@ from tests.databases.fixtures import name, relay, server
 from tests.databases.relay import Relay
 
 from lodger.engine.server import endpoints
+from lodger.engine.store.stores import patience
 
 __all__ = ["name", "relay", "server"]
 
@@ -26,7 +27,8 @@ def test_a_ledger_that_is_cut_off_or_silent_makes_it_not_ready(
     relay: Relay, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "READY_S", 0.5)
-    with house(relay.url(name, connect_timeout="2"), database_patience_s=2.0) as lodge:
+    monkeypatch.setattr(patience, "PATIENCE_S", 2.0)
+    with house(relay.url(name, connect_timeout="2")) as lodge:
         assert until_ready(lodge, ready=True) == {"ok": True}
         relay.cut()
         (problem,) = until_ready(lodge, ready=False)["problems"]  # type: ignore[misc]  # JSON

@@ -17,6 +17,8 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
+from lodger.engine.node.ledger_loop import ends
+from lodger.engine.store.stores import patience
 from lodger.sandbox.outcome import Outcome
 
 SETTINGS = Settings(
@@ -26,7 +28,6 @@ SETTINGS = Settings(
     lease_s=1.0,
     poll_s=0.05,
     sqlite_synchronous="NORMAL",
-    commit_batch=20,
     drain_s=0.2,
 )
 
@@ -36,14 +37,16 @@ SETTINGS = Settings(
 OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0, "drain_s": 60.0, "missed_after_s": 600.0},
     # Long enough to keep the lease on a busy machine, short enough to wait for its end.
-    "keep": {"database_patience_s": 1.0, "lease_s": 3.0},
+    "keep": {"lease_s": 3.0},
     "relief": {"lease_s": 12.0},
     # An action fails after three lost leases: only a killed process may lose its own.
     "mortal": {"lease_s": 6.0},
     # Slots of a short outage are missed slots.
     "punctual": {"missed_after_s": 1.0},
-    "hold": {"database_patience_s": 600.0, "lease_s": 3.0},
+    "hold": {"lease_s": 3.0},
 }
+#: How long a silent server is waited for.
+PATIENCE_S = {"keep": 1.0, "hold": 600.0}
 
 
 class Worker:
@@ -86,6 +89,7 @@ async def main(path: str, mode: str) -> None:
     if mode != "relief":
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     settings = SETTINGS.model_copy(update=OTHERWISE.get(mode, {}))
+    ends.COMMIT_BATCH, patience.PATIENCE_S = 20, PATIENCE_S.get(mode, patience.PATIENCE_S)
     worker = Worker(mode)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, worker.let_go.set)
 

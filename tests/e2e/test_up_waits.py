@@ -12,6 +12,7 @@ from tests.databases.relay import Relay
 from tests.databases.server import Server
 from tests.e2e.command import ROOT
 
+from lodger.engine.cli.up import START_PATIENCE_S
 from lodger.engine.sync import Engine
 
 __all__ = ["relay", "server"]
@@ -24,11 +25,11 @@ def out(relay: Relay) -> None:
     relay.cut()
 
 
-def begun(url: str, patience_s: float) -> "subprocess.Popen[str]":
+def begun(url: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "node", "--name", "early", "--db", url, "--json"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "LODGER_START_PATIENCE_S": str(patience_s)},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
 
 
@@ -38,12 +39,12 @@ def test_a_node_that_is_started_first_comes_up_when_its_database_does(server: Se
         engine.tenants.create("acme")
         engine.scripts.put("acme", "job", "export default () => 1")
         asked = engine.run_in("acme", "job", 0)
-        node = begun(relay.url(name), 300)
+        node = begun(relay.url(name))
         assert node.stdout is not None
         for _ in range(2):
             line = json.loads(node.stdout.readline())
             assert (line["kind"], line["code"]) == ("waiting", "database_unreachable")
-            assert 0 < line["left_s"] <= 300
+            assert 0 < line["left_s"] <= START_PATIENCE_S
         relay.heal()
         while json.loads(node.stdout.readline())["kind"] != "finished":
             continue
@@ -54,8 +55,9 @@ def test_a_node_that_is_started_first_comes_up_when_its_database_does(server: Se
     server.drop(name)
 
 
+@pytest.mark.slow
 def test_a_node_whose_database_never_comes_ends_and_says_what_it_lacks(relay: Relay) -> None:
-    node = begun(relay.url("any"), 0.5)
+    node = begun(relay.url("any"))
     out, err = node.communicate(timeout=120)
     assert node.returncode == 1
     *waits, error = [json.loads(line) for line in out.splitlines()]

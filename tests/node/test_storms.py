@@ -15,7 +15,7 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.ledger_loop.free_slots import BACKLOG_CLAIM_SIZE
 from lodger.engine.node.node_events import Claimed, Ticked
 from lodger.engine.node.services import prefetcher
-from lodger.engine.store.lifecycle import claims
+from lodger.engine.store.lifecycle import claims, tick
 from lodger.engine.store.schema.scheduling import schedule_clock
 from lodger.engine.sync import Engine
 from lodger.engine.testing.clock import FakeClock
@@ -43,9 +43,12 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
     asyncio.run(scenario())
 
 
-def test_during_a_backlog_claims_are_rarer_and_smaller_but_not_for_ever(tmp_path: Path) -> None:
+def test_during_a_backlog_claims_are_rarer_and_smaller_but_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"slots": 64, "concurrent_runs": 64, "tick_batch": 8})
+        monkeypatch.setattr(tick, "TICK_BATCH", 8)
+        settings = SETTINGS.model_copy(update={"slots": 64, "concurrent_runs": 64})
         async with bench(tmp_path, settings, clock := FakeClock()) as alone, looping(alone, Hanging()) as (loop, _runs):
             claimed, ticked = alone.heard(Claimed), alone.heard(Ticked)
             await alone.engine.tenants.edit("acme", limits={"concurrent_runs": 64})
@@ -100,10 +103,12 @@ def test_under_load_a_node_claims_with_its_commits(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("number", [6, 7])
-def test_a_tick_that_came_back_full_says_that_more_is_due_until_nothing_is(tmp_path: Path, number: int) -> None:
+def test_a_tick_that_came_back_full_says_that_more_is_due_until_nothing_is(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"tick_batch": 2})
-        async with working(tmp_path, Script(), settings) as (engine, node, _signals):
+        monkeypatch.setattr(tick, "TICK_BATCH", 2)
+        async with working(tmp_path, Script()) as (engine, node, _signals):
             await node.loop.stop()
             for each in range(number):
                 await engine.schedules.create("acme", f"s{each}", script="job", rules="every 900s")

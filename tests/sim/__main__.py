@@ -92,7 +92,7 @@ def sim(
 
     wanted = _seeds(seed, seeds, endless=slots is not None or minutes is not None)
     many = len(wanted) if isinstance(wanted, range) else None
-    with bar("worlds", "played", total=many, as_json=as_json or many == 1) as advance:
+    with bar("worlds", "played", as_json=as_json or many == 1) as advance:
         done = count(1)
 
         def heard(played: "Played") -> None:

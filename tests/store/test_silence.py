@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from tests.databases.relay import Relay
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.settings import Settings
 from lodger.engine.store.stores import patience
 from lodger.engine.store.stores.postgresql import connections as of_postgres
 from lodger.engine.sync import Engine
@@ -115,15 +114,6 @@ def test_what_a_slow_network_is_asked_is_answered(relay: Relay, engine: Engine) 
     relay.slow(0.05)
     engine.tenants.create("second")
     assert patiently(lambda: asked(engine)) == ["acme", "second"]
-
-
-def test_the_patience_is_a_setting(relay: Relay, name: str) -> None:
-    with (
-        Engine.open(relay.url(name), settings=Settings(database_patience_s=7)) as engine,
-        engine.context.database.read() as connection,
-    ):
-        raw: Any = connection.connection.driver_connection
-        assert raw.patience_s == 7
 
 
 def test_a_statement_that_is_given_up_takes_its_transaction_with_it(relay: Relay, engine: Engine) -> None:

@@ -62,10 +62,10 @@ def test_a_misspelt_variable_is_told_with_the_nearest_setting(
         "LODGER_SLOT": "LODGER_SLOTS", "lodger_databse": "LODGER_DATABASE", "LODGER_QQQQQQQQ": None,
     }  # fmt: skip
     assert not {"LODGER_SLOTS", "LODGER_TOKEN", "LODGER_SERVICE_HOST", "LODGER_PORT", "LODGER_PORT_80_TCP"} & set(found)
-    monkeypatch.setenv("LODGER_COMIT_BATCH", "3")
+    monkeypatch.setenv("LODGER_CATCHUP_MAX", "3")
     with caplog.at_level(logging.WARNING, "lodger"):
         load()
         load()
-    reported = [record.getMessage() for record in caplog.records if "LODGER_COMIT_BATCH" in record.getMessage()]
+    reported = [record.getMessage() for record in caplog.records if "LODGER_CATCHUP_MAX" in record.getMessage()]
     assert len(reported) == 1
-    assert "did you mean LODGER_COMMIT_BATCH?" in reported[0]
+    assert "did you mean LODGER_CATCH_UP_MAX?" in reported[0]

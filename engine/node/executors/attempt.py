@@ -7,11 +7,11 @@ Calls are answered one after another in the order of their arrival, so the journ
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -53,14 +53,6 @@ async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collecti
     return ()
 
 
-class BudgetSource(Protocol):
-    """Gets shares of a tenant's day."""
-
-    async def __call__(self, wish: ReservationRequest, /) -> int:
-        """Return how much of a wish was granted, 0 when nothing is left of the day."""
-        ...
-
-
 class Attempt:
     """Satisfies :class:`lodger.sandbox.job.Host` for one claim.
 
@@ -97,7 +89,7 @@ class Attempt:
         fetch_state: FetchState | None = None,
         read_secrets: SecretLookup = no_secrets,
         check_script: ScriptCheck = unchecked,
-        draws: BudgetSource | None = None,
+        draws: Callable[[ReservationRequest], Awaitable[int]] | None = None,
         clock_us: Callable[[], int] | None = None,
         new_id: Callable[[], str] | None = None,
         numbers: Numbers | None = None,

@@ -169,10 +169,7 @@ class Share:
 
 
 class BudgetReservations:
-    """Gets shares of tenants' days for running attempts; what is asked for at the same time is one transaction, in a thread of its own.
-
-    Satisfies :class:`lodger.engine.node.executors.attempt.BudgetSource`.
-    """
+    """Gets shares of tenants' days for running attempts; what is asked for at the same time is one transaction, in a thread of its own."""
 
     def __init__(self, store: StoreContext) -> None:
         self._store = store

@@ -193,4 +193,4 @@ def worker_cgroup(settings: Settings) -> WorkerCgroup:
 
 def code_cache(settings: Settings) -> CodeCache:
     """Return the cache of compiled modules that every engine of this user shares."""
-    return CodeCache.lasting(settings.cache_dir, max_disk_bytes=settings.module_cache_bytes)
+    return CodeCache.lasting(settings.cache_dir)

@@ -15,6 +15,8 @@ from lodger.engine.store.lifecycle import tick
 
 #: How soon clocks of tenants that others had locked are looked for again, seconds.
 PASSED_BY_S = 0.01
+#: How far ahead due times are read.
+PEEK_S = 1.0
 
 
 class Horizon:
@@ -71,7 +73,7 @@ class Horizon:
 
 
 class DueClocks(Part):
-    """Reads the clocks of the next ``peek_s``; again after a commit, or ``poll_s`` later where commits are not seen."""
+    """Reads the clocks of the next :data:`PEEK_S`; again after a commit, or ``poll_s`` later where commits are not seen."""
 
     name: ClassVar[str] = "due-clocks"
 
@@ -100,7 +102,7 @@ class DueClocks(Part):
         """Read which clocks come due."""
         context, settings, now_us = self.context, self.context.settings, self.clock.now_us()
         version = self._version = context.db.version()
-        poll_us, until = int(settings.poll_s * 1_000_000), now_us + int(settings.peek_s * 1_000_000)
+        poll_us, until = int(settings.poll_s * 1_000_000), now_us + int(PEEK_S * 1_000_000)
         self._is_changed = False
         try:
             instants, until = await context.db.read(
@@ -145,7 +147,7 @@ class DueClocks(Part):
     def written(self, turn: Turn) -> None:
         """Move the ticked clocks on the horizon; note a backlog."""
         horizon, now = self._horizon, turn.now
-        is_full = len(turn.ticked) >= self.context.settings.tick_batch
+        is_full = len(turn.ticked) >= tick.TICK_BATCH
         horizon.ticked = turn.until_us if self.outlook.behind_s is None else now.us
         horizon.forget(now.us)
         for each in turn.ticked:

@@ -25,6 +25,8 @@ _log = logging.getLogger("lodger.node")
 #: Seconds that an attempt waits for rows that another transaction holds before it is in conflict, and between two looks.
 PATIENCE_S = 5.0
 LOOK_S = 0.05
+#: Maximum number of attempts that one transaction commits.
+COMMIT_BATCH = 500
 
 
 class Ends(Part):
@@ -76,7 +78,7 @@ class Ends(Part):
     def wants(self, turn: Turn) -> bool:
         """Whether ends wait; those that wait for locked rows are left out until they are tried again."""
         if turn.lease is not None:
-            turn.batch = self._ready(turn.now.s)[: 1 if self._alone else self.context.settings.commit_batch]
+            turn.batch = self._ready(turn.now.s)[: 1 if self._alone else COMMIT_BATCH]
         return bool(turn.batch)
 
     def _ready(self, now_s: float) -> list[tuple[Claim, Finished]]:

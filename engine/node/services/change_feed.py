@@ -34,6 +34,8 @@ LATE_US = 3_000_000
 #: Receipts of steps that were settled long ago.
 RECEIPT_DAYS = 30
 DAY_US = 86_400_000_000
+#: How long recorded changes are kept for scripts that read them.
+CHANGES_DAYS = 7
 #: Number of schedules that one round looks at closely.
 MAX_SCHEDULES = 500
 
@@ -166,7 +168,7 @@ class ChangeFeed(Service):
     async def _watch(self) -> None:
         """See how far each feed can be read, tell when that is held back, and let go of what is too old."""
         context, now_us = self.context, self.clock.now_us()
-        before = now_us - context.settings.changes_days * DAY_US
+        before = now_us - CHANGES_DAYS * DAY_US
         for database in self._databases():
             held = await self._tried(database, feed.horizon)
             if held is not None:

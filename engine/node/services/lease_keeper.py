@@ -13,6 +13,7 @@ from lodger.engine.node.service import Service
 from lodger.engine.store.context import database_us
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.stores import patience
 
 
 class LeaseKeeper(Service):
@@ -43,7 +44,7 @@ class LeaseKeeper(Service):
         )  # fmt: skip
         identity.lease = await context.db.write(take)
         identity.epoch, identity.renewed_s = identity.lease.epoch, begun
-        context.db.timeouts.patience_s = context.settings.database_patience_s
+        context.db.timeouts.patience_s = patience.PATIENCE_S
         if context.store.database_time:
             asked = self.clock.own_us()
             self._compare(await context.db.read(database_us), asked, self.clock.own_us())

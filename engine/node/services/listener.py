@@ -10,6 +10,7 @@ from lodger.engine.core.events import ChangeReported
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.connection.notify import CHANNEL, WINDOW_S
+from lodger.engine.store.stores import patience
 from lodger.engine.store.stores.features import Subscription
 
 #: How soon a lost connection is tried again at first, and at most, seconds.
@@ -40,7 +41,6 @@ class Listener(Service):
         self._later: asyncio.TimerHandle | None = None
         self._reconnect_s = RECONNECT_S
         self._asked, self._due_s = False, 0.0
-        self._probe_s = min(PROBE_S, context.settings.database_patience_s)
         #: Set while it listens; tests wait for it.
         self.listening = asyncio.Event()
 
@@ -61,8 +61,8 @@ class Listener(Service):
         self.listening.set()
         # Something may have changed while there was no subscription.
         self.context.bus.publish(ChangeReported())
-        self._asked, self._due_s = False, self.clock.elapsed_s() + self._probe_s
-        return self._probe_s
+        self._asked, self._due_s = False, self.clock.elapsed_s() + PROBE_S
+        return PROBE_S
 
     def _probed(self) -> float | None:
         """Ask when it is time; return the seconds until the next step, or None when the last question was not answered in time."""
@@ -72,10 +72,10 @@ class Listener(Service):
         with contextlib.suppress(Exception):  # a connection that takes no question is as good as none
             if not self._asked:
                 self._connection.probe()
-                self._asked, self._due_s = True, self.clock.elapsed_s() + self._probe_s
-                return self._probe_s
+                self._asked, self._due_s = True, self.clock.elapsed_s() + PROBE_S
+                return PROBE_S
         _log.warning(
-            "commit notifications: no answer for %g s; polling every %g s", self._probe_s, self.context.settings.poll_s
+            "commit notifications: no answer for %g s; polling every %g s", PROBE_S, self.context.settings.poll_s
         )
         self._close()
         return None
@@ -97,7 +97,7 @@ class Listener(Service):
     def _connected(self) -> Subscription:
         settings, database = self.context.settings, self.context.store.database
         address = settings.listen_url or database.url
-        return database.driver.subscribe(address, CHANNEL, settings.database_patience_s)
+        return database.driver.subscribe(address, CHANNEL, patience.PATIENCE_S)
 
     def _readable(self) -> None:
         heard = False

@@ -49,6 +49,10 @@ from lodger.engine.store.usage import day_budgets
 
 #: Reason of a slot of a schedule placed on every node that no node ran.
 NO_NODE = "no_node"
+#: Maximum number of due clocks that one transaction accounts.
+TICK_BATCH = 500
+#: Maximum number of instants of one answer.
+MAX_INSTANTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +81,8 @@ _update_clocks = UpdateMany(
 )
 
 
-def tick(
-    context: StoreContext, connection: Connection, now_us: int, maximum: int | None = None, *, ahead_us: int = 0
-) -> list[Ticked]:
-    """Account every clock that is due at ``now_us``, oldest first, up to ``maximum``.
+def tick(context: StoreContext, connection: Connection, now_us: int, *, ahead_us: int = 0) -> list[Ticked]:
+    """Account every clock that is due at ``now_us``, oldest first, up to :data:`TICK_BATCH`.
 
     It never waits: clocks of a tenant locked by another transaction stay due for the next tick.
 
@@ -88,10 +90,9 @@ def tick(
         ahead_us: account the first slot of clocks that come due until then, too, unless they have unfinished actions, which may have
             ended by then.
     """
-    maximum = maximum or context.settings.tick_batch
-    rows = due.due_clocks(connection, max(now_us, ahead_us), maximum)
+    rows = due.due_clocks(connection, max(now_us, ahead_us), TICK_BATCH)
     # A clock armed here comes due after now, so that it is not in ``rows``.
-    for row in due.ended_pauses(connection, now_us, maximum) if not rows or rows[0].any_awake else ():
+    for row in due.ended_pauses(connection, now_us, TICK_BATCH) if not rows or rows[0].any_awake else ():
         context.check_generation(row.tenant_id, row.generation)
         arm(context, connection, row, now_us, gap_reason="paused")
     for row in rows:
@@ -407,10 +408,10 @@ def arm(
     return next_us
 
 
-def due_instants(connection: Connection, until_us: int, maximum: int = 1000) -> list[int]:
+def due_instants(connection: Connection, until_us: int) -> list[int]:
     """Return the instants up to ``until_us`` at which a clock comes due, ascending; nothing is claimed."""
     return [
-        *(row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": maximum})),
+        *(row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": MAX_INSTANTS})),
         *(row[0] for row in _wake_ups.rows(connection, {"until": until_us})),
     ]
 
@@ -440,16 +441,14 @@ _next_instants = Prepared(
 )
 
 
-def lookahead(
-    connection: Connection, until_us: int, *, search_further: bool, maximum: int = 1000
-) -> tuple[list[int], int]:
+def lookahead(connection: Connection, until_us: int, *, search_further: bool) -> tuple[list[int], int]:
     """Return the instants of :func:`due_instants`, and the instant up to which they are complete.
 
     Args:
         search_further: search beyond ``until_us`` if there is none up to it.
     """
-    instants = [row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": maximum})]
-    if len(instants) == maximum:
+    instants = [row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": MAX_INSTANTS})]
+    if len(instants) == MAX_INSTANTS:
         until_us = instants[-1]
     instants += [row[0] for row in _wake_ups.rows(connection, {"until": until_us})]
     if search_further and not instants:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Self
+from unittest.mock import patch
 
 from sqlalchemy import Connection, event
 from tests.sim.simulator import audit, liveness, rules
@@ -29,10 +30,12 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.executors.attempt_budgets import BudgetReservations
+from lodger.engine.node.ledger_loop import ends
 from lodger.engine.node.node import Node
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.revision_cache import RevisionCache, encode_rules
 from lodger.engine.sync import Engine
 
@@ -113,8 +116,11 @@ class World:
         self.clock = WorldClock(self.loop, plan.start_us)
         self.ids = Identities(self.clock.now_us, self.chance.randbytes)
         # Without LISTEN: the loop of a world reads no socket.
+        given = dict(plan.settings)
+        for module, name in ((tick, "TICK_BATCH"), (ends, "COMMIT_BATCH")):
+            self._stack.enter_context(patch.object(module, name, given.pop(name.lower(), getattr(module, name))))
         self.settings = Settings(
-            sqlite_synchronous="NORMAL", min_interval_s=1, listen_url="off", check_scripts=False, **plan.settings
+            sqlite_synchronous="NORMAL", min_interval_s=1, listen_url="off", check_scripts=False, **given
         )
         self.figures: Figures = Counter()
         #: Recent events (seconds, process, event), reported with a broken law.
