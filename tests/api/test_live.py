@@ -173,6 +173,17 @@ def test_a_stream_of_an_action_continues_after_each_of_its_events(lodge: House) 
         )
 
 
+def test_a_stream_of_a_tenant_continues_where_it_broke_off(lodge: House) -> None:
+    path = "/tenants/acme/live"
+    (begin,) = identified(lodge, path, until=0)
+    made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
+    first = identified(lodge, path, begin[0], until=2)
+    assert [body["id"] for _id, _kind, body in first] == made[:2], "what happened while nobody listened"
+    lodge.engine.actions.cancel(None, made[0])
+    rest = identified(lodge, path, first[-1][0], until=2)
+    assert [(body["id"], body["state"]) for _id, _kind, body in rest] == [(made[2], "ready"), (made[0], "cancelled")]
+
+
 def test_a_stream_of_a_tenant_continues_in_a_server_that_was_started_meanwhile(tmp_path: Path) -> None:
     """The other process does not know what was sent: each action that is open or has changed since is sent as it is."""
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
@@ -302,6 +313,13 @@ def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.
 def store(lodge: House, connection: Connection, number: int) -> None:
     request = actions.Request("job", lodge.clock.us + 1_000_000, number, None)
     actions.once(lodge.engine.context, connection, "acme", request, lodge.clock.us)
+
+
+def test_a_tenant_that_goes_ends_its_streams(lodge: House) -> None:
+    with listening(lodge, "/tenants/acme/live") as reported:
+        next(reported)
+        lodge.engine.tenants.delete("acme")
+        assert [kind for kind, _body in reported if kind != "comment"] == []
 
 
 def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
