@@ -29,7 +29,7 @@ from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.trials.claims import Source, claim, runnable_files
 from lodger.engine.trials.recorded_host import STOPPED, RecordedHost
-from lodger.sandbox.job import Bundle, Job, Runs, ScriptError
+from lodger.sandbox.job import Bundle, Job, Report, Runs, ScriptError
 from lodger.sandbox.limits import LIMITS, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -100,7 +100,11 @@ async def run(executor: SandboxExecutor, claim: Claim) -> Ran:
     try:
         return await executor.run(with_checked_params(claim))
     except InputError as refused:
-        return Ran(Finished(Outcome.BAD_REQUEST, error=ScriptError("BadRequest", refused.what)))
+        return _not_run(Outcome.BAD_REQUEST, ScriptError("BadRequest", refused.what))
+
+
+def _not_run(outcome: Outcome, error: ScriptError) -> Ran:
+    return Ran(Finished(outcome, error=error), Report(outcome, error=error))
 
 
 def try_script(
@@ -128,7 +132,7 @@ def try_script(
     if isinstance(source, dict):
         prepared = runnable_files(source)
         if isinstance(prepared, ScriptError):
-            return Ran(Finished(Outcome.COMPILE_ERROR, error=prepared))
+            return _not_run(Outcome.COMPILE_ERROR, prepared)
         source = prepared
     elif isinstance(source, str):
         source = {"main.js": source}

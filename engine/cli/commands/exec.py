@@ -97,11 +97,11 @@ def execute(
 
 def as_dict(ran: "Ran") -> dict[str, Any]:
     """Return the object that ``--json`` prints for a trial."""
-    ended = ran.finished
+    ended, error = ran.finished, ran.report.error
     return {
         "outcome": ended.outcome.value,
         "result": None if ended.result is None else json.loads(ended.result),
-        "error": None if ended.error is None else asdict(ended.error),
+        "error": None if error is None else asdict(error),
         "logs": [{"level": line.level, "text": line.text} for line in ended.logs],
         "effects": list(ran.requested),
         "usage": {
@@ -110,7 +110,7 @@ def as_dict(ran: "Ran") -> dict[str, Any]:
             "memory_peak_bytes": ended.usage.memory_peak_bytes,
             "host_calls": ended.usage.host_calls,
         },
-        "walls": dict(ran.walls),
+        "walls": ran.report.walls,
     }
 
 

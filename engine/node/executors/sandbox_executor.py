@@ -1,7 +1,7 @@
 """Runs claims in real walls: a claim becomes an Attempt and a Job, the sandbox's report becomes Finished."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from lodger.engine.capabilities.session import QueryRunner
@@ -32,13 +32,13 @@ class Ran:
     """The end of a claim that was run.
 
     Attributes:
-        requested: the effects that the script asked for, also if it failed.
-        walls: maps each wall's name to whether it was active.
+        report: what the worker reported, with the error as the script threw it.
+        requested: the effects that the script of a trial asked for, also if it failed.
     """
 
     finished: Finished
+    report: Report
     requested: tuple[dict[str, Any], ...] = ()
-    walls: Mapping[str, bool] = field(default_factory=dict)
 
 
 class SandboxExecutor:
@@ -104,7 +104,7 @@ class SandboxExecutor:
             recording.close(claim, job, report, ended, attempt.redactor, "wasm" if claim.wasm else self.pool.runtime)
             if recording.always or ended.outcome is not Outcome.OK:
                 await recording.pack()
-        return Ran(ended, attempt.effects() if claim.trial else (), report.walls)
+        return Ran(ended, report, attempt.effects() if claim.trial else ())
 
 
 def script_bundle(runnable: Mapping[str, str], context: str) -> Bundle:
