@@ -15,9 +15,10 @@ import lodger.engine.features.backfills as backfills
 import lodger.engine.features.locks as locks
 import lodger.engine.features.pings as pings
 import lodger.engine.features.script_urls as script_urls
+import lodger.engine.features.slow_runs as slow_runs
 import lodger.engine.features.tracing as tracing
 import lodger.engine.features.webhooks as webhooks
-from lodger.engine.service.nouns import actions, scripts, tenants
+from lodger.engine.service.nouns import actions, schedules, scripts, tenants
 from lodger.engine.service.operations import table
 from lodger.engine.service.operations.declaration import M
 
@@ -36,6 +37,15 @@ class Scripts(
     scripts.Scripts[M],
 ):
     """Scripts and their versions."""
+
+    __slots__ = ()
+
+
+class Schedules(
+    slow_runs.ScheduleVerbs[M],
+    schedules.Schedules[M],
+):
+    """Schedules: scripts bound to rules."""
 
     __slots__ = ()
 
@@ -60,6 +70,7 @@ class Nouns(
 
     actions: Actions[M]
     scripts: Scripts[M]
+    schedules: Schedules[M]
     tenants: Tenants[M]
 
 

@@ -67,7 +67,8 @@ def error(found: Any) -> str:
     return f"{found.name}: {found.message}{place}"
 
 
-def _step(each: Any) -> int:
+def step_number(each: Any) -> int:
+    """Return the number of a step, from 1."""
     return int(each.step) + 1
 
 
@@ -94,13 +95,6 @@ def actions(found: Sequence[Any]) -> None:
             say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + "…")
 
 
-def durations_flags(each: Any) -> list[str]:
-    """Return what is unusual about the durations of a schedule."""
-    found = [str(each.onset)] if each.onset else []
-    found += ["slow"] if each.slow and not each.onset else []
-    return found + ([f"overruns its interval: {each.overruns} of 5"] if each.overruns else [])
-
-
 #: Columns of a table, by the kind of its rows.
 COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
     "Tenant": (
@@ -120,7 +114,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("revision", "revision"), ("created", when("created_at")), ("by", "created_by"), ("description", "text"), ("reason", "why"),
     ),
     "Attempt": (
-        ("step", _step), ("attempt", "n"), ("started", when("started_at")), ("outcome", lambda each: each.outcome or "running"),
+        ("step", step_number), ("attempt", "n"), ("started", when("started_at")), ("outcome", lambda each: each.outcome or "running"),
         ("took", took), ("CPU ms", lambda each: f"{each.usage.cpu_ms:.1f}"),
     ),
     "Token": (
@@ -142,15 +136,8 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("waiting", lambda each: humanize_duration(each.waits_ms / 1000)),
         ("reason", lambda each: f"{each.why}: {each.detail}" if each.detail else each.why),
     ),
-    "ScheduleDurations": (
-        ("schedule", "schedule"), ("tenant", "tenant_id"), ("step", _step), ("runs", lambda each: len(each.runs)),
-        ("usually", lambda each: humanize_duration(each.pace.median_ms / 1000)),
-        ("now", lambda each: humanize_duration(each.level_ms / 1000)),
-        ("change", lambda each: "" if each.change is None else f"×{each.change:.2g}"),
-        ("", lambda each: " ".join(durations_flags(each))),
-    ),
     "Compared": (
-        ("step", _step), ("attempt", "attempt"), ("took", lambda each: humanize_duration(each.took_ms / 1000)),
+        ("step", step_number), ("attempt", "attempt"), ("took", lambda each: humanize_duration(each.took_ms / 1000)),
         ("× median", lambda each: "" if each.times is None else f"{each.times:.1f}"),
         ("", lambda each: "slow" if each.slow else ""),
     ),

@@ -18,6 +18,14 @@ _TO_SIGMA = 1.4826
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """One successful run."""
+
+    finished_us: int
+    wall_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """What earlier runs took, milliseconds."""
 

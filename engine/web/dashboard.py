@@ -36,6 +36,29 @@ FRESH_S = 1.0
 MAX_CACHED = 200
 Page = Callable[[Reader], Awaitable[tuple[str, Values]]]
 
+#: Pages by path; wings add theirs.
+PAGES: dict[str, Page] = {
+    "/": overview.overview,
+    "/tenants": tenants.tenants,
+    "/schedules": schedules.schedules,
+    "/actions": actions.actions,
+    "/audit": tenants.audit,
+    "/nodes": tenants.nodes,
+    "/t/{tenant}": overview.overview,
+    "/t/{tenant}/schedules": schedules.schedules,
+    "/t/{tenant}/new-schedule": schedules.new,
+    "/t/{tenant}/schedules/{schedule}": schedules.schedule,
+    "/t/{tenant}/actions": actions.actions,
+    "/t/{tenant}/actions/{action}": actions.action,
+    "/t/{tenant}/scripts": scripts.scripts,
+    "/t/{tenant}/new-script": scripts.new,
+    "/t/{tenant}/scripts/{script}": scripts.script,
+    "/t/{tenant}/audit": tenants.audit,
+    "/t/{tenant}/settings": tenants.settings,
+}
+#: Links to pages of wings in the navigation: path below the tenant or the root, and title.
+LINKS: list[tuple[str, str]] = []
+
 
 class Dashboard:
     """The pages of one API. They are added to its application; every other path stays the API's.
@@ -64,28 +87,7 @@ class Dashboard:
             self._api.authentication.sign_in = lambda scope: _root(scope) + "/sign-in"
         elif (url := self._sign_in_url) is not None:
             self._api.authentication.sign_in = lambda _scope: url
-        table: dict[str, Page] = {
-            "/": overview.overview,
-            "/tenants": tenants.tenants,
-            "/schedules": schedules.schedules,
-            "/actions": actions.actions,
-            "/durations": overview.durations,
-            "/audit": tenants.audit,
-            "/nodes": tenants.nodes,
-            "/t/{tenant}": overview.overview,
-            "/t/{tenant}/schedules": schedules.schedules,
-            "/t/{tenant}/new-schedule": schedules.new,
-            "/t/{tenant}/schedules/{schedule}": schedules.schedule,
-            "/t/{tenant}/actions": actions.actions,
-            "/t/{tenant}/durations": overview.durations,
-            "/t/{tenant}/actions/{action}": actions.action,
-            "/t/{tenant}/scripts": scripts.scripts,
-            "/t/{tenant}/new-script": scripts.new,
-            "/t/{tenant}/scripts/{script}": scripts.script,
-            "/t/{tenant}/audit": tenants.audit,
-            "/t/{tenant}/settings": tenants.settings,
-        }
-        for path, page in table.items():
+        for path, page in PAGES.items():
             router.add_route(path, partial(self._answer, page=page), include_in_schema=False)
 
     async def _answer(self, request: Request, *, page: Page) -> Response:
@@ -139,6 +141,7 @@ class Dashboard:
             "root": root,
             "base": f"{root}/t/{quote(tenant, safe='')}" if tenant else root,
             "path": request.url.path,
+            "links": LINKS,
             "query": dict(request.query_params),
         }
 

@@ -1,4 +1,4 @@
-"""The monitor: slow runs are reported once, while they run and when they have ended; what is overdue; the process's numbers."""
+"""The monitor: overdue actions are reported; the process's numbers."""
 
 import asyncio
 from pathlib import Path
@@ -8,140 +8,13 @@ from sqlalchemy import text
 from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.services import monitor
-from lodger.engine.policy.pace import pace
-from lodger.engine.store.actions import monitoring
-from lodger.engine.vault.keyring import Keyring
-from lodger.sandbox.job import Usage
-from lodger.sandbox.outcome import Outcome
 
 
 @pytest.fixture(autouse=True)
 def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(monitor, "ROUND_S", 0.02)
     monkeypatch.setattr(monitor, "LEDGER_ROUNDS", 2)
-
-
-def _usually(monkeypatch: pytest.MonkeyPatch, ms: float) -> None:
-    monkeypatch.setattr(monitoring, "paces", lambda _connection, tracks: {track: pace([ms] * 9) for track in tracks})
-
-
-def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _usually(monkeypatch, 500)
-
-    def answer(_claim: Claim) -> Finished:
-        return Finished(Outcome.OK, result="1", usage=Usage(1.0, 4000.0))
-
-    async def scenario() -> None:
-        async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            (slow,) = await signals.wait("slow")
-            assert (slow.action_id, slow.details["took_ms"], slow.details["median_ms"]) == (asked.id, 4000.0, 500.0)
-            assert slow.details["running"] is False
-            again = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            await signals.wait("slow", 2)
-            reported = [event.action_id for event in signals.events if event.kind == "slow"]
-            assert reported == [asked.id, again.id]
-            assert _value(engine, "lodger_slow_total") == 2
-
-    asyncio.run(scenario())
-
-
-def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _usually(monkeypatch, 10)
-    monkeypatch.setattr(monitor, "MIN_MORE_MS", 50.0)
-
-    async def scenario() -> None:
-        async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            await signals.wait("started")
-            with engine.context.database.write() as connection:
-                connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
-            (slow,) = await signals.wait("slow")
-            assert (slow.action_id, slow.details["running"]) == (asked.id, True)
-            (now,) = await engine.actions.running("acme")
-            assert now.slow
-            (watch,) = [service for service in node.services if isinstance(service, monitor.Monitor)]
-            await watch.stop()
-            for _ in range(3):
-                await watch.round()
-            assert len([event for event in signals.events if event.kind == "slow"]) == 1
-
-    asyncio.run(scenario())
-
-
-def test_a_run_that_was_told_while_it_ran_is_not_told_again_when_its_end_was_written_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _usually(monkeypatch, 10)
-    monkeypatch.setattr(monitor, "MIN_MORE_MS", 50.0)
-    monkeypatch.setattr(monitor, "LEDGER_ROUNDS", 1_000_000)  # the rounds of this test write nothing
-    over = asyncio.Event()
-
-    class Waiting(Script):
-        async def execute(self, claim: Claim) -> Finished:
-            await over.wait()
-            return await super().execute(claim)
-
-    async def scenario() -> None:
-        answer = Finished(Outcome.OK, result="1", usage=Usage(1.0, 60_000.0))
-        async with working(tmp_path, Waiting(answer=lambda _claim: answer)) as (engine, node, signals):
-            (watch,) = [service for service in node.services if isinstance(service, monitor.Monitor)]
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            await signals.wait("slow")
-            await watch.stop()
-            with engine.context.database.write():  # its end has to wait
-                over.set()
-                await signals.until(lambda: asyncio.sleep(0, bool(node.attempts.ended)))
-                await watch.round()
-            await signals.wait("finished")
-            await watch.round()
-            assert len([event for event in signals.events if event.kind == "slow"]) == 1
-
-    asyncio.run(scenario())
-
-
-def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(monitor, "FRESH_S", 0.0)
-    walls = iter([112.0] * 12 + [2525.0] * 8)
-    hooked: list[str | None] = []
-    Keyring(tmp_path / "keys").add()
-    settings = SETTINGS.model_copy(update={"secret_keys": tmp_path / "keys"})
-
-    def answer(_claim: Claim) -> Finished:
-        return Finished(Outcome.OK, result="1", usage=Usage(1.0, next(walls)))
-
-    async def scenario() -> None:
-        async with working(tmp_path, Script(answer=answer), settings) as (engine, node, signals):
-            engine.on("slowed", lambda event: hooked.append(event.schedule_id))
-            (watch,) = [service for service in node.services if isinstance(service, monitor.Monitor)]
-            await watch.stop()
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            await engine.webhooks.put("acme", "pager", "https://pager.example/in", events=["lodger.schedule.slowed"])
-            for number in range(1, 21):
-                await engine.actions.run_now("acme", schedule.id)
-                await signals.wait("finished", number)
-                await watch.round()
-            (slowed,) = await signals.wait("slowed")
-            assert slowed.schedule_id == schedule.id
-            assert {name: slowed.details[name] for name in ("onset", "from_ms", "to_ms", "step")} == {
-                "onset": "jump", "from_ms": 112.0, "to_ms": 2525.0, "step": 0,
-            }  # fmt: skip
-            assert _value(engine, "lodger_slowdowns_total", "jump") == 1
-            (sent,) = await engine.actions.deliveries("acme", str(slowed.action_id))
-            assert (sent.kind, sent.to, sent.about) == ("webhook", ("pager",), "lodger.schedule.slowed")
-
-    asyncio.run(scenario())
-    assert len(hooked) == 1
-    (record,) = [record for record in caplog.records if "has become slower" in record.getMessage()]
-    assert "took 112 ms before and take 2525 ms now" in record.getMessage()
-    assert vars(record)["tenant_id"] == "acme"
 
 
 def test_a_node_without_a_free_slot_is_saturated(tmp_path: Path) -> None:

@@ -18,8 +18,6 @@ from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgumen
 from lodger.engine.service.nouns.preview import Previews
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store import pages, signing_keys
-from lodger.engine.store.actions import durations
-from lodger.engine.store.actions.durations import ScheduleDurations
 from lodger.engine.store.records import (
     Counters,
     Json,
@@ -39,14 +37,11 @@ from lodger.engine.store.tenants import tenants
 SchedulePage = Page[Schedule]
 RevisionPage = Page[ScheduleRevision]
 RecentList = list[RecentRuns]
-DurationList = list[ScheduleDurations]
 
 #: Maximum number of days of a calendar: two years.
 MAX_DAYS = 731
 #: States of an existing schedule.
 STATES = ("armed", "paused", "suspended", "ended")
-#: Maximum number of schedules whose durations one call compares.
-MAX_COMPARED = 500
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
 
@@ -367,23 +362,6 @@ class Schedules(Previews[M]):
             after = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = schedules.list_page(connection, tenant_id, after=after, limit=limit, state=state)
             return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
-
-    @operation("GET", "/tenants/{tenant_id}/durations", Role.VIEWER, everywhere=True)
-    def durations(self, tenant_id: str | None = None, *, limit: int = 100) -> DurationList:
-        """Compare the latest successful runs of each schedule with its earlier ones, the most changed first.
-
-        A tenant's schedules by name, or those of all tenants that ended runs last; a schedule with several steps once a step.
-
-        Args:
-            limit: how many schedules are compared, at most 500.
-
-        Raises:
-            NotFound: tenant_unknown.
-        """
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
-            return durations.read(self.context, connection, tenant_id, max(1, min(limit, MAX_COMPARED)))
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, bindparam, literal, literal_column, select
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
-from lodger.engine.policy.pace import MAX_RUNS, Pace, pace
-from lodger.engine.policy.slowdown import Timing
+from lodger.engine.policy.pace import MAX_RUNS, Pace, Timing, pace
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import placements

@@ -152,7 +152,7 @@ schedules = Table(
     Column("failures", Integer, nullable=False, server_default="0"),
     # Retention may have deleted actions of slots up to this one.
     Column("forgotten_us", Us),
-    # Usual durations of each step, JSON: {step: [wall_ms, since_us]}; policy.slowdown.
+    # Usual durations of each step, JSON: {step: [wall_ms, since_us]}, of the wing slow_runs.
     Column("baselines", Text),
     # A deleted schedule keeps its row, because its actions refer to it; its name is free again.
     Column("deleted_us", Us),

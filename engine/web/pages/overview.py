@@ -1,9 +1,6 @@
-"""The overview (what runs, what is due or overdue and why, the last hour, nodes, blocked sessions), and the durations of schedules."""
+"""The overview (what runs, what is due or overdue and why, the last hour, nodes, blocked sessions)."""
 
 from lodger.engine.web.page import PAGE, Reader, Values
-
-#: Schedules on the page of durations.
-COMPARED = 100
 
 
 async def overview(reader: Reader) -> tuple[str, Values]:
@@ -18,9 +15,3 @@ async def overview(reader: Reader) -> tuple[str, Values]:
         "blocked": await reader.ask("metrics.blocked") if everywhere else None,
         "page": PAGE,
     }
-
-
-async def durations(reader: Reader) -> tuple[str, Values]:
-    """Return the durations of schedules against their own history."""
-    found = await reader.ask("schedules.durations", **reader.tenant, limit=COMPARED)
-    return "durations.html", {"durations": found, "page": COMPARED}

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.features.webhooks.sender import UNREACHABLE, WebhookSender
-from lodger.engine.features.webhooks.webhooks import NewWebhook
+from lodger.engine.features.webhooks.webhooks import NewWebhook, Webhook
 from lodger.engine.store.queue import outbox as outboxes
 from lodger.engine.store.queue.events import matches
 from lodger.engine.store.schema.script_data import outbox
@@ -394,3 +395,7 @@ def test_verifying_refuses_whatever_is_odd() -> None:
             verify(secret, whole | change, b"{}", 1000)
     with pytest.raises(NotVerified):
         verify("no secret at all", whole, b"{}", 1000)
+
+
+def test_the_fields_of_an_etag_are_fields_of_a_webhook() -> None:
+    assert set(Webhook.ETAG) <= {each.name for each in fields(Webhook)}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from lodger.engine.core.errors import Conflict
-from lodger.engine.features.webhooks.webhooks import Webhook
 from lodger.engine.server.operation_call import etag
 from lodger.engine.service.operations.table import table_of
 from lodger.engine.store.records import Schedule, Script, ScriptVersion, Tenant, Token
@@ -46,7 +45,7 @@ def test_verbs_that_store_data_are_refused_without_storage_and_others_work(tmp_p
         engine.schedules.pause("acme", "nightly")
 
 
-@pytest.mark.parametrize("record", [Tenant, Script, ScriptVersion, Schedule, Token, Webhook])
+@pytest.mark.parametrize("record", [Tenant, Script, ScriptVersion, Schedule, Token])
 def test_the_fields_of_an_etag_are_fields_of_the_record(record: Any) -> None:
     assert set(record.ETAG) <= {each.name for each in fields(record)}
 

@@ -1,4 +1,4 @@
-"""Finds schedules with runs that became slower, and stores their baselines; :mod:`lodger.engine.policy.slowdown` decides."""
+"""Finds schedules with runs that became slower, and stores their baselines; :mod:`lodger.engine.features.slow_runs.slowdown` decides."""
 
 import json
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from dataclasses import asdict, astuple, dataclass
 from sqlalchemy import Connection, func, select, update
 
 from lodger.engine.core.execution import Claim
-from lodger.engine.policy.slowdown import Baseline, Slowdown, review
+from lodger.engine.features.slow_runs.slowdown import Baseline, Slowdown, review
 from lodger.engine.store.actions.monitoring import timings
 from lodger.engine.store.queue import events
 from lodger.engine.store.schema.scheduling import schedules

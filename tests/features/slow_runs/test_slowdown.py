@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lodger.engine.policy.pace import MAX_RUNS
-from lodger.engine.policy.slowdown import Onset, Slowdown, Timing, review
+from lodger.engine.features.slow_runs.slowdown import Onset, Slowdown, review
+from lodger.engine.policy.pace import MAX_RUNS, Timing
 
 
 def slowdowns(walls: list[float], every: int = 1) -> list[tuple[int, Slowdown]]:

@@ -9,8 +9,8 @@ from statistics import median
 from sqlalchemy import Connection, func, select
 
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.policy.pace import Pace, pace
-from lodger.engine.policy.slowdown import RECENT, Onset, Timing, review
+from lodger.engine.features.slow_runs.slowdown import RECENT, Onset, review
+from lodger.engine.policy.pace import Pace, Timing, pace
 from lodger.engine.store.actions.monitoring import successes
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import AnyRow

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from lodger.engine.policy.pace import MIN_MORE_MS
+from lodger.engine.policy.pace import MIN_MORE_MS, Timing
 
 #: The median of so many latest runs is the present level.
 RECENT = 5
@@ -20,14 +20,6 @@ class Onset(StrEnum):
 
     JUMP = "jump"  # from one run to the next
     DRIFT = "drift"  # little by little
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """One successful run."""
-
-    finished_us: int
-    wall_ms: float
 
 
 @dataclass(frozen=True, slots=True)

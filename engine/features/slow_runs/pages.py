@@ -1,0 +1,20 @@
+"""The page of durations."""
+
+from importlib.resources import files
+
+from lodger.engine.web import dashboard, rendering
+from lodger.engine.web.page import Reader, Values
+
+#: Schedules on the page of durations.
+COMPARED = 100
+
+
+async def durations(reader: Reader) -> tuple[str, Values]:
+    """Return the durations of schedules against their own history."""
+    found = await reader.ask("schedules.durations", **reader.tenant, limit=COMPARED)
+    return "durations.html", {"durations": found, "page": COMPARED}
+
+
+rendering.TEMPLATES.append(files("lodger.engine.features.slow_runs") / "templates")
+dashboard.PAGES |= {"/durations": durations, "/t/{tenant}/durations": durations}
+dashboard.LINKS.append(("/durations", "Durations"))
