@@ -1,6 +1,6 @@
 """Anchored intervals: anchor + k × period in whole microseconds, so no restart or rounding lets them drift.
 
-They have no wall clock: ``every 1 day`` is every 24 hours, whatever a zone does.
+They have no wall clock: ``every 24 hours`` is that long, whatever a zone does; whole days are days of a zone, and English.
 """
 
 import re
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lodger.engine.recurrence.calendar.min_spacing import of_interval
-from lodger.engine.recurrence.duration import UNITS, duration_in_words, parse_duration
-from lodger.engine.recurrence.instant import format_instant
+from lodger.engine.recurrence.duration import DAY_US, UNITS, duration_in_words, parse_duration
+from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.rule import Pace, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import Steps
@@ -41,11 +41,13 @@ class Every(Recurrence):
         period_us: distance of neighbouring slots, microseconds, at least one.
         anchor_us: microseconds since 1970 of one slot.
         starts: whether the anchor is the first slot; otherwise the slots go back to year 1.
+        last_us: no slot lies after it.
     """
 
     period_us: int
     anchor_us: int = 0
     starts: bool = False
+    last_us: int = _LAST_US
 
     def _first_us(self) -> int:
         if self.starts:
@@ -56,26 +58,28 @@ class Every(Recurrence):
         """First slot at or after the instant."""
         wanted = instant_us(instant)
         slot = max(wanted + (self.anchor_us - wanted) % self.period_us, self._first_us())
-        return us_instant(slot) if slot <= _LAST_US else None
+        return us_instant(slot) if slot <= self.last_us else None
 
     def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
         """Last slot at or before the instant."""
-        wanted = instant_us(instant)
+        wanted = min(instant_us(instant), self.last_us)
         slot = wanted - (wanted - self.anchor_us) % self.period_us
         return us_instant(slot) if slot >= self._first_us() else None
 
     def text(self) -> str:
         """One exact English sentence."""
         how = "starting at" if self.starts else "counted from"
-        return f"Every {duration_in_words(self.period_us)}, {how} {format_instant(us_instant(self.anchor_us))}"
+        anchor = us_instant(self.anchor_us)
+        last = f", until {format_instant(us_instant(self.last_us))}" if self.ends() else ""
+        return f"Every {duration_in_words(self.period_us)}, {how} {anchor:%A} {format_instant(anchor)}{last}"
 
     def never_reason(self) -> str | None:
         """Return None: the anchor itself is a slot."""
         return None
 
     def ends(self) -> bool:
-        """Never."""
-        return False
+        """Whether it has a last slot."""
+        return self.last_us < _LAST_US
 
     def shifted(self, slot: datetime) -> bool:
         """No: it has no wall clock."""
@@ -86,8 +90,15 @@ class Every(Recurrence):
         return of_interval(self.period_us, self.anchor_us)
 
 
+#: The sentence of an interval.
+_SENTENCE = re.compile(
+    r"[ \t\r\n]*every[ \t]+(?P<length>[^,]+), (?P<how>counted from|starting at) \w+ (?P<anchor>\S+?)(?:, until (?P<last>\S+))?[ \t\r\n]*\Z",
+    re.IGNORECASE,
+)
+
+
 def parse_every(text: str, anchor: datetime | None = None) -> Every:
-    """Read ``every 90s``, ``every day``, ``@every 1h30m``, ``PT90S``.
+    """Read ``every 90s``, ``@every 1h30m``, ``PT90S``, or the sentence of an interval.
 
     Args:
         text: the rule.
@@ -96,13 +107,53 @@ def parse_every(text: str, anchor: datetime | None = None) -> Every:
     Raises:
         RuleInvalid: for a length that is none, or is zero.
     """
+    if said := _SENTENCE.match(text):
+        period = _length(said["length"], said.start("length"))
+        first, last = (parse_time(said[name], said.start(name)) if said[name] else None for name in ("anchor", "last"))
+        if first and first.tzinfo and (last is None or last.tzinfo):
+            last_us = _LAST_US if last is None else instant_us(last)
+            return Every(period, instant_us(first), said["how"].lower() == "starting at", last_us)
     head = _HEAD.match(text)
     at = head.end() if head else 0
-    length = text[at:].rstrip(" \t\r\n")
+    period = _length(text[at:].rstrip(" \t\r\n"), at)
+    return Every(period) if anchor is None else Every(period, instant_us(anchor), starts=True)
+
+
+def _length(length: str, at: int) -> int:
     unit = UNITS.get(length.lower()) if length.isascii() and len(length) > 2 else None
     period = unit or parse_duration(length, at)
     if not period:
         raise RuleInvalid("every_zero", index=at)
-    if anchor is None:
-        return Every(period)
-    return Every(period, instant_us(anchor), starts=True)
+    return period
+
+
+def is_interval(text: str) -> bool:
+    """Whether a text is ``every`` and a length, and nothing else, or an ISO 8601 duration, or the sentence of an interval."""
+    head = _HEAD.match(text)
+    length = text[head.end() if head else 0 :].strip()
+    if text.lstrip()[:6].lower() == "@every" or _SENTENCE.match(text):
+        return True
+    if length == text.strip():
+        return re.match(r"[Pp](?:[0-9]|T[0-9])", length) is not None
+    try:
+        _length(length, 0)
+    except RuleInvalid as error:
+        return error.code == "every_zero"
+    return True
+
+
+def whole_days(text: str) -> int:
+    """Return how many days an interval is that has no smaller unit; 0 for any other text."""
+    head = _HEAD.match(text)
+    length = text[head.end() if head else 0 :].strip()
+    if re.search(
+        r"[0-9. ](?:h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms|milliseconds?)\b|T",
+        length,
+        re.IGNORECASE if length[:1] not in "Pp" else 0,
+    ):
+        return 0
+    try:
+        period = _length(length, 0)
+    except RuleInvalid:
+        return 0
+    return 0 if period % DAY_US else period // DAY_US

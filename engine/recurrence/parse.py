@@ -8,14 +8,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lodger.engine.recurrence import cron, english, rrule, schyntax
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.civil import local_of, utc_floor
 from lodger.engine.recurrence.calendar.zoned import Zoned
-from lodger.engine.recurrence.calendar.zones import zone
-from lodger.engine.recurrence.every import parse_every
-from lodger.engine.recurrence.instant import format_instant, looks_like_time, parse_time
+from lodger.engine.recurrence.calendar.zones import Zone, zone
+from lodger.engine.recurrence.every import Every, is_interval, parse_every, whole_days
+from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.on_changes import parse_changes
 from lodger.engine.recurrence.once import OnceAt, OnceLocal, is_relative, parse_once
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSequence, Recurrence, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
+from lodger.engine.recurrence.union import by_granularity
 
 #: Languages that ``dtstart`` anchors; for the others it must be a time all the same and changes nothing.
 ANCHORED = (Kind.RRULE, Kind.EVERY, Kind.ENGLISH)
@@ -25,11 +28,13 @@ LONGEST_RRULE_SET = 65_536
 
 _SET_LINES = ("RRULE", "EXRULE", "DTSTART", "RDATE", "EXDATE")
 _CRON_SETTINGS = ("TZ", "DAYS")
-_EVERY = r"(?i)@?every(?:[ \t]|\Z)|P(?:[0-9]|T[0-9])"
 _CHANGES = r"(?i)on[ \t]+changes[ \t]"
-_ONCE = r"(?i)(?:at|in)[ \t]"
-_CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]"
-_FIELDS = r"[^ \t\r\n]+"
+_ONCE = r"(?i)at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
+#: A date, and a time as ISO 8601 has it or none.
+_BARE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt]|[ \t]+[0-9]{2}:[0-9]{2}|[Zz+-]|[ \t]*\Z)"
+_ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
+_SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
+_CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]\S*[ \t]+[^ \t\r\na-zA-Z]\S*[ \t]+\S"
 #: Name of a property or of a part, and the sign after it.
 _HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
 
@@ -40,7 +45,7 @@ def recognise(text: str) -> Kind:
     Raises:
         RuleInvalid: ``rule_unrecognised`` when it begins like none of them.
     """
-    body = text.lstrip(" \t\r\n")
+    body = text.strip(" \t\r\n")
     head = _HEAD.match(body)
     name, sign = (head[1], head[2]) if head else ("", "")
     if (sign in (":", ";") and name.upper() in _SET_LINES) or (
@@ -49,19 +54,19 @@ def recognise(text: str) -> Kind:
         return Kind.RRULE
     if re.match(_CHANGES, body):
         return Kind.CHANGES
+    if re.match(_ONCE, body) or re.match(_BARE_TIME, body):
+        return Kind.ONCE
+    if is_interval(body) and not (whole_days(body) and body[:1] in "eE"):
+        return Kind.EVERY
+    if re.match(_SCHYNTAX, body):
+        return Kind.SCHYNTAX
+    if re.match(_CRON, body):
+        return Kind.CRON
     if english.begins(body):
         return Kind.ENGLISH
-    if re.match(_EVERY, body):
-        return Kind.EVERY
-    if re.match(_ONCE, body) or looks_like_time(body):
-        return Kind.ONCE
-    if "(" in body or "{" in body:
-        return Kind.SCHYNTAX
-    if re.match(_CRON, body) and (body[0] in "@TCD" or len(re.findall(_FIELDS, body)) > 2):
-        return Kind.CRON
     if not body:
         raise RuleInvalid("rule_unrecognised.empty", index=0)
-    raise RuleInvalid("rule_unrecognised", text=body[:60], index=len(text) - len(body))
+    raise RuleInvalid("rule_unrecognised", text=body[:60], index=text.index(body))
 
 
 def kind_of(spec: RuleSpec) -> Kind:
@@ -99,6 +104,11 @@ def _anchor(text: str) -> datetime:
     except RuleInvalid as error:
         # Positions count in the rule's text, and this is another one.
         raise RuleInvalid.told(error.code, f"dtstart: {error.what}", error.why, error.fix) from None
+
+
+def _local_start(start: datetime, home: Zone) -> int:
+    """Local second of a start; an instant is read on the wall clock of the zone."""
+    return local_of(start) if start.tzinfo is None else home.local(utc_floor(start)[0])
 
 
 def _zoned(local: LocalSequence, tz: str | None, index: int | None, dst: DstPolicy) -> Zoned:
@@ -142,10 +152,12 @@ def parse_rule(
     text, kind = _checked(spec)
     dst = dst or DstPolicy()
     tz = spec.tz if spec.tz is not None else default_tz
-    if kind is Kind.ENGLISH:
-        meant = english.translate(text)
-        spec = replace(meant, dtstart=meant.dtstart or spec.dtstart, tz=meant.tz or tz)
-        return parse_rule(spec, dst=dst, now=now)
+    days = whole_days(text) if kind is Kind.EVERY else 0
+    if kind is Kind.ENGLISH or days:
+        phrase = english.parse(f"every {days} days" if days else text.strip(" \t\r\n"))
+        home = zone(phrase.zone or tz or "UTC")
+        start = None if spec.dtstart is None else _local_start(_anchor(spec.dtstart), home)
+        return english.recurrence(phrase, start, home, dst)
     if kind is Kind.RRULE:
         return rrule.parse(text, dtstart=spec.dtstart, tz=tz, dst=dst)
     anchor = None if spec.dtstart is None else _anchor(spec.dtstart)
@@ -153,13 +165,15 @@ def parse_rule(
         read = cron.parse(text)
         return _zoned(read.rule, read.tz or tz, read.tz_index if read.tz else None, dst)
     if kind is Kind.SCHYNTAX:
-        return schyntax.zoned(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
+        return by_granularity(schyntax.parse(text), zone("UTC" if tz is None else tz), dst)
     if kind is Kind.EVERY:
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
         return parse_every(text, None if anchor is None else local_instant(anchor, tz))
     if kind is Kind.CHANGES:
         return parse_changes(text)
+    if said := re.fullmatch(_ONCE_SENTENCE, text.strip()):
+        text, tz = said[1], said[2] or tz
     once = parse_once(text, now)
     if isinstance(once, OnceAt):
         if tz is not None:
@@ -168,13 +182,42 @@ def parse_rule(
     return _zoned(once, tz, None, dst)
 
 
-def resolved(spec: RuleSpec, now: datetime) -> RuleSpec:
-    """Make a relative one-off (``in 3 days``) the absolute one that it means now; others stay as they are.
+def resolved(spec: RuleSpec, now: datetime, *, tz: str | None = None, start: datetime | None = None) -> RuleSpec:
+    """Give a rule what depends on the moment: ``in 3 days`` its instant, an interval or a step of days its start.
 
     What is stored must mean the same whenever it is read again, so a schedule stores the resolved spec.
+
+    Args:
+        tz: zone of the schedule, for rules without their own.
+        start: the schedule's own start; without one an interval counts from now, and days from now's at midnight.
+
+    Raises:
+        RuleInvalid: the text is no rule.
     """
-    if not is_relative(spec.text) or _checked(spec)[1] is not Kind.ONCE:
+    text, kind = _checked(spec)
+    if kind in (Kind.ENGLISH, Kind.EVERY) and spec.dtstart is None:
+        return replace(spec, dtstart=_start_of(spec, text, kind, now, tz, start))
+    if kind is not Kind.ONCE or not is_relative(text):
         return spec
-    once = parse_once(spec.text, now)
+    once = parse_once(text, now)
     assert isinstance(once, OnceAt)
     return RuleSpec(text=f"at {format_instant(once.instant)}", kind=Kind.ONCE, dtstart=spec.dtstart, tz=spec.tz)
+
+
+def _start_of(
+    spec: RuleSpec, text: str, kind: Kind, now: datetime, tz: str | None, start: datetime | None
+) -> str | None:
+    """Start of an interval or of a phrase, as text; None when its slots do not depend on one."""
+    if kind is Kind.EVERY and not whole_days(text):
+        every = parse_every(text)
+        return None if every != Every(every.period_us) else format_instant((start or now).replace(microsecond=0))
+    days = whole_days(text) if kind is Kind.EVERY else 0
+    phrase = english.parse(f"every {days} days" if days else text.strip(" \t\r\n"))
+    if start is not None and phrase.follows_start():
+        return format_instant(start)
+    if not phrase.needs_start():
+        return None
+    if phrase.counts_days():
+        home = zone(phrase.zone or spec.tz or tz or "UTC")
+        return civil.naive_of(home.local(utc_floor(start or now)[0])).date().isoformat()
+    return format_instant((start or now).replace(microsecond=0))

@@ -84,9 +84,7 @@ class Windows:
                 if self._to_midnight:
                     local -= local % civil.DAY_S
                 local += self._days * civil.DAY_S
-                instants = self._zone.instants(local)
-                # A local time that the clocks skip is read with the offset before the gap.
-                end = civil.instant_of(instants[0] if instants else local - self._zone.offset(local - civil.DAY_S))
+                end = civil.instant_of(self._zone.instant(local))
             return end + timedelta(seconds=self._seconds)
         except OverflowError:
             return LAST

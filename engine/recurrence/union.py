@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Protocol
 
 from lodger.engine.recurrence.calendar.min_spacing import of_schedule
 from lodger.engine.recurrence.calendar.zoned import Zoned
-from lodger.engine.recurrence.rule import Pace, Recurrence
+from lodger.engine.recurrence.calendar.zones import Zone
+from lodger.engine.recurrence.rule import DstPolicy, LocalSequence, Pace, Recurrence
 from lodger.engine.recurrence.search import Merge, Steps
 
 
@@ -55,6 +57,14 @@ class Union(Recurrence):
         return of_schedule([rule.pace() for rule in self.rules])
 
 
+class Clocked(LocalSequence, Protocol):
+    """A wall-clock rule with parts that follow the running clock and parts that do not."""
+
+    def by_granularity(self) -> Sequence[LocalSequence]:
+        """Split into the two; their DST defaults differ."""
+        ...
+
+
 class Parts(Union):
     """The parts of a rule that is one rule to its author: groups with DST defaults of their own, rules with an own UNTIL.
 
@@ -75,3 +85,16 @@ class Parts(Union):
     def zone_key(self) -> str | None:
         """Name of its zone."""
         return self._whole.zone_key
+
+
+def by_granularity(rule: Clocked, zone: Zone, dst: DstPolicy) -> "Zoned | Parts":
+    """Put a rule under its zone, each part with the DST default of its own granularity.
+
+    ``{h(9)} {m(*%5)}`` has a group that fires once a day at a fixed hour and one that runs by the clock: in the repeated
+    hour the second goes on and the first does not, so they are two wall-clock rules and one sentence. A policy that leaves
+    nothing open makes the split pointless.
+    """
+    parts = rule.by_granularity()
+    if len(parts) < 2 or (dst.gap is not None and dst.fold is not None):
+        return Zoned(rule, zone, dst)
+    return Parts(Zoned(rule, zone, dst), tuple(Zoned(part, zone, dst) for part in parts))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial, members, stride
 
 MONTHS = (
@@ -73,21 +74,27 @@ def clock(second: int, *, exact: bool = False) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}" + (f":{second:02d}" if second or exact else "")
 
 
-def clock_times(dial: Dial) -> str | None:
-    """Times of day listed one by one or as a series, without a preposition; None when they are too many."""
-    if dial.count() <= MAX_LISTED:
-        return f"at {joined([clock(time, exact=dial.seconds != 1) for time in dial.all()])}"
-    if dial.count() > _MAX_SERIES:
-        return None
-    times = dial.all()
-    step = series(times)
-    if not step:
-        return None
+def every(step: int) -> str:
+    """``every 30 minutes``: a step of seconds."""
     unit, name = next(
         (unit, name) for unit, name in ((3600, "hour"), (60, "minute"), (1, "second")) if step % unit == 0
     )
-    often = f"every {name}" if step == unit else f"every {step // unit} {name}s"
-    return f"{often} from {clock(times[0])} through {clock(times[-1])}"
+    return f"every {name}" if step == unit else f"every {step // unit} {name}s"
+
+
+def clock_times(dial: Dial) -> str | None:
+    """Times of day listed one by one or as a series, without a preposition; None when they are too many."""
+    if dial.count() > _MAX_SERIES:
+        return None
+    times = dial.all()
+    over_midnight = next((i for i in range(1, len(times)) if times[i] - times[i - 1] > DAY_S + times[0] - times[-1]), 0)
+    turned = times[over_midnight:] + [time + DAY_S for time in times[:over_midnight]]
+    step = series(turned)
+    if step and over_midnight:
+        return f"{every(step)} from {clock(turned[0])} through {clock(turned[-1] - DAY_S)}"
+    if dial.count() <= MAX_LISTED:
+        return f"at {joined([clock(time, exact=dial.seconds != 1) for time in times])}"
+    return f"{every(step)} from {clock(times[0])} through {clock(times[-1])}" if step else None
 
 
 def _unit(bits: int, size: int, name: str) -> str:
@@ -130,13 +137,34 @@ def spoken(dial: Dial, *, recurring: bool) -> str:
     if not recurring:
         parts.append(f"past {'each of ' if dial.hours.bit_count() > 1 else ''}{hours_in_words(dial.hours)}")
     elif dial.hours == ALL_HOURS:
+        if dial.minutes == 1 and dial.seconds == 1:
+            return "every hour"
         if parts[-1].startswith("at ") or " from " in parts[-1]:
             parts.append("of every hour")
     elif (step := _every(dial.hours, 24)) > 1:
+        if dial.minutes == 1 and dial.seconds == 1:
+            return f"every {step} hours"
         parts.append(f"in every {ordinal(step)} hour from midnight")
+    elif parts[-1].startswith("every ") and " from " not in parts[-1] and (span := _stretch(dial.hours)):
+        parts.append(f"between {span[0]:02d}:00 and {span[1]:02d}:59")
     else:
         parts.append(f"in {hours_in_words(dial.hours)}")
     return " ".join(parts)
+
+
+def _stretch(hours: int) -> tuple[int, int] | None:
+    """First and last of hours that follow one another, over midnight too; None when they do not."""
+    starts = [hour for hour in members(hours) if not hours >> (hour - 1) % 24 & 1]
+    if len(starts) != 1:
+        return None
+    return starts[0], (starts[0] + hours.bit_count() - 1) % 24
+
+
+def timed(when: str, days: str) -> str:
+    """Times with their days, without a preposition before the times; *every day* is said by *daily*, or by the times."""
+    if days != "every day":
+        return f"{when}, {days}"
+    return f"daily {when}" if when.startswith("at ") and "minute" not in when and "second" not in when else when
 
 
 def sentence(text: str) -> str:

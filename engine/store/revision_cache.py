@@ -16,6 +16,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
 from lodger.engine.policy.plan import Overlap, SlotPolicies, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
+from lodger.engine.recurrence.calendar.zones import known_zone
 from lodger.engine.recurrence.parse import resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
@@ -163,11 +164,19 @@ class RevisionCache:
                 self._compiled.popitem(last=False)
         return made
 
-    def prepare(self, rules: ScheduleRules, now: datetime, owed: datetime | None = None) -> PreparedRules:
+    def prepare(
+        self,
+        rules: ScheduleRules,
+        now: datetime,
+        owed: datetime | None = None,
+        *,
+        before: ScheduleRules | None = None,
+    ) -> PreparedRules:
         """Compile rules and search for their first slot, before a transaction.
 
         Args:
             owed: earliest instant of the first slot; None for after now.
+            before: the schedule's present rules, in an edit.
 
         Raises:
             RuleInvalid: a rule is invalid.
@@ -175,11 +184,12 @@ class RevisionCache:
         """
         since = now + timedelta(microseconds=1) if owed is None else owed
         anchor = min(now, since)
+        rules = with_absolute_times(rules, anchor, before)
         recurrence = self.compile_rules(rules, anchor)
         limit_s = max(_FREQUENT_S, self._settings.min_interval_s)
         gap_s = recurrence.smallest_gap_s(since, limit_s)
         first = recurrence.first_slot(since)
-        return PreparedRules(with_absolute_times(rules, anchor), anchor, recurrence, since, first, gap_s, limit_s)
+        return PreparedRules(rules, anchor, recurrence, since, first, gap_s, limit_s)
 
     def revisions(self, connection: Connection, wanted: Iterable[tuple[str, str, int]]) -> dict[str, Revision]:
         """Return revisions by schedule id; those that are not cached are read and compiled.
@@ -293,10 +303,24 @@ def zone_of(rules: ScheduleRules) -> str:
     return rules.tz or next((rule.tz for rule in rules.rules if rule.tz), None) or "UTC"
 
 
-def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
-    """Return rules that are independent of the time of reading: ``in 3 days`` becomes an instant, counted from the anchor."""
-    included, excluded = (tuple(resolved(spec, anchor) for spec in specs) for specs in (rules.rules, rules.exclusions))
-    return replace(rules, rules=included, exclusions=excluded)
+def with_absolute_times(rules: ScheduleRules, anchor: datetime, before: ScheduleRules | None = None) -> ScheduleRules:
+    """Return rules that are independent of the time of reading.
+
+    ``in 3 days`` becomes an instant, and an interval without a start counts from the schedule's start or else the anchor.
+
+    Args:
+        before: the schedule's present rules: of these, a rule that is given again keeps its start.
+    """
+    tz = rules.tz if rules.tz is None else known_zone(rules.tz) or rules.tz
+    kept = before or rules
+
+    def absolute(spec: RuleSpec, present: tuple[RuleSpec, ...]) -> RuleSpec:
+        same = (each for each in present if spec.dtstart is None and spec == replace(each, dtstart=None))
+        return resolved(next(same, spec), anchor, tz=tz, start=rules.start)
+
+    included = tuple(absolute(spec, kept.rules) for spec in rules.rules)
+    excluded = tuple(absolute(spec, kept.exclusions) for spec in rules.exclusions)
+    return replace(rules, rules=included, exclusions=excluded, tz=tz)
 
 
 def encode_rules(rules: ScheduleRules) -> str:

@@ -17,7 +17,10 @@ def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) ->
     bench.clock.advance(150)
     edited = bench.engine.schedules.edit("acme", "s", rules="every 100s")
     assert [bench.seconds(action)[0] for action in bench.actions(schedule)] == [60.0, 120.0]
-    assert (edited.revision, edited.text) == (2, "Every 1 minute 40 seconds, counted from 1970-01-01T00:00:00Z")
+    assert (edited.revision, edited.text) == (
+        2,
+        "Every 1 minute 40 seconds, counted from Thursday 1970-01-01T00:00:00Z",
+    )
     assert edited.next_at is not None
     start = schedule.created_at
     assert (edited.next_at - start).total_seconds() % 100 == pytest.approx(
@@ -162,7 +165,7 @@ def test_what_is_wrong_with_a_script_is_said(bench: Bench) -> None:
 
 def test_a_preview_stores_nothing(bench: Bench) -> None:
     preview = bench.engine.schedules.preview("every 60s", n=3)
-    assert preview.text == "Every 1 minute, counted from 1970-01-01T00:00:00Z"
+    assert preview.text == "Every 1 minute, counted from Thursday 1970-01-01T00:00:00Z"
     assert [(slot - from_us(bench.clock.us)).total_seconds() for slot in preview.slots] == [60, 120, 180]
     assert bench.engine.schedules.list() == []
 

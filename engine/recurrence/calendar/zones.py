@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import tzdata
+from tzlocal.windows_tz import win_tz
 
 from lodger.engine.recurrence.calendar.civil import CYCLE_DAYS, DAY_S, MAX_LOCAL, civil, year_start
 from lodger.engine.recurrence.calendar.posix_tz import PosixRule, parse_posix
@@ -142,6 +143,11 @@ class Zone:
                 here = self.segment(here.end)
         return sorted(found)
 
+    def instant(self, local: int) -> int:
+        """UTC second of a local second: the first of two; one in a gap is read with the offset before (RFC 5545 §3.3.5)."""
+        instants = self.instants(local)
+        return instants[0] if instants else local - self.offset(local - DAY_S)
+
 
 def zone_names() -> frozenset[str]:
     """Every name that the pinned database knows."""
@@ -181,19 +187,40 @@ def load(key: str) -> Zone:
     return _parse(key, stored("zoneinfo", *key.split("/")))
 
 
+@cache
+def _windows() -> dict[str, str]:
+    """IANA names by the names that Windows gives to zones (CLDR), in small letters."""
+    return {name.lower(): zone for name, zone in win_tz.items()}
+
+
+def known_zone(key: str) -> str | None:
+    """Return the IANA name of a zone: itself, of a Windows name, or after a prefix such as ``/mozilla.org/…/``."""
+    if not isinstance(key, str) or len(key) > 128:
+        return None
+    if key in _names():
+        return key
+    if key[:1] == "/":
+        parts = key.split("/")
+        return next(
+            (name for at in range(1, len(parts)) if (name := "/".join(parts[at:])) in _names() and "/" in name), None
+        )
+    return _windows().get(key.lower())
+
+
 def zone(key: str, index: int | None = None) -> Zone:
-    """Return the zone of an IANA name; ``index`` is the position of the name in the caller's text.
+    """Return the zone of a name as in :func:`known_zone`; ``index`` is the position of the name in the caller's text.
 
     Raises:
-        RuleInvalid: ``zone_unknown``; a path, a relative name or a name of another database is unknown too.
+        RuleInvalid: ``zone_unknown``.
     """
-    if not isinstance(key, str) or len(key) > 64 or key not in _names():
+    name = known_zone(key)
+    if name is None:
         shown = key if isinstance(key, str) and len(key) <= 64 else f"{str(key)[:61]}..."
         near = get_close_matches(shown, _names(), 1)
         raise RuleInvalid(
             "zone_unknown", zone=shown, release=tzdata_version(), near=near[0] if near else None, index=index
         )
-    return load(key)
+    return load(name)
 
 
 def _parse(key: str, data: bytes) -> Zone:

@@ -10,7 +10,7 @@ from lodger.engine.recurrence.cron.days import CronDays
 from lodger.engine.recurrence.cron.words import days_in_words
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
 from lodger.engine.recurrence.search import Steps
-from lodger.engine.recurrence.words import sentence, spoken
+from lodger.engine.recurrence.words import sentence, spoken, timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,7 @@ class CronRule:
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
-        when = spoken(self.dial, recurring=self.recurring)
-        return sentence(f"{when}, {days_in_words(self.days)}")
+        return sentence(timed(spoken(self.dial, recurring=self.recurring), days_in_words(self.days)))
 
     def ends(self) -> bool:
         """Only when it has no slot at all: cron names no years."""

@@ -25,9 +25,10 @@ def _month_days(days: MonthDays) -> str:
             "the last day of the month" if not item.before else f"the {ordinal(item.before + 1)} last day of the month"
         )
         if item.nearest_weekday:
-            day = f"the Monday-to-Friday day nearest to {day}"
+            # The weekday nearest to the last day is the last one: later there is none in the month.
+            day = f"the weekday nearest to {day}" if item.before else "the last weekday of the month"
         words.append(day)
-    words += [f"the Monday-to-Friday day nearest to day {day}" for day in days.nearest]
+    words += [f"the weekday nearest to day {day}" for day in days.nearest]
     return joined(words, "or")
 
 

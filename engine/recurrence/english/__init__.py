@@ -1,5 +1,62 @@
-"""Rules in English: the sentences that Lodger writes, and short forms such as ``every weekday at 9``, read as other languages."""
+"""Rules in English, such as ``every weekday at 9``: a text is accepted when it has one meaning, and refused with what to write."""
 
-from lodger.engine.recurrence.english.parser import begins, translate
+from dataclasses import replace
+from functools import lru_cache
 
-__all__ = ["begins", "translate"]
+from lodger.engine.recurrence.calendar.civil import instant_of
+from lodger.engine.recurrence.calendar.zones import Zone
+from lodger.engine.recurrence.english.grammar import read
+from lodger.engine.recurrence.english.mends import begins, refused
+from lodger.engine.recurrence.english.phrase import Phrase
+from lodger.engine.recurrence.english.rule import ClauseSlots, EnglishRule
+from lodger.engine.recurrence.english.vocabulary import Unread
+from lodger.engine.recurrence.every import Every, instant_us
+from lodger.engine.recurrence.rule import DstPolicy, Recurrence
+from lodger.engine.recurrence.rule_errors import RuleInvalid
+from lodger.engine.recurrence.union import Union, by_granularity
+
+__all__ = ["begins", "parse", "recurrence"]
+#: Longest text of a rule in English, in characters.
+MAX_LENGTH = 500
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> Phrase:
+    """Read a rule in English.
+
+    Raises:
+        RuleInvalid: ``english_unclear``, with the position, and texts of the same wish that are accepted.
+    """
+    if len(text) > MAX_LENGTH:
+        raise RuleInvalid("english_unclear.long", count=len(text), maximum=MAX_LENGTH, index=MAX_LENGTH)
+    try:
+        return read(text)
+    except Unread as unread:
+        raise refused(text, unread) from None
+
+
+def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy) -> Recurrence:
+    """Put a phrase under its zone.
+
+    Args:
+        start: local second of the schedule's start; None counts from 1900 (intervals from 1970), without a first slot.
+
+    Raises:
+        RuleInvalid: ``english_unclear``: a date without a year, and no start from which the next one counts.
+    """
+    clauses = [each.started(start) for each in phrase.clauses]
+    if any(bound is not None and bound.year is None for each in clauses for bound in (each.first, each.last)):
+        raise RuleInvalid("english_unclear.year", index=0)
+    if any(each.last and each.begins is not None and each.until() < each.begins for each in clauses):
+        raise RuleInvalid("english_unclear.bounds", index=0)
+    rules: list[Recurrence] = []
+    for each in clauses:
+        if each.period_us:
+            anchor = None if each.begins is None else home.instant(each.begins)
+            every = Every(each.period_us, 0 if anchor is None else anchor * 1_000_000, starts=anchor is not None)
+            last = None if each.last is None else instant_of(home.instant(each.until()))
+            rules.append(every if last is None else replace(every, last_us=instant_us(last)))
+    timed = tuple(ClauseSlots(each) for each in clauses if not each.period_us)
+    if timed:
+        rules.insert(0, by_granularity(EnglishRule(timed), home, dst))
+    return rules[0] if len(rules) == 1 else Union(rules)

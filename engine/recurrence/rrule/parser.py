@@ -263,9 +263,7 @@ def _dates(line: _Line, home: Zone) -> list[Moment]:
         at += len(piece) + 1
         utc = moment.second if moment.utc else None
         if named is not None and named is not home:
-            instants = named.instants(moment.second)
-            # A local time that DST skips is read with the offset before the gap (RFC 5545 §3.3.5).
-            utc = instants[0] if instants else moment.second - named.offset(moment.second - civil.DAY_S)
+            utc = named.instant(moment.second)
         if utc is not None:
             moment = Moment(home.local(utc)) if home.plain(utc) else Moment(utc, utc=True)
         found.append(moment)

@@ -47,6 +47,10 @@ def moment_text(local: int, *, midnight: bool = False) -> str:
     return _date(day) if second == 0 and not midnight else f"{_date(day)} at {clock(second)}"
 
 
+def _weekday(local: int) -> str:
+    return WEEKDAYS[civil.weekday(local // civil.DAY_S)]
+
+
 def _dates(words: list[str]) -> str:
     if len(words) <= _MAX_DATES:
         return joined(words)
@@ -71,7 +75,7 @@ def _weekdays(rule: Rule) -> str:
     return text
 
 
-def _month_days(rule: Rule) -> str:
+def _month_days(rule: Rule, last: str = "and") -> str:
     values = [number for number in rule.bymonthday if number > 0]
     step = series(values)
     words = (
@@ -82,7 +86,7 @@ def _month_days(rule: Rule) -> str:
     if not step:
         words += [f"the {numbered(number)}" for number in values]
     words += [f"the {ordinal(number)} day" for number in sorted(rule.bymonthday, reverse=True) if number < 0]
-    return joined(words)
+    return joined(words, last)
 
 
 def _days(rule: Rule) -> str:
@@ -90,11 +94,11 @@ def _days(rule: Rule) -> str:
     if rule.byday and not _is_week(rule):
         text += f" on {_weekdays(rule)}"
     if rule.bymonthday:
-        text += f"{' if it is' if text else ' on'} {_month_days(rule)}"
+        text += f"{' if it is' if text else ' on'} {_month_days(rule, 'or' if text else 'and')}"
         if rule.freq is Freq.YEARLY and not rule.bymonth:
             text += " of every month"
     if rule.byyearday:
-        text += f"{' if it is' if text else ' on'} the {joined(_ordinals(rule.byyearday))} day of the year"
+        text += f"{' if it is' if text else ' on'} the {joined(_ordinals(rule.byyearday), 'or' if text else 'and')} day of the year"
     if rule.byweekno:
         text += f" in the {joined(_ordinals(rule.byweekno))} week of the year"
     if rule.bymonth:
@@ -105,6 +109,21 @@ def _days(rule: Rule) -> str:
 def _is_week(rule: Rule) -> bool:
     """Whether BYDAY is said by the unit: every day."""
     return rule.freq is Freq.WEEKLY and rule.interval == 1 and not rule.bysetpos and rule.byday == _WEEK
+
+
+def _every_weekday(rule: Rule) -> bool:
+    """Whether weekdays are all that a unit down to days has: *every month on Monday* is *on every Monday*."""
+    plain = rule.byday and not any(number for number, _ in rule.byday) and not _is_week(rule)
+    whole = rule.freq in (Freq.YEARLY, Freq.MONTHLY, Freq.DAILY) and rule.interval == 1 and not rule.bysetpos
+    return bool(plain and whole and not rule.byweekno)
+
+
+def _last_weekday(rule: Rule) -> bool:
+    """Whether it is the last Monday-to-Friday day of a month."""
+    only = rule.byday == tuple((0, day) for day in range(5)) and rule.bysetpos == (-1,)
+    days = not (rule.bymonthday or rule.byyearday or rule.byweekno)
+    single = len(rule.byhour) == len(rule.byminute) == len(rule.bysecond) == 1
+    return rule.freq is Freq.MONTHLY and rule.interval == 1 and only and days and single
 
 
 def _time_of_day(rule: Rule) -> str:
@@ -142,12 +161,24 @@ def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | N
     """One rule, without its start; ``until`` is its UNTIL as a local second, or ``last`` as one in UTC."""
     filled = rule.filled(start)
     unit = _UNIT[rule.freq]
-    if _is_week(filled):
-        text = "every day"
+    if _last_weekday(filled):
+        text = "on the last weekday of the month" + (
+            f" in {listed(of_values(rule.bymonth), MONTHS)}" if rule.bymonth else ""
+        )
+    elif _every_weekday(filled):
+        text = (
+            _days(filled).strip()
+            if rule.bymonthday or rule.byyearday
+            else f"on every{_days(filled).removeprefix(' on')}"
+        )
     else:
-        text = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
-    text += _days(filled) + _times(filled)
-    if rule.bysetpos:
+        if _is_week(filled):
+            text = "every day"
+        else:
+            text = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
+        text += _days(filled)
+    text += _times(filled)
+    if rule.bysetpos and not _last_weekday(filled):
         words = _ordinals(rule.bysetpos)
         text += f", only the {joined(['first' if word == '1st' else word for word in words])} of these in each {unit}"
     if rule.wkst and (rule.freq is Freq.WEEKLY or rule.byweekno):
@@ -171,7 +202,7 @@ def _utc(second: int) -> str:
 def _entry_text(entry: Entry, rules: RuleSet) -> str:
     text = rule_text(entry.rule, entry.start, entry.until, last=entry.last)
     if entry.start != rules.start:
-        text += f", starting {moment_text(entry.start, midnight=True)}"
+        text += f", starting {_weekday(entry.start)}, {moment_text(entry.start, midnight=True)}"
     return text
 
 
@@ -193,5 +224,5 @@ def set_text(rules: RuleSet) -> str:
     if rules.exdays:
         text += f"; but not on the whole of {_dates([_date(day) for day in sorted(rules.exdays)])}"
     if rules.anchored and (rules.rules or rules.exrules):
-        text += f"; starting {moment_text(rules.start, midnight=True)}"
+        text += f"; starting {_weekday(rules.start)}, {moment_text(rules.start, midnight=True)}"
     return sentence(text)

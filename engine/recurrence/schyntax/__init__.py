@@ -4,12 +4,8 @@ Lexer → parser → validator give the model; compiling folds it into sets of t
 answers.
 """
 
-from lodger.engine.recurrence.calendar.zoned import Zoned
-from lodger.engine.recurrence.calendar.zones import Zone
-from lodger.engine.recurrence.rule import DstPolicy
 from lodger.engine.recurrence.schyntax.parser import read
 from lodger.engine.recurrence.schyntax.rule import SchyntaxRule, compiled
-from lodger.engine.recurrence.union import Parts
 
 
 def parse(text: str) -> SchyntaxRule:
@@ -17,17 +13,4 @@ def parse(text: str) -> SchyntaxRule:
     return compiled(read(text))
 
 
-def zoned(rule: SchyntaxRule, zone: Zone, dst: DstPolicy) -> Zoned | Parts:
-    """Put a schedule under its zone, each group with the DST default of its own granularity.
-
-    ``{h(9)} {m(*%5)}`` has a group that fires once a day at a fixed hour and one that runs by the clock: in the repeated
-    hour the second goes on and the first does not, so they are two wall-clock rules and one sentence. A policy that leaves
-    nothing open makes the split pointless.
-    """
-    parts = rule.by_granularity()
-    if len(parts) < 2 or (dst.gap is not None and dst.fold is not None):
-        return Zoned(rule, zone, dst)
-    return Parts(Zoned(rule, zone, dst), tuple(Zoned(part, zone, dst) for part in parts))
-
-
-__all__ = ["SchyntaxRule", "parse", "zoned"]
+__all__ = ["SchyntaxRule", "parse"]

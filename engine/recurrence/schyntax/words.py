@@ -3,7 +3,7 @@
 from lodger.engine.recurrence.calendar.dial import Dial
 from lodger.engine.recurrence.schyntax.days import Arguments, week_set
 from lodger.engine.recurrence.schyntax.model import Argument, Date, Unit
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken, timed
 
 _COUNTED = {Unit.DAYS_OF_MONTH: "of the month", Unit.DAYS_OF_YEAR: "of the year", Unit.DATES: ""}
 
@@ -53,4 +53,4 @@ def group_in_words(arguments: Arguments, dial: Dial, *, recurring: bool) -> str:
         if week != 0b1111111:
             filters.append(f"on {listed(week, WEEKDAYS)}" if week else "on no day of the week")
     filters += [_days(unit, arguments[unit]) for unit in _COUNTED if unit in arguments]
-    return f"{said}, {', and only '.join(filters) if filters else 'every day'}"
+    return timed(said, ", and only ".join(filters) or "every day")

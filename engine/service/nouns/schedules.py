@@ -201,14 +201,17 @@ class Schedules(Previews[M]):
         if conduct:
             change["conduct"] = conduct
         cache, now_us = self.context.revision_cache, self._now_us
-        wished = replace(self._get(tenant_id, schedule).rules, **named)
-        prepared = cache.prepare(wished, from_us(now_us))
+        present = self._get(tenant_id, schedule).rules
+        wished = replace(present, **named)
+        prepared = cache.prepare(wished, from_us(now_us), before=present)
         with self._changing(Schedules.edit, tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
             current_audit_context = replace(before.rules, **named)
             # A concurrent edit may have changed the rules.
             change["rules"] = (
-                prepared if current_audit_context == wished else cache.prepare(current_audit_context, from_us(now_us))
+                prepared
+                if current_audit_context == wished
+                else cache.prepare(current_audit_context, from_us(now_us), before=before.rules)
             )
             edited = schedules.edit(
                 self.context,

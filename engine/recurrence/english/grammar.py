@@ -1,0 +1,1224 @@
+"""The grammar of rules in English, by recursive descent: each token belongs to exactly one part of one clause.
+
+=========  ==========================================================================================================
+rule       clause, then more clauses, with a comma, a semicolon or *and* between them
+clause     parts in any order, each kind once; a kind that comes again after another kind begins the next clause
+interval   ``every`` length of hours, minutes or seconds · ``hourly``
+step       ``every`` n days, weeks, months · ``every other`` … · ``daily``, ``weekly``, …
+days       day {``and`` day}: weekdays · ``weekdays``, ``weekends`` · ``the 1st`` · ``the last Friday`` · ``25 December`` …
+times      [``at``] time {``and`` time}
+window     ``from`` time ``to`` time · ``between`` time ``and`` time
+minutes    ``at minute`` n · ``at`` n ``past``
+months     ``in`` month {``and`` month}
+first      ``starting`` date · ``from`` date
+last       ``until`` date
+but        ``except`` days or months
+zone       IANA name
+=========  ==========================================================================================================
+
+Written by hand, because most of its work is to refuse: a parser library says which token it expected, and a person needs the
+text of the same wish that is accepted, which only the rule at hand knows. :data:`_PARTS` names the part that a token begins.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.civil import DAY_S
+from lodger.engine.recurrence.calendar.zones import known_zone, zone_names
+from lodger.engine.recurrence.duration import DAY_US
+from lodger.engine.recurrence.duration import UNITS as LENGTHS
+from lodger.engine.recurrence.english.meaning import in_quarter, meant
+from lodger.engine.recurrence.english.phrase import HOUR_S, WORKDAYS, Date, Days, Phrase
+from lodger.engine.recurrence.english.vocabulary import UNITS, Token, Unread, tokens
+from lodger.engine.recurrence.english.words import counted
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, ordinal
+
+_END = Token("end", "", "", 0, 0)
+_ALL = (Days(),)
+
+
+def read(text: str) -> Phrase:
+    """Return the parse tree of a rule.
+
+    Raises:
+        Unread: with texts that may say what was meant.
+    """
+    return _Grammar(text).rule()
+
+
+@dataclass(slots=True)
+class _Time:
+    """A time of day as written: the half of the day may follow from its neighbours."""
+
+    hour: int
+    minute: int
+    second: int
+    half: str
+    fixed: bool
+    place: int
+    end: int
+
+    def second_of_day(self) -> int:
+        hour = self.hour if not self.half else self.hour % 12 + 12 * (self.half == "pm")
+        return hour * HOUR_S + self.minute * 60 + self.second
+
+
+@dataclass(slots=True)
+class Draft:
+    """A clause while it is read: the parts by kind, with the places where they begin and end."""
+
+    parts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    interval_s: int = 0
+    step: tuple[int, str] = (0, "")
+    unit: str = ""
+    days: list[Days] = field(default_factory=list)
+    months: int = 0
+    quarter: bool = False
+    times: list[_Time] = field(default_factory=list)
+    window: tuple[_Time, _Time] | None = None
+    minutes: list[int] = field(default_factory=list)
+    first: Date | None = None
+    begins: int | None = None
+    last: Date | None = None
+    but: list[Days] = field(default_factory=list)
+    last_kind: str = ""
+
+    def complete(self) -> bool:
+        """Whether it has days and times."""
+        return bool({"days", "step"} & set(self.parts)) and bool({"times", "interval"} & set(self.parts))
+
+
+class _Grammar:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.left = tokens(text)
+        self.at = 0
+        self.drafts = [Draft()]
+        self.zone: tuple[str, int, int] | None = None
+        self.excepting = False
+
+    # Tokens
+
+    def peek(self, ahead: int = 0) -> Token:
+        place = self.at + ahead
+        return self.left[place] if place < len(self.left) else _END._replace(place=len(self.text), end=len(self.text))
+
+    def kinds(self, *kinds: str) -> bool:
+        """Whether tokens of these kinds come next."""
+        return all(self.peek(ahead).kind == kind for ahead, kind in enumerate(kinds))
+
+    def take(self, *kinds: str) -> bool:
+        if not self.kinds(*kinds):
+            return False
+        self.at += len(kinds)
+        return True
+
+    def next(self) -> Token:
+        self.at += 1
+        return self.peek(-1)
+
+    def since(self, first: int) -> tuple[int, int]:
+        """Places of the text from a token to the one just read."""
+        return self.left[first].place, self.left[max(self.at - 1, first)].end
+
+    def unread(self, what: str, span: tuple[int, int] | Token | None = None, *instead: str) -> Unread:
+        token = self.peek() if span is None else span
+        place, end = (token.place, token.end) if isinstance(token, Token) else token
+        return Unread(what, place, end, instead)
+
+    def whole(self, what: str, place: int, *texts: str) -> Unread:
+        return Unread(what, place, place, texts, whole=True)
+
+    def unexpected(self, wanted: str, *examples: str) -> Unread:
+        token = self.peek()
+        if token.kind == "end":
+            gap = "" if self.text.endswith(" ") else " "
+            place = len(self.text.rstrip(" .,;"))
+            return Unread(
+                f"{wanted} is missing at the end",
+                place,
+                len(self.text),
+                tuple(gap + each for each in examples),
+                example=True,
+            )
+        said = self.text[token.place : token.end]
+        what = f"{said!r} is not understood here: {wanted} is expected"
+        if token.kind in ("and", ",", "to"):
+            return Unread(what, token.place, token.end, ("",), example=True)
+        known = token.kind != "unknown"
+        return Unread(
+            what,
+            token.place,
+            token.place if known else token.end,
+            tuple(f"{each} " if known else each for each in examples),
+            example=True,
+        )
+
+    # Clauses
+
+    def rule(self) -> Phrase:
+        self.take("run")
+        if not self.left:
+            raise self.unread("the rule is empty")
+        while self.at < len(self.left):
+            strong = False
+            while self.peek().kind in ("and", ","):
+                # After a comma a clause that has days and times goes on with neither.
+                strong = strong or self.peek().text != "," or self.drafts[-1].complete()
+                self.at += 1
+                if self.at == len(self.left):
+                    token = self.left[-1]
+                    raise self.unread(
+                        f"nothing follows {token.text!r}",
+                        (self.left[self.at - 2].end if self.at > 1 else 0, token.end),
+                        "",
+                    )
+            self.part(strong)
+        return meant(self.text, self.drafts, self.zone[0] if self.zone else None)
+
+    def part(self, strong: bool) -> None:
+        token, first = self.peek(), self.at
+        read = next((read for kinds, read in _PARTS if self._begins(kinds)), None)
+        if read is None:
+            if token.kind == "number":
+                raise self._bare_number(token)
+            raise self.unexpected("days, times or a step")
+        read(self, strong, first)
+
+    def _begins(self, kinds: str) -> bool:
+        return any(self.kinds(*each.split()) for each in kinds.split(" | "))
+
+    def _bare_number(self, token: Token) -> Unread:
+        return self.unread(
+            f"{token.text} may be a time or a day: at is missing before it",
+            token,
+            f"at {token.text}",
+            f"on the {ordinal(token.value)} of the month",
+        )
+
+    def add(self, kind: str, first: int, strong: bool = False) -> Draft:
+        """Give a part that was read to its clause: the present one, or the next when the kind comes again."""
+        draft, span = self.drafts[-1], self.since(first)
+        main = kind in ("days", "times", "interval", "step")
+        if kind in draft.parts or (strong and main and draft.parts):
+            if not main or (draft.last_kind == kind and not strong):
+                said = self.text[slice(*span)]
+                before = self.text[slice(*draft.parts.get(kind, span))]
+                place, end = draft.parts[kind]
+                texts = (self.text[:place] + self.text[end:], self.text[: span[0]] + self.text[span[1] :])
+                raise Unread(f"{before!r} and {said!r} are two of a kind", *span, texts, whole=True)
+            draft = Draft()
+            self.drafts.append(draft)
+        draft.parts[kind] = span
+        draft.last_kind = kind
+        return draft
+
+    # Steps and intervals
+
+    def every(self, strong: bool, first: int) -> None:
+        self.next()
+        if self.kinds("unit") and not self._is_quarter():
+            self.unit(1, strong, first)
+        elif self.take("other"):
+            if self.kinds("unit"):
+                self.unit(2, strong, first)
+            elif self.kinds("weekday"):
+                self._every_nth_weekday(2, strong, first)
+            else:
+                raise self._every_other_set(first)
+        elif self.kinds("half") or self.kinds("a", "half") or self._is_quarter():
+            self.half_hour(strong, first)
+        elif self.peek().kind == "length" or (self.kinds("number") and self.peek(1).kind in ("unit", "number")):
+            self.length(strong, first)
+        elif self.peek().kind == "nth" and self.peek(1).kind == "unit" and not self._of_month(2):
+            self._every_nth_unit(strong, first)
+        elif self.peek().kind == "nth" and self.peek(1).kind in ("weekday", "days", "business"):
+            self._nth_of_every(strong, first)
+        elif self.kinds("month") and self.peek(1).kind not in ("number", "nth"):
+            self.months_of("months", first)
+        elif self.kinds("number") and self.peek(1).kind != "month":
+            raise self.unexpected("a unit such as minutes, hours, days or weeks", f"{self.peek().text} minutes")
+        else:
+            self.at = first
+            self.days(strong, first)
+
+    def _is_quarter(self) -> bool:
+        return self.peek().text == "quarter" and (self.peek(1).text == "hour" or self.kinds("unit", "of"))
+
+    def half_hour(self, strong: bool, first: int) -> None:
+        seconds = 1800 if self.kinds("half") or self.kinds("a", "half") else 900
+        self.take("a")
+        self.next()
+        self.take("of")
+        self.take("a")
+        if self.peek().text != "hour":
+            raise self.unexpected("hour")
+        self.next()
+        self.add("interval", first, strong).interval_s = seconds
+
+    def unit(self, count: int, strong: bool, first: int) -> None:
+        name = self.next().value
+        seconds = UNITS[name]
+        if isinstance(seconds, int):
+            if self.take("and", "a", "half"):
+                seconds = seconds * 3 // 2
+            self.add("interval", first, strong).interval_s = count * seconds
+            return
+        unit, size = seconds
+        if count == 1 and name in ("day", "week") and self._of("week"):
+            self.at += 3
+        if count == 1 and unit == "day":
+            self.add("days", first, strong).days += _ALL
+            return
+        draft = self.add("step", first, strong)
+        draft.step, draft.unit = (count * size, unit), name
+
+    def adverb(self, strong: bool, first: int) -> None:
+        self.at = first
+        token = self.next()
+        self.left[first] = token._replace(kind="unit", value=token.value)
+        self.at = first
+        self.unit(1, strong, first)
+
+    def once(self, strong: bool, first: int) -> None:
+        self.next()
+        if not (self.kinds("a", "unit") or self.kinds("per", "unit") or self.kinds("every", "unit")):
+            raise self.unread("once of what is not said", None, "once a day")
+        self.next()
+        self.unit(1, strong, first)
+
+    def everyday(self, strong: bool, first: int) -> None:
+        self.next()
+        self.add("days", first, strong).days += _ALL
+
+    def length(self, strong: bool, first: int) -> None:
+        """Read ``2 hours and 30 minutes`` or ``1h30m``: an interval, or a step when it is whole days, weeks or months."""
+        found: list[tuple[int, str]] = []
+        while True:
+            token = self.peek()
+            if token.kind == "length":
+                self.next()
+                digits, name = "", ""
+                for each in f"{token.text} ":
+                    if (each.isdigit() and name) or each == " ":
+                        found.append((int(digits), name))
+                        digits, name = "", ""
+                    digits, name = (digits + each, name) if each.isdigit() else (digits, name + each)
+            elif token.kind == "number" and self.peek(1).kind == "unit":
+                self.next()
+                found.append((token.value, self.next().value))
+            elif token.kind == "and" and self.peek(1).kind == "number" and self.peek(2).kind == "unit" and found:
+                self.next()
+            else:
+                break
+        span = self.since(first)
+        if not found:
+            raise self.unexpected("a unit such as minutes, hours, days or weeks", f"{self.peek().text} minutes")
+        if any(not count for count, _ in found):
+            raise self.unread("a step is at least one", span, f"every {found[0][1]}")
+        name = found[0][1]
+        unit = UNITS.get(name)
+        if len(found) == 1 and isinstance(unit, tuple):
+            count = found[0][0]
+            if count == 1 and unit[0] == "day":
+                self.add("days", first, strong).days += _ALL
+                return
+            draft = self.add("step", first, strong)
+            draft.step, draft.unit = (count * unit[1], unit[0]), name
+            return
+        total = 0
+        for count, each in found:
+            size = LENGTHS.get(each)
+            if size is None:
+                raise self.unread(f"{each!r} is not a unit of fixed length", span, "every hour")
+            if (size == DAY_US and len(found) == 1) or (size > DAY_US and len(found) == 1):
+                draft = self.add("step", first, strong)
+                draft.step, draft.unit = (count * size // DAY_US, "day"), "day"
+                return
+            total += count * size
+        if total % 1_000_000:
+            raise self.unread("fractions of a second stand in a rule of their own", span, "every second")
+        self.add("interval", first, strong).interval_s = total // 1_000_000
+
+    def _every_nth_unit(self, strong: bool, first: int) -> None:
+        count = self.next().value
+        if self.peek().value == "day":
+            self.next()
+            raise self.unread(
+                f"every {ordinal(count)} day may be every {count} days, or a day of the month", self.since(first),
+                f"every {count} days", f"on the {ordinal(count)} of the month",
+            )  # fmt: skip
+        self.unit(count, strong, first)
+
+    def _every_nth_weekday(self, count: int, strong: bool, first: int) -> None:
+        draft = self.add("step", first, strong)
+        draft.step, draft.unit = (count, "week"), "week"
+        begin = self.at
+        draft.days += self.day_list()
+        self.add("days", begin)
+
+    def _every_other_set(self, first: int) -> Unread:
+        weekend = self.peek().text.startswith("weekend")
+        if not self._workday_set():
+            return self.unexpected("a unit or a weekday", "day")
+        if weekend:
+            return self.unread(
+                "every other weekend is a step of weeks", self.since(first), "every 2 weeks on Saturday and Sunday"
+            )
+        return self.unread(
+            "weekdays are not counted through weekends",
+            self.since(first),
+            "on Monday, Wednesday and Friday",
+            "every 2 days",
+        )
+
+    def _nth_of_every(self, strong: bool, first: int) -> None:
+        """``every second Tuesday``: which of the two meanings only *of the month* tells."""
+        begin = self.at
+        word = self.next()
+        count = word.value
+        after = self.peek()
+        self.at = first
+        if self._named_month_follows(begin) or count < 2 or word.kind == "last":
+            self.days(strong, first)
+            return
+        self.at = begin + 1
+        if after.kind == "weekday":
+            name = WEEKDAYS[self.next().value]
+            raise self.unread(
+                f"every {ordinal(count)} {name} may be one in {count} weeks, or the {ordinal(count)} of the month", self.since(first),
+                f"every {count} weeks on {name}", f"on the {ordinal(count)} {name} of the month",
+            )  # fmt: skip
+        raise self._every_other_set(first)
+
+    def _named_month_follows(self, begin: int) -> bool:
+        """Whether what follows an ordinal and its days is *of the month*, of a month or of the quarter."""
+        self.at, here = begin, self.at
+        while self.peek().kind in ("nth", "weekday", "days", "and", ",", "the", "last", "business", "unit"):
+            if self.kinds("unit") and self.peek(-1).kind != "business":
+                break
+            self.at += 1
+        found = self._of_month(0) or (self.peek().kind in ("of", "in") and self.peek(1).kind == "month")
+        self.at = here
+        return found
+
+    def _of(self, unit: str, ahead: int = 0) -> bool:
+        """Whether ``of the week`` comes."""
+        at = self.peek(ahead)
+        return (
+            at.kind in ("of", "in")
+            and self.peek(ahead + 1).kind in ("the", "every", "a")
+            and self.peek(ahead + 2).value == unit
+        )
+
+    def _of_month(self, ahead: int) -> bool:
+        return self._of("month", ahead) or self._of("quarter", ahead) or self._of("year", ahead)
+
+    # Days
+
+    def days(self, strong: bool, first: int) -> None:
+        found = self.day_list()
+        self.add("days", first, strong).days += found
+
+    def day_list(self) -> list[Days]:
+        """Read days with *and* or commas between them, and the month or quarter that they are counted in."""
+        found = self.day()
+        while self._more_days():
+            while self.peek().kind in ("and", ","):
+                self.at += 1
+            if self.peek().text == "or" or self.peek(-1).text == "or":
+                found = self._or(found)
+                continue
+            prior, place = found[-1], self.peek()
+            before = self.left[self.at - 2] if self.peek(-1).kind in ("and", ",") else self.peek(-1)
+            more = self.day()
+            if (
+                prior.weekdays
+                and not prior.month_days
+                and more[0].month_days
+                and not more[0].weekdays
+                and place.kind in ("the", "nth")
+            ):
+                raise self._friday_and_13th(found, more, place)
+            if (
+                before.kind == "nth"
+                and found[-1].month_days
+                and more[0].date
+                and not more[0].date.year
+                and self.peek(-1).kind == "month"
+            ):
+                raise self.unread(
+                    "the first day may be of this month or of each", before, f"{before.text} of the month"
+                )
+            found += more
+        return found
+
+    def _or(self, found: list[Days]) -> list[Days]:
+        """``the 31st or the last day`` is the last day; ``the 30th or the last day`` may be either or the earlier."""
+        place = self.peek()
+        more = self.day()
+        last = more[0].month_days == (-1,)
+        if last and found[-1].month_days == (31,):
+            return [*found[:-1], *more]
+        if last and found[-1].month_days and found[-1].month_days[-1] > 28:
+            raise self.unread(
+                "the day or the last day may be both days or the earlier one",
+                (place.place - 3, self.peek(-1).end),
+                "and the last day of the month",
+            )
+        return [*found, *more]
+
+    def _friday_and_13th(self, found: list[Days], more: list[Days], place: Token) -> Unread:
+        number = ordinal(more[0].month_days[0])
+        before = self.text[: place.place].rstrip()
+        for word in ("and", ",", "&"):
+            before = before.removesuffix(word).rstrip()
+        after = self.text[self.peek(-1).end :]
+        return self.whole(
+            "a weekday and a day of the month may be one day that is both, or two days", place.place,
+            f"{before} the {number}{after}", f"{before} and on the {number}{after}",
+        )  # fmt: skip
+
+    def _more_days(self) -> bool:
+        """Whether a separator comes and then a day."""
+        ahead = 0
+        while self.peek(ahead).kind in ("and", ","):
+            if self.peek(ahead).text == ";":
+                return False
+            ahead += 1
+        if not ahead:
+            return False
+        if self.peek(ahead).kind == "on":
+            ahead += 1
+            if self.peek(ahead + 1).text == "hour" or self.peek(ahead + 2).text == "hour":
+                return False
+        if self.peek(ahead).kind == "every":
+            after = self.peek(ahead + 1)
+            return after.kind in ("weekday", "days") or self._is_date(ahead + 1)
+        if self.peek(ahead).kind == "the":
+            ahead += 1
+        at, after = self.peek(ahead), self.peek(ahead + 1)
+        return (
+            at.kind in ("weekday", "days", "nth", "last", "date", "slashed")
+            or self._is_date(ahead)
+            or (at.value == "day" and after.kind == "number")
+            or (at.kind == "business" and after.value == "day")
+        )
+
+    def _is_date(self, ahead: int = 0) -> bool:
+        """Whether a date begins there: ``25 December``, ``25th of December``, ``December 25``."""
+        kinds = [self.peek(ahead + each).kind for each in range(3)]
+        if kinds[0] in ("number", "nth"):
+            return kinds[1] == "month" or kinds[1:] == ["of", "month"]
+        return kinds[0] == "date" or (
+            kinds[0] == "month" and kinds[1] in ("number", "nth") and self.peek(ahead + 2).kind not in ("past", "clock")
+        )
+
+    def day(self) -> list[Days]:
+        """One day, or several that share a noun: ``the first and third Monday of the month``."""
+        self.take("on")
+        self.take("every")
+        the = self.take("the")
+        token = self.peek()
+        if token.kind == "slashed":
+            raise self._slashed()
+        if self._is_date():
+            return [self._date_or_months()]
+        if token.kind == "weekday":
+            return self._weekday()
+        if self._workday_set():
+            return [Days(self._set_bits())]
+        if token.kind in ("start", "edge"):
+            return self._edge()
+        if token.value == "month" and self.peek(1).text == "end":
+            self.at += 2
+            return [Days(month_days=(-1,))]
+        if token.value == "day" and self.peek(1).kind == "number":
+            self.next()
+            return self._in_month(self._numbered(self._counts("number")))
+        if token.kind in ("nth", "last"):
+            return self._nth()
+        if self.at and self.peek(-1).kind == "every":
+            raise self.unexpected("a day", "day")
+        before = self.peek(-1).kind if self.at else ""
+        raise self.unexpected("a day", *(["1st"] if the else ["the 1st"] if before == "on" else []))
+
+    def _workday_set(self) -> bool:
+        """Skip ``weekdays`` or ``business day``."""
+        if self.kinds("business", "unit") and self.peek(1).value == "day":
+            self.at += 2
+            return True
+        return self.take("days")
+
+    def _set_bits(self) -> int:
+        token = self.peek(-1)
+        return token.value if token.kind == "days" else WORKDAYS
+
+    def _weekday(self) -> list[Days]:
+        first = self.next().value
+        last = first
+        if self.kinds("to", "weekday"):
+            self.next()
+            last = self.next().value
+        bits = sum(1 << (first + each) % 7 for each in range((last - first) % 7 + 1))
+        if self.kinds("the", "nth") or (self.kinds("nth") and self.peek(1).kind != "month"):
+            self.take("the")
+            number = self.next()
+            if not 1 <= number.value <= 31:
+                raise self.unread(f"no month has a day {number.value}", number, "31st")
+            return [Days(bits, month_days=(number.value,))]
+        while self.peek().kind in ("and", ",") and self.peek(1 + (self.peek(1).kind == "and")).kind in (
+            "weekday",
+            "days",
+        ):
+            place = self.peek(1 + (self.peek(1).kind == "and"))
+            again = place.value if place.kind == "days" else 1 << place.value
+            if again & bits:
+                break
+            self.at += 1 + (self.peek(1).kind == "and")
+            if place.kind == "days":
+                self.next()
+                bits |= again
+            else:
+                bits |= self._weekday()[0].weekdays
+        return [Days(bits)]
+
+    def _counts(self, kind: str) -> list[int]:
+        """``1, 3 and 5 through 7``."""
+        found = [self.next().value]
+        while True:
+            ahead = 0
+            while self.peek(ahead).kind in ("and", ","):
+                ahead += 1
+            if self.peek(ahead).kind == kind and ahead and self.peek(ahead + 1).kind not in ("month", "unit"):
+                self.at += ahead + 1
+                found.append(self.peek(-1).value)
+            elif self.kinds("to", kind) or (self.kinds("to", "the") and self.peek(2).kind == kind):
+                self.next()
+                self.take("the")
+                last = self.next()
+                if not found[-1] < last.value <= 31:
+                    raise self.unread("the range goes backwards", last)
+                found += range(found[-1] + 1, last.value + 1)
+            else:
+                return found
+
+    def _numbered(self, numbers: Iterable[int]) -> list[Days]:
+        return [Days(month_days=tuple(self._day_number(each) for each in numbers))]
+
+    def _day_number(self, number: "Token | int") -> int:
+        value = number.value if isinstance(number, Token) else number
+        if not (-31 <= value <= 31 and value):
+            span = number if isinstance(number, Token) else self.peek(-1)
+            raise self.unread(
+                f"no month has a day {value}", span, *(("last day of the month", "31st") if value else ("1st",))
+            )
+        return value
+
+    def _ordinal(self) -> int:
+        """``1st``, ``last``, ``second to last``."""
+        token = self.next()
+        number = -1 if token.kind == "last" else int(token.value)
+        if number > 0 and (
+            self.take("to", "last")
+            or (
+                self.kinds("last")
+                and self.peek(1).kind in ("weekday", "days", "unit", "business")
+                and self.take("last")
+            )
+        ):
+            return -number
+        return number
+
+    def _nth(self) -> list[Days]:
+        """Ordinals, then what they count: a weekday, weekdays, days, or nothing."""
+        begin = self.at
+        numbers, places, breaks = [self._ordinal()], [self.left[begin]], []
+        while True:
+            ahead = 0
+            while self.peek(ahead).kind in ("and", ","):
+                ahead += 1
+            through = self.kinds("to", "nth") or self.kinds("to", "the", "nth")
+            the = self.peek(ahead).kind in ("the", "on")
+            at = self.peek(ahead + (self.peek(ahead).kind == "the"))
+            if through:
+                self.next()
+                self.take("the")
+                last = self.next()
+                if not 0 < numbers[-1] < last.value <= 31:
+                    raise self.unread("the range goes backwards", last)
+                numbers += range(numbers[-1] + 1, last.value + 1)
+            elif ahead and self.peek(ahead).kind != "on" and at.kind in ("nth", "last"):
+                self.at += ahead + the
+                token, number = self.peek(), self._ordinal()
+                if the:
+                    breaks.append(len(numbers))
+                numbers.append(number)
+                places.append(token)
+            else:
+                break
+        after = self.peek()
+        if after.kind == "weekday" or after.kind in ("days", "business"):
+            return self._nth_weekdays(numbers, places, breaks, begin)
+        if after.value == "day":
+            self.next()
+        elif after.value == "week" or (after.kind == "number" and self.peek(1).value == "day"):
+            raise self._week_of_month(numbers, begin)
+        found = self._numbered(numbers)
+        if (
+            self.peek(begin - self.at - 1).kind == "every"
+            and self.peek(-1).kind == "nth"
+            and 2 <= numbers[0] <= 10
+            and not self._of_month(0)
+            and self.peek().kind not in ("of", "in")
+        ):
+            raise self.unread(
+                f"every {ordinal(numbers[0])} may be a step, or a day of the month", (self.left[begin - 1].place, self.left[begin].end),
+                f"every {numbers[0]} days", f"on the {ordinal(numbers[0])} of the month",
+            )  # fmt: skip
+        return self._in_month(found)
+
+    def _nth_weekdays(self, numbers: list[int], places: list[Token], breaks: list[int], begin: int) -> list[Days]:
+        after = self.peek()
+        if after.kind == "weekday":
+            bits = 1 << self.next().value
+            most, name = 5, WEEKDAYS[after.value]
+        else:
+            weekend = after.text.startswith("weekend")
+            if not self._workday_set():
+                raise self.unexpected("day")
+            if weekend:
+                raise self.unread(
+                    "a weekend has two days: which of them is not said",
+                    self.since(begin),
+                    f"{counted(numbers[0])} Saturday",
+                    f"{counted(numbers[0])} Sunday",
+                )
+            bits, most, name = WORKDAYS, 23, "weekday"
+        if breaks and all(abs(each) <= 5 for each in numbers[:-1]) and numbers[0] > 0:
+            head = joined(
+                [
+                    f"{'the ' * (place > 0)}{counted(each)}{' day' * (each < 0)}"
+                    for place, each in enumerate(numbers[: breaks[-1]])
+                ]
+            )
+            raise self.unread(
+                f"the {ordinal(numbers[0])} may be a {name} or a day of the month", (places[0].place, self.peek(-1).end),
+                f"{joined([counted(each) for each in numbers])} {name}", f"{head} and on the {counted(numbers[-1])} {name}",
+            )  # fmt: skip
+        for number in numbers:
+            if abs(number) > most or not number:
+                tail = f"the {counted(numbers[-1])} {name}"
+                raise self.unread(
+                    f"no month has a {counted(number)} {name}", (places[0].place, self.peek(-1).end), f"last {name}",
+                    *([f"the {ordinal(number)} and on {tail}"] if len(numbers) > 1 and number <= 31 else []),
+                )  # fmt: skip
+        return self._in_month([Days(nth=tuple((each, bits) for each in numbers))])
+
+    def _week_of_month(self, numbers: list[int], begin: int) -> Unread:
+        self.next()
+        self._skip_of_month()
+        first = 7 * numbers[0] - 6
+        while begin and self.left[begin - 1].kind in ("the", "on", "in", "every"):
+            begin -= 1
+        if first < 0:
+            return self.unread(
+                "which of the seven days of a week is not said", self.since(begin), "on the last Monday of the month"
+            )
+        return self.unread(
+            "which of the seven days of a week is not said",
+            self.since(begin),
+            f"on the {ordinal(first)} through the {ordinal(min(first + 6, 31))}",
+            f"on the {ordinal(numbers[0])} Monday of the month",
+        )
+
+    def _skip_of_month(self) -> None:
+        if self._of_month(0):
+            self.at += 3
+
+    def _in_month(self, found: list[Days]) -> list[Days]:
+        """Read ``of the month``, ``of each quarter``, ``of March``, which bound the days before it."""
+        if self._of("month"):
+            self.at += 3
+        elif self._of("quarter"):
+            self.at += 3
+            found = [self._of_quarter(each) for each in found]
+        elif self._of("year"):
+            span = self.peek().place, self.peek(2).end
+            first = all(n > 0 for each in found for n in (*each.month_days, *(n for n, _ in each.nth)))
+            raise self.unread(
+                "days of the year are not counted in English", span, "of January" if first else "of December"
+            )
+        elif self._of("week"):
+            span = self.left[max(0, self.at - 2)].place, self.peek(2).end
+            raise self.unread(
+                "weeks begin on Monday for some and on Sunday for others", span, "on Monday", "on Sunday", "Monday"
+            )
+        elif (
+            self.kinds("of", "month")
+            or (self.kinds("in", "month") and not self.excepting)
+            or (self.kinds("month") and not self._is_date())
+        ):
+            self.next() if not self.kinds("month") else None
+            months = self.month_list()
+            found = [replace(each, months=months) for each in found]
+        return found
+
+    def _of_quarter(self, days: Days) -> Days:
+        try:
+            return in_quarter(days)
+        except ValueError:
+            raise self.unread("first and last days of a quarter stand in a rule of their own", self.peek(-1)) from None
+
+    def _edge(self) -> list[Days]:
+        """``end of the month``, ``start of the quarter``."""
+        begin = self.at
+        number = -1 if self.next().text == "end" else 1
+        if not self.take("of"):
+            raise self.unexpected("of the month")
+        self.take("the") or self.take("every") or self.take("a")
+        unit = self.peek()
+        if unit.value not in ("month", "quarter"):
+            raise self.unexpected("month or quarter")
+        self.next()
+        days = Days(month_days=(number,))
+        return [days if unit.value == "month" else self._of_quarter(days)]
+
+    # Dates and months
+
+    def _date_or_months(self) -> Days:
+        """A date, or one day of several months: ``15th of March and September``."""
+        begin = self.at
+        date = self.date()
+        if self.peek(-1).kind != "month":
+            return Days(date=date)
+        self.at -= 1
+        months = self.month_list()
+        if not date.year and months.bit_count() > 1:
+            return Days(month_days=(date.day,), months=months)
+        self.at = begin
+        return Days(date=self.date())
+
+    def date(self) -> Date:
+        """``25 December 2027``, ``December 25th, 2027``, ``2027-12-25``."""
+        begin = self.at
+        self.take("on")
+        self.take("the")
+        if self.kinds("weekday"):  # "Friday, November 27, 2026", as sentences have it
+            self.next()
+            self.take(",")
+        token = self.next()
+        if token.kind == "slashed":
+            self.at -= 1
+            raise self._slashed()
+        if token.kind == "date":
+            return self._real(token.value, begin)
+        if token.kind == "month":
+            month, day = token.value, self.next()
+        else:
+            self.take("of")
+            day, month = token, self.next().value
+        if day.kind not in ("number", "nth") or not isinstance(month, int):
+            self.at = begin
+            raise self.unexpected("a date such as 2027-12-25", "2027-12-25")
+        year, ahead = None, 1 if self.kinds(",", "number") else 0
+        if self.peek(ahead).kind == "number" and 1000 <= self.peek(ahead).value <= 9999:
+            year = self.peek(ahead).value
+            self.at += ahead + 1
+        return self._real(Date(year, month, day.value), begin)
+
+    def _real(self, date: Date, begin: int) -> Date:
+        span = self.since(begin)
+        if not 1 <= date.month <= 12:
+            swapped = [f"{date.year}-{date.day:02d}-{date.month:02d}"] if 1 <= date.day <= 12 else []
+            raise self.unread(f"there is no month {date.month}", span, *swapped)
+        longest = civil.days_in_month(date.year or 2000, date.month)
+        if not 1 <= date.day <= longest or not (date.year or 1) >= 1:
+            name = MONTHS[date.month]
+            first = begin
+            while first and self.left[first - 1].kind in ("every", "on", "the"):
+                first -= 1
+            if date.year:
+                raise self.unread(
+                    f"{name} {date.year} has {longest} days", span, f"{date.year}-{date.month:02d}-{longest}"
+                )
+            raise self.unread(
+                f"{name} has at most {longest} days",
+                self.since(first),
+                f"on the last day of {name}",
+                f"{longest} {name}",
+            )
+        return date
+
+    def _slashed(self) -> Unread:
+        token = self.next()
+        first, second, year = (int(each) for each in token.value.replace(".", "/").split("/"))
+        year += 2000 if year < 100 else 0
+        ways = ((second, first),) if "." in token.value else ((first, second), (second, first))
+        texts = [f"{year:04d}-{month:02d}-{day:02d}" for month, day in ways if 1 <= month <= 12 and 1 <= day <= 31]
+        return self.unread(f"{token.value} is read differently in different countries", token, *dict.fromkeys(texts))
+
+    def month_list(self) -> int:
+        """Bits of ``March``, ``June to August``, ``January, April and July``."""
+        found = 0
+        while True:
+            if not self.kinds("month"):
+                raise self.unexpected("a month", "January")
+            first = self.next().value
+            last = first
+            if self.kinds("to", "month"):
+                self.next()
+                last = self.next().value
+            for each in range((last - first) % 12 + 1):
+                found |= 1 << (first + each - 1) % 12 + 1
+            ahead = 0
+            while self.peek(ahead).kind in ("and", ","):
+                ahead += 1
+            if not ahead or self.peek(ahead).kind != "month" or self._is_date(ahead):
+                return found
+            self.at += ahead
+
+    def months_of(self, _strong: object, first: int) -> None:
+        months = self.month_list()
+        self.add("months", first).months = months
+
+    def in_months(self, _strong: bool, first: int) -> None:
+        self.next()
+        self.months_of(_strong, first)
+
+    def of_month(self, _strong: bool, first: int) -> None:
+        raise self.unexpected("days before it")
+
+    # Times
+
+    def time(self) -> _Time:
+        """One time of day."""
+        token = self.peek()
+        if token.text == "half" or (token.text == "quarter"):
+            return self._spoken_time()
+        self.next()
+        place, end = token.place, token.end
+        if token.kind == "moment":
+            return _Time(token.value // HOUR_S, 0, 0, "", True, place, end)
+        if token.kind == "clock":
+            hour, minute, second, half, fixed = token.value
+        elif token.kind == "length" and token.text.endswith("h") and token.text[:-1].isdigit():
+            hour, minute, second, half, fixed = int(token.text[:-1]), 0, 0, "", True
+        elif token.kind == "number":
+            hour, minute, second, half, fixed = token.value, 0, 0, "", token.text.startswith("0")
+            if token.text.isdigit() and len(token.text) in (3, 4):
+                hour, minute, fixed = hour // 100, hour % 100, True
+                tail = self.peek().end if self.peek().text in ("hrs", "hours", "h") else end
+                text = f"{hour:02d}:{minute:02d}" if hour < 24 and minute < 60 else "09:00"
+                raise self.unread(f"{token.text} is not a time of day", (place, tail), text)
+            if self.peek().text == ":" and self.peek(1).kind == "number":
+                raise self.unread(
+                    "a time has two digits after the colon",
+                    (place, self.peek(1).end),
+                    f"{hour:02d}:{self.peek(1).value:02d}",
+                )
+            if self.take("clock"):
+                end = self.peek(-1).end
+            if self.kinds("half day"):
+                half, end = self.next().value, self.peek(-1).end
+        else:
+            self.at -= 1
+            raise self.unexpected("a time of day", "09:00")
+        return self._valid(
+            _Time(hour, minute, second, half, fixed or (hour > 12 and not half) or hour == 0, place, end)
+        )
+
+    def _valid(self, time: _Time) -> _Time:
+        span = time.place, time.end
+        if time.minute > 59 or time.second > 59:
+            raise self.unread("minutes and seconds go to 59", span, f"{time.hour % 24:02d}:00")
+        if time.half and not 1 <= time.hour <= 12:
+            raise self.unread("am and pm count hours from 1 to 12", span, f"{time.hour % 24:02d}:{time.minute:02d}")
+        if time.hour > 23:
+            raise self.unread(
+                "hours go from 0 to 23", span, "00:00" if time.hour == 24 and not time.minute else "09:00"
+            )
+        return time
+
+    def _spoken_time(self) -> _Time:
+        """``half past 9``, ``quarter to 9``."""
+        begin = self.at
+        minutes = 30 if self.next().text == "half" else 15
+        sign = self.next()
+        if sign.kind == "past" or (sign.text == "to" and minutes == 15):
+            time = self.time()
+            if time.minute:
+                raise self.unread("the hour has minutes", self.since(begin))
+            second = (time.second_of_day() + (minutes * 60 if sign.kind == "past" else -900)) % DAY_S
+            return _Time(*civil.clock(second), "", time.fixed or bool(time.half), self.left[begin].place, time.end)
+        self.at -= 1
+        if minutes == 30 and self.peek().kind == "number" and 1 <= self.peek().value <= 12:
+            hour = self.next().value
+            raise self.unread(
+                "half nine is 09:30 for some and 08:30 for others",
+                self.since(begin),
+                f"{hour:02d}:30",
+                f"{hour - 1:02d}:30",
+            )
+        raise self.unexpected("past or to")
+
+    def _is_time(self, ahead: int, *, bare: bool) -> bool:
+        at, after = self.peek(ahead), self.peek(ahead + 1)
+        if at.kind in ("clock", "moment"):
+            return True
+        if at.text in ("half", "quarter"):
+            return after.kind == "past" or (after.text == "to" and self.peek(ahead + 2).kind == "number")
+        if at.kind == "length":
+            return at.text.endswith("h") and at.text[:-1].isdigit()
+        if at.kind != "number":
+            return False
+        return after.kind in ("clock", "half day") or (
+            bare and after.kind not in ("month", "unit") and after.text != "times" and not self._is_date(ahead)
+        )
+
+    def times(self, strong: bool, first: int) -> None:
+        self.take("at")
+        found = [self.time()]
+        while True:
+            ahead = 0
+            while self.peek(ahead).kind in ("and", ",") and self.peek(ahead).text not in ("or", ";"):
+                ahead += 1
+            at = self.peek(ahead).kind == "at"
+            if not ahead or not self._is_time(ahead + at, bare=True) or (at and self._minutes_follow(ahead)):
+                break
+            self.at += ahead + at
+            found.append(self.time())
+        if self.peek().text == "or" and self._is_time(1, bare=True):
+            raise self.unread("a rule has no choice between times", self.peek(), "and")
+        self.add("times", first, strong).times = self._halves(found)
+
+    def _halves(self, found: list[_Time]) -> list[_Time]:
+        """Give times the half of the day that is said after them, as in ``1, 3 and 5 pm``, where the order allows it."""
+        said = any(each.half for each in found)
+        for place in range(len(found) - 1, -1, -1):
+            each = found[place]
+            if each.half or each.fixed or not said:
+                continue
+            following = found[place + 1 :]
+            half = next((after.half for after in following if after.half), "")
+            span = each.place, each.end
+            if not half:
+                ways = [each.hour + 12, each.hour] if each.hour < 12 else [12]
+                raise self.unread(
+                    "am or pm is not said for each time", span, *(f"{hour:02d}:{each.minute:02d}" for hour in ways)
+                )
+            each.half = half
+            if each.second_of_day() >= following[0].second_of_day():
+                written = self.text[each.place : each.end]
+                raise self.unread(
+                    f"{written} may be am or {half}", span, f"{written}am" if half == "pm" else f"{written}pm"
+                )
+        return found
+
+    def _minutes_follow(self, ahead: int) -> bool:
+        return self.peek(ahead + 1).value == "minute" or self.peek(ahead + 1).kind == "past"
+
+    def at_part(self, strong: bool, first: int) -> None:
+        """Times, minutes of the hour, weekends, or the end of the month."""
+        after = self.peek(1)
+        if (
+            after.kind in ("the", "edge", "start") and (after.kind != "the" or self.peek(2).kind in ("edge", "start"))
+        ) or after.kind == "days":
+            self.next()
+            self.days(strong, first)
+        elif after.value == "minute" or after.kind == "past" or self._past_the_hour(1):
+            self.minutes()
+            self.add("minutes", first)
+        else:
+            self.times(strong, first)
+
+    def _past_the_hour(self, ahead: int) -> bool:
+        if self.peek(ahead).kind != "number":
+            return False
+        ahead += 1 + (self.peek(ahead + 1).value == "minute")
+        return self.peek(ahead).kind == "past"
+
+    def minutes(self) -> None:
+        self.next()
+        token = self.peek()
+        if token.value == "minute":
+            self.next()
+            if not self.kinds("number"):
+                raise self.unexpected("a minute", "30")
+            numbers = self._counts("number")
+            if self.kinds("of", "every") and self.peek(2).value == "hour":
+                self.at += 3
+                self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
+        else:
+            numbers = [self.next().value]
+            if token.kind == "number":
+                if self.peek().value == "minute":
+                    self.next()
+                self.next()
+                if (self.kinds("the") or self.kinds("every")) and self.peek(1).value == "hour":
+                    self.at += 2
+        if not all(0 <= each <= 59 for each in numbers):
+            raise self.unread("minutes go to 59", self.peek(-1), "30")
+        self.drafts[-1].minutes = numbers
+
+    def on_the_hour(self, _strong: bool, first: int) -> None:
+        half = self.peek(2).kind == "half"
+        self.at += 4 if half else 3
+        self.drafts[-1].minutes = [30 if half else 0]
+        self.add("minutes", first)
+
+    def window(self, strong: bool, first: int) -> None:
+        """``from 9 to 17``: bounds of an interval in each day; with dates, months or days the other meanings of *from*."""
+        between = self.take("between")
+        from_ = between or self.take("from")
+        if self._is_time(0, bare=True) and not self._is_date():
+            begin = self.time()
+            if not (self.take("and") if between else self.take("to") or self.take("until")):
+                raise self.unexpected("the end of the time", "to 17:00")
+            if not self._is_time(0, bare=True):
+                raise self.unexpected("a time of day", "17:00")
+            end = self.time()
+            self.add("window", first).window = self._window_halves(begin, end)
+        elif self._is_date() or self.peek().kind in ("slashed", "date") or (self.kinds("weekday", ",")):
+            self._starting(first)
+            if self.take("and") if between else self.take("to"):
+                self.drafts[-1].last = self.date()
+                self.add("last", self.at - 1)
+        elif self.kinds("month"):
+            self.months_of(strong, first)
+        elif from_ and self.peek().kind in ("weekday", "nth", "the"):
+            self.days(strong, first)
+        else:
+            raise self.unexpected("a time or a date", "9:00 to 17:00")
+
+    def _window_halves(self, begin: _Time, end: _Time) -> tuple[_Time, _Time]:
+        """Settle am and pm; refuse where people mean different hours."""
+        start, stop = begin.second_of_day(), end.second_of_day()
+        loose = [each for each in (begin, end) if not each.half and not each.fixed]
+        if not loose or (not begin.half and not end.half and (start < stop or begin.fixed or end.fixed)):
+            return begin, end
+        if begin in loose and end.half and not begin.fixed:
+            begin.half = end.half
+            if begin.second_of_day() < stop:
+                return begin, end
+            begin.half = ""
+        pm = (end.hour + 12) % 24 if end.hour < 12 else 12
+        ends = stop if end.half or end.fixed else pm * HOUR_S + end.minute * 60
+        span = begin.place, end.end
+        word = self.text[begin.end : end.place].strip()
+        texts = [f"{clock(start)} {word} {clock(ends)}"]
+        if end in loose and not begin.half:
+            texts.append(f"{clock(start)} {word} {clock(stop)}")
+        raise self.unread("the hours may be before or after noon", span, *texts)
+
+    # Bounds, exceptions, zone
+
+    def starting(self, _strong: bool, first: int) -> None:
+        self.next()
+        self.take("from")
+        self._starting(first)
+
+    def _starting(self, first: int) -> None:
+        date = self.date()
+        draft = self.add("first", first)
+        draft.first = date
+        if self.kinds("at") and self._is_time(1, bare=True) and "times" in draft.parts and not draft.begins:
+            self.next()
+            draft.begins = self.time().second_of_day()
+
+    def until(self, _strong: bool, first: int) -> None:
+        self.next()
+        if self.kinds("month") and not self._is_date():
+            month = self.next().value
+            raise self.unread(
+                "the day is not said", self.peek(-1), f"{civil.days_in_month(2001, month)} {MONTHS[month]}"
+            )
+        date = self.date()
+        self.add("last", first).last = date
+
+    def except_(self, _strong: bool, first: int) -> None:
+        self.next()
+        self.take("not")
+        self.take("for")
+        if self.kinds("in", "month") or (self.kinds("month") and not self._is_date()):
+            self.take("in")
+            but = [Days(months=self.month_list())]
+        else:
+            begin = self.at
+            if not (self._more_days_here()):
+                raise self.unexpected("days or months after except", "Sunday")
+            self.at = begin
+            self.excepting = True
+            but = self.day_list()
+            self.excepting = False
+        self.add("but", first).but += but
+        if self.kinds("in", "month") or self.kinds("from", "month"):
+            begin = self.at
+            self.next()
+            self.month_list()
+            place, end = self.since(begin)
+            there = self.left[first].place
+            raise self.whole(
+                "the months may belong to the exception or to the rule", place,
+                f"{self.text[:there].rstrip()} {self.text[place:end]} {self.text[there:place].rstrip()}{self.text[end:]}",
+            )  # fmt: skip
+
+    def _more_days_here(self) -> bool:
+        self.take("on")
+        self.take("every")
+        self.take("the")
+        at = self.peek()
+        return at.kind in ("weekday", "days", "nth", "last", "date", "slashed", "business") or self._is_date()
+
+    def in_zone(self, strong: bool, first: int) -> None:
+        self.next()
+        self.zone_of(strong, first)
+
+    def zone_of(self, _strong: bool, first: int) -> None:
+        token = self.next()
+        self.take("time")
+        span = self.since(first)
+        token = token._replace(value=self._known_zone(token))
+        if self.zone is not None:
+            raise Unread("two zones are named", *span, ("",)) if self.zone[0] == token.value else self.whole(
+                "two zones are named", span[0],
+                (self.text[: span[0]].rstrip() + self.text[span[1] :]), (self.text[: self.zone[1]] + self.text[span[0] : span[1]] + self.text[span[1] :]),
+            )  # fmt: skip
+        self.zone = (token.value, *span)
+
+    def _known_zone(self, token: Token) -> str:
+        name = known_zone(token.value)
+        if name is None:
+            near = get_close_matches(token.value, zone_names(), 1)
+            raise self.unread(
+                f"{token.value!r} is not a time zone",
+                token,
+                *(f"({each})" if token.text[0] == "(" else each for each in near),
+            )
+        return name
+
+
+#: What begins each part, the first that fits.
+_PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
+    ("every", _Grammar.every),
+    ("adverb", _Grammar.adverb),
+    ("once", _Grammar.once),
+    ("everyday", _Grammar.everyday),
+    ("zone", _Grammar.zone_of),
+    ("in zone", _Grammar.in_zone),
+    ("at", _Grammar.at_part),
+    ("in month", _Grammar.in_months),
+    ("start of | edge of | start every | unit edge", _Grammar.days),
+    ("start", _Grammar.starting),
+    ("on the half unit | on the unit", _Grammar.on_the_hour),
+    ("edge date | edge number | edge month | edge on | edge from", _Grammar.starting),
+    ("until | to date | to number month | to month number | to the nth | to nth", _Grammar.until),
+    ("except", _Grammar.except_),
+    ("from | between", _Grammar.window),
+    ("clock to | number to number | moment to | number half", _Grammar.window),
+    ("clock | moment | number clock | half past", _Grammar.times),
+    ("on | the | weekday | days | nth | last | date | slashed | business unit | number month | month number | month nth | number of month", _Grammar.days),
+    ("month", _Grammar.months_of),
+)  # fmt: skip

@@ -1,0 +1,385 @@
+"""What the parts of a clause mean together; parts without effect, contradictions and double meanings are refused."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lodger.engine.recurrence.calendar.civil import DAY_S
+from lodger.engine.recurrence.english.phrase import HOUR_S, Clause, Date, Days, Phrase, Series
+from lodger.engine.recurrence.english.vocabulary import Unread
+from lodger.engine.recurrence.english.words import counted
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock
+
+if TYPE_CHECKING:
+    from lodger.engine.recurrence.english.grammar import Draft
+
+QUARTERS = {True: 0b0010010010010, False: 0b1001001001000}
+_EVERY = (Days(),)
+#: 28 years have every weekday at every date.
+_YEARS = range(2001, 2029)
+_WHEN, _DAYS, _BOUNDS = ("times", "interval"), ("days", "step"), ("months", "first", "last", "but")
+
+
+def meant(text: str, drafts: Sequence["Draft"], zone: str | None) -> Phrase:
+    """Return the phrase of the drafts that were read.
+
+    Raises:
+        Unread: a part has no effect, contradicts another, or the parts have more than one meaning.
+    """
+    if len(drafts) > 1:
+        _complete(text, drafts)
+    clauses = [_Meaning(text, draft, zoned=zone is not None).clause() for draft in drafts]
+    for place, one in enumerate(clauses):
+        for other in (*clauses[:place], *clauses[place + 1 :]):
+            if _covered(one, other):
+                raise _without(text, drafts[place], "a rule names only times that another one names")
+    return Phrase(tuple(clauses), zone)
+
+
+def _span(draft: "Draft") -> tuple[int, int]:
+    return min(place for place, _ in draft.parts.values()), max(end for _, end in draft.parts.values())
+
+
+def _without(text: str, draft: "Draft", what: str) -> Unread:
+    """Refuse a clause, naming the text without it."""
+    place, end = _span(draft)
+    return Unread(what, place, place, (text[:place] + text[end:],), whole=True)
+
+
+def _complete(text: str, drafts: Sequence["Draft"]) -> None:
+    """Refuse two rules in one text when one of them lacks a part that the other has."""
+    for kinds, name in ((_WHEN, "times"), (_DAYS, "days")):
+        has = [any(kind in draft.parts for kind in kinds) for draft in drafts]
+        if any(has) and not all(has):
+            lacking = drafts[has.index(False)]
+            given = drafts[has.index(True)]
+            said = [text[slice(*span)] for kind, span in given.parts.items() if kind in kinds]
+            place, end = _span(lacking)
+            raise Unread(
+                f"{text[place:end]!r} has no {name} of its own", place, place,
+                (f"{text[:end]} {' '.join(said)}{text[end:]}", text[:place] + text[end:], *(_cut(text, draft) for draft in drafts)), whole=True,
+            )  # fmt: skip
+    for kind in _BOUNDS:
+        has = [kind in draft.parts for draft in drafts]
+        if any(has) and not all(has):
+            span = drafts[has.index(True)].parts[kind]
+            said = text[slice(*span)]
+            texts = [text[slice(*_span(draft))] + ("" if kind in draft.parts else f" {said}") for draft in drafts]
+            raise Unread(f"{said!r} may belong to one rule or to each", *span, (", ".join(texts),), whole=True)
+
+
+def _cut(text: str, draft: "Draft") -> str:
+    """Return a text without the days of a clause."""
+    place, end = draft.parts.get("days", (0, 0))
+    return text[:place] + text[end:]
+
+
+def _dated(days: Days) -> Days:
+    """Return one day of one month as a date."""
+    if len(days.month_days) == 1 and days.month_days[0] > 0 and days.months.bit_count() == 1 and not days.weekdays:
+        return Days(date=Date(None, days.months.bit_length() - 1, days.month_days[0]))
+    return days
+
+
+def _of_years(clause: Clause) -> list[int]:
+    return [clause.of_year(year) for year in (*_YEARS, *sorted(clause.years()))]
+
+
+def _covered(one: Clause, other: Clause) -> bool:
+    """Whether a clause names no slot that another does not name."""
+    if one.period_us or other.period_us or one.step != other.step or (one.first, one.last) != (other.first, other.last):
+        return one == other
+    times, others = ({time for each in clause.times for time in each.times()} or {0} for clause in (one, other))
+    if not times <= others:
+        return False
+    days = zip(_of_years(one), _of_years(replace(other, but=other.but)), strict=False)
+    return all(not mine & ~theirs for mine, theirs in days)
+
+
+class _Meaning:
+    def __init__(self, text: str, draft: "Draft", *, zoned: bool) -> None:
+        self.text, self.draft, self.zoned = text, draft, zoned
+
+    def words(self, kind: str) -> str:
+        return self.text[slice(*self.draft.parts[kind])]
+
+    def other(self, what: str, kind: str, *texts: str, whole: bool = False) -> Unread:
+        place, end = self.draft.parts[kind]
+        return Unread(what, place, end, texts, whole=whole)
+
+    def dropped(self, what: str, *kinds: str) -> Unread:
+        """Refuse a part, naming the texts without each of these."""
+        spans = [self.draft.parts[kind] for kind in kinds]
+        return Unread(what, *spans[0], tuple(self.text[:place] + self.text[end:] for place, end in spans), whole=True)
+
+    def clause(self) -> Clause:
+        draft = self.draft
+        if draft.interval_s:
+            times, period_us = self._interval()
+        else:
+            times, period_us = self._times(), 0
+        days, months = tuple(draft.days) if tuple(draft.days) != _EVERY else (), draft.months
+        if months and days and all((each.month_days or each.nth) and not each.months for each in days):
+            days, months = tuple(replace(each, months=months) for each in days), 0
+        bounds = draft.first, draft.last, draft.begins
+        clause = Clause(days, months, (0, ""), tuple(draft.but), times, period_us, *bounds)
+        if draft.step[0]:
+            clause = self._stepped(clause)
+        elif not (draft.interval_s or "days" in draft.parts):
+            raise self._no_days()
+        if draft.unit != "year" and any(each.date and not each.date.year for each in draft.days):
+            self._every_year()
+        return self._effective(replace(clause, days=tuple(_dated(each) for each in clause.days)))
+
+    # Times
+
+    def _times(self) -> tuple[Series, ...]:
+        draft = self.draft
+        if draft.window:
+            days = (
+                self.words("days").removeprefix("on ").removeprefix("every ")
+                if "days" in draft.parts and tuple(draft.days) != _EVERY
+                else ""
+            )
+            text = f"every hour {self.words('window')}" + (f" on {days}" if days else "")
+            raise self.other("how often it runs in this time is not said", "window", text, whole=True)
+        if draft.minutes:
+            minute = draft.minutes[0]
+            raise Unread(
+                "minutes of the hour go with every hour", *draft.parts["minutes"],
+                (f"every hour {self.words('minutes')}" + self._tail(), f"every day at 00:{minute:02d}"), whole=True,
+            )  # fmt: skip
+        seconds = [each.second_of_day() for each in draft.times]
+        if len(set(seconds)) < len(seconds):
+            raise self.other(
+                "a time is named twice", "times", "at " + " and ".join(clock(each) for each in dict.fromkeys(seconds))
+            )
+        return tuple(Series(each, each) for each in sorted(seconds))
+
+    def _tail(self) -> str:
+        if "days" not in self.draft.parts or tuple(self.draft.days) == _EVERY:
+            return ""
+        return " " + self.words("days")
+
+    def _interval(self) -> tuple[tuple[Series, ...], int]:
+        draft, step = self.draft, self.draft.interval_s
+        if "times" in draft.parts:
+            said = self.words("times")
+            raise self.other(
+                "a step of hours, minutes or seconds has no times of day", "times",
+                f"every day {said if said.startswith('at') else f'at {said}'}{self._tail()}", f"{self.words('interval')}{self._tail()}", whole=True,
+            )  # fmt: skip
+        if draft.minutes:
+            if draft.window or step != HOUR_S:
+                every = f"{self.words('interval')} from 00:{draft.minutes[0]:02d} to 23:{draft.minutes[0]:02d}{self._tail()}"
+                raise self.other("minutes of the hour go with every hour", "minutes", *([] if draft.window else [every]), f"every hour {self.words('minutes')}{self._tail()}", whole=True)  # fmt: skip
+            return tuple(
+                Series(minute * 60, DAY_S - HOUR_S + minute * 60, HOUR_S) for minute in sorted(set(draft.minutes))
+            ), 0
+        if draft.window:
+            return self._window(step), 0
+        # Beside days, and on a zone's clock, an interval begins at midnight; alone it counts from the start.
+        if not (self.zoned or any(kind in draft.parts for kind in ("days", "step", "months", "but"))):
+            return (), step * 1_000_000
+        if DAY_S % step:
+            said = self.words("interval")
+            what = "this step does not fit a day, so that it begins anew in each: say from when to when"
+            raise self.other(what, "interval", f"{said} from 00:00 to 23:59")
+        return (Series(0, DAY_S - step, step),), 0
+
+    def _window(self, step: int) -> tuple[Series, ...]:
+        draft = self.draft
+        assert draft.window is not None
+        first, last = (each.second_of_day() for each in draft.window)
+        length = (last - first) % DAY_S
+        if step > length:
+            raise self.other(
+                "the step is longer than this time", "window", f"every day at {clock(first)}{self._tail()}", whole=True
+            )
+        if last < first and (draft.months or draft.but or (draft.days and tuple(draft.days) != _EVERY)):
+            raise self.other(
+                "a time over midnight belongs to two days",
+                "window",
+                f"from {clock(first)} to 23:59",
+                f"from 00:00 to {clock(last)}",
+            )
+        if last < first:
+            return (
+                Series(
+                    first,
+                    first + length // step * step - (DAY_S if first + length // step * step >= DAY_S else 0),
+                    step,
+                ),
+            )
+        return (Series(first, first + length // step * step, step),)
+
+    # Steps
+
+    def _no_days(self) -> Unread:
+        draft = self.draft
+        if not draft.parts:
+            return Unread("the rule names no days", 0, 0, (f"every day {self.text}",), whole=True)
+        if draft.months:
+            said = (
+                self.words("months")
+                .removeprefix("every ")
+                .removeprefix("each ")
+                .removeprefix("in ")
+                .removeprefix("during ")
+            )
+            place, end = draft.parts["months"]
+            first = f"every 1 {said}" if draft.months.bit_count() == 1 else f"on the 1st of {said}"
+            head, tail = self.text[:place], self.text[end:]
+            return Unread(
+                "the day is not said",
+                place,
+                end,
+                (f"{head}{first}{tail}", f"{head}every day in {said}{tail}"),
+                whole=True,
+            )
+        kind = next(iter(draft.parts))
+        return self.other("the days are not said", kind, f"every day {self.text}", whole=True)
+
+    def _stepped(self, clause: Clause) -> Clause:
+        count, unit = self.draft.step
+        name = self.draft.unit
+        if unit == "day":
+            if clause.days or clause.months:
+                second = "days" if clause.days else "months"
+                days = ("on Monday, Wednesday and Friday" + self._at(),) if count == 2 and second == "days" else ()
+                every = (f"every day {self.words(second)}{self._at()}",) if second == "months" else ()
+                raise replace_texts(
+                    self.dropped("every few days and named days do not go together", second, "step"), (*days, *every)
+                )
+            return replace(clause, step=(count, unit))
+        if unit == "week":
+            return self._weeks(clause, count)
+        if name == "year":
+            return self._years(clause, count)
+        return self._months(clause, count, name)
+
+    def _every_year(self) -> None:
+        """Refuse a date without a year that is not said to come every year."""
+        words = self.words("days")
+        if words.lower().startswith(("every ", "each ")):
+            return
+        bare = words.removeprefix("on ").removeprefix("the ")
+        raise self.other("a date without a year comes every year, or once", "days", f"every {bare}")
+
+    def _at(self) -> str:
+        return f" {self.words('times')}" if "times" in self.draft.parts else ""
+
+    def _weeks(self, clause: Clause, count: int) -> Clause:
+        if clause.months:
+            raise self.dropped("weeks are not counted within months", "months")
+        if any(each.month_days or each.nth or each.date for each in clause.days):
+            raise self.dropped("weeks have no days of the month", "step", "days")
+        if not clause.days and "days" in self.draft.parts:
+            raise self.dropped("a step of weeks and every day do not go together", "step", "days")
+        if not clause.days and clause.times:
+            raise self.other(
+                "the weekday is not said", "step", f"every {'week' if count == 1 else f'{count} weeks'} on Monday"
+            )
+        return replace(clause, step=(0, "") if count == 1 and clause.days else (count, "week"))
+
+    def _months(self, clause: Clause, count: int, name: str) -> Clause:
+        every = "every month" if count == 1 else f"every {count} months"
+        quarter = name == "quarter" and count == 3
+        if quarter and "days" not in self.draft.parts:
+            clause = replace(clause, days=(Days(month_days=(1,)),))
+        if not clause.days:
+            raise self.other("the day of the month is not said", "step", f"{every} on the 1st")
+        if any(each.date for each in clause.days):
+            raise self.dropped("a date comes once a year", "step")
+        if len(clause.days) > 1 and any(each.weekdays and not each.month_days for each in clause.days):
+            raise self.dropped("a month has several of a weekday", "step")
+        if any(each.weekdays and not each.month_days for each in clause.days):
+            days = WEEKDAYS[(clause.days[0].weekdays & -clause.days[0].weekdays).bit_length() - 1]
+            raise Unread(
+                "a month has several of a weekday", *self.draft.parts["step"],
+                (f"every {days}{self._at()}", f"on the 1st {days} of {'each quarter' if quarter else 'the month'}{self._at()}"), whole=True,
+            )  # fmt: skip
+        if quarter:
+            if clause.months or any(each.months for each in clause.days):
+                raise self.dropped("the months of a quarter are January, April, July and October", "step")
+            return replace(clause, days=tuple(in_quarter(each) for each in clause.days))
+        if count > 1 and (clause.months or any(each.months for each in clause.days)):
+            raise self.dropped("a step of months and named months do not go together", "step")
+        return replace(clause, step=(0, "") if count == 1 else (count, "month"))
+
+    def _years(self, clause: Clause, count: int) -> Clause:
+        if count > 12:
+            raise self.dropped("years are not counted in English", "step")if clause.days else self.other(
+                "years are not counted in English", "step", "every 1 January"
+            )  # fmt: skip
+        if not clause.days:
+            if clause.months:
+                raise self._no_days()
+            raise self.other("the date is not said", "step", "every 1 January")
+        if not clause.months and any(not (each.months or (each.date and not each.date.year)) for each in clause.days):
+            raise self.other("the month is not said", "step", "in January")
+        return clause
+
+    # Effects
+
+    def _effective(self, clause: Clause) -> Clause:
+        """Refuse filters and alternatives that change no day, and clauses without any day."""
+        if not (clause.days or clause.months or clause.but):
+            return clause
+        days = _of_years(clause)
+        if not any(days):
+            raise self._never(clause)
+        if clause.months and clause.days and days == _of_years(replace(clause, months=0)):
+            raise self.dropped("the months change nothing", "months")
+        for place, each in enumerate(clause.but):
+            if days == _of_years(replace(clause, but=(*clause.but[:place], *clause.but[place + 1 :]))):
+                del each
+                raise self.dropped("the exception changes nothing", "but")
+        if len(clause.days) > 1:
+            for place in range(len(clause.days)):
+                fewer = replace(clause, days=(*clause.days[:place], *clause.days[place + 1 :]))
+                if days == _of_years(fewer):
+                    raise self.other("one of the days is named twice", "days", *self._fewer())
+        return clause
+
+    def _fewer(self) -> Iterable[str]:
+        words = self.words("days")
+        for sign in (" and ", ", ", " or "):
+            head, found, tail = words.partition(sign)
+            if found:
+                yield head
+                yield tail
+
+    def _never(self, clause: Clause) -> Unread:
+        if clause.but:
+            return self.dropped("the exceptions leave no day", "but") if clause.days and not self._is_week(clause) else Unread(
+                "the exceptions leave no day", *self.draft.parts["but"], ("every day" + self._at(),), whole=True
+            )  # fmt: skip
+        for each in clause.days:
+            months = each.months or clause.months
+            if months and each.month_days:
+                names = " and ".join(MONTHS[month] for month in range(1, 13) if months >> month & 1)
+                return self.other("these months have no such day", "days", f"on the last day of {names}")
+        return self.other("no year has such a day", "days")
+
+    @staticmethod
+    def _is_week(clause: Clause) -> bool:
+        return all(each.weekdays and not each.month_days for each in clause.days)
+
+
+def replace_texts(error: Unread, first: Sequence[str]) -> Unread:
+    """Return the error with other texts before its own."""
+    return Unread(error.what, error.place, error.end, (*first, *error.instead), whole=True)
+
+
+def in_quarter(days: Days) -> Days:
+    """Return days of the month as days of the quarter: counted in its first month, or from the end in its last.
+
+    Raises:
+        ValueError: some are counted from the beginning and some from the end.
+    """
+    numbers = [*days.month_days, *(number for number, _ in days.nth)]
+    sides = {number > 0 for number in numbers}
+    if len(sides) != 1:
+        raise ValueError(f"{', '.join(map(counted, numbers))} of the quarter")
+    return replace(days, months=QUARTERS[sides.pop()])

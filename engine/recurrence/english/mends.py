@@ -1,0 +1,189 @@
+"""What to write instead of a rule in English that is refused: only texts that are accepted are named."""
+
+import re
+import tomllib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from lodger.engine.recurrence.calendar.zones import zone_names
+from lodger.engine.recurrence.english.grammar import read
+from lodger.engine.recurrence.english.vocabulary import WORDS, Unread, tokens
+from lodger.engine.recurrence.rule_errors import RuleInvalid
+from lodger.engine.recurrence.words import joined
+
+#: Most texts that are tried and that are named.
+_MAX_TRIED, _MAX_NAMED = 40, 3
+#: Kinds of tokens that other texts have, too.
+_SIGNS = ("sign", "number", "and", ",", "to")
+_NEAREST = re.compile(r"(?:nearest weekday|weekday nearest)\D*(\d+)", re.IGNORECASE)
+_AT = re.compile(r"\bat (\d+)(?::(\d\d))?", re.IGNORECASE)
+_IN = re.compile(r"in (\w+) (\w+)", re.IGNORECASE)
+
+
+class Wording(NamedTuple):
+    """A wording that the grammar does not read: a pattern, why, and the texts for it."""
+
+    pattern: re.Pattern[str]
+    why: str
+    texts: tuple[str, ...]
+
+    def rewritten(self, text: str) -> Iterator[str]:
+        """Yield a text with each of the texts for the wording."""
+        return (self.pattern.sub(each, text, count=1) for each in self.texts)
+
+
+@cache
+def _wordings() -> list[Wording]:
+    """Return the rows of the table; read for refusals only."""
+    table = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8"))
+    found = []
+    for row in table["wordings"]:
+        for name, value in table[row["each"]].items() if "each" in row else (("", ""),):
+            filled = (each.replace("NAME", name).replace("VALUE", value) for each in (row["pattern"], *row["texts"]))
+            pattern, *texts = filled
+            found.append(Wording(re.compile(pattern, re.IGNORECASE), row["why"].replace("NAME", name), tuple(texts)))
+    return found
+
+
+def _wordings_in(text: str) -> Iterator[Wording]:
+    return (each for each in _wordings() if each.pattern.search(text))
+
+
+def begins(text: str) -> bool:
+    """Whether a text is meant to be English: some word of it is known, or misspelt, or has a wording of its own."""
+    try:
+        split = tokens(text)
+    except Unread:
+        return False
+    if len(split) == 1 and split[0].kind == "number":
+        return True
+    known = (each.kind not in _SIGNS and (each.kind != "unknown" or _nearest(each.text)) for each in split)
+    return any(known) or any(_wordings_in(text))
+
+
+def refused(text: str, unread: Unread) -> RuleInvalid:
+    """Return the error of a text, with the texts that mend it."""
+    what, texts = unread.what, list(_other_languages(text))
+    for wording in [] if texts else _wordings_in(text):
+        texts = list(_accepted(wording.rewritten(text), _MAX_NAMED))
+        if texts or not wording.texts:
+            what = f"{what}; {wording.why}"
+            if not texts:
+                return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
+            break
+    if not texts and not unread.example:
+        texts = list(_accepted(_instead(text, unread), _MAX_NAMED))
+    texts = texts or list(_accepted(_respelt(text), 1))
+    if texts:
+        return RuleInvalid("english_unclear", what=what, texts=_quoted(texts), index=unread.place)
+    texts = list(_accepted([*_instead(text, unread), *_shortened(text)], 2))
+    if texts:
+        return RuleInvalid("english_unclear.example", what=what, texts=_quoted(texts), index=unread.place)
+    return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
+
+
+def _quoted(texts: list[str]) -> str:
+    return joined([f"`{each}`" for each in texts], "or")
+
+
+def _accepted(candidates: Iterable[str], most: int) -> Iterator[str]:
+    """Yield the candidates that are accepted, and what mends the others, nearest first."""
+    waiting = deque((" ".join(each.split()).strip(" ,;"), 0) for each in candidates)
+    seen: set[str] = set()
+    while waiting and most and len(seen) < _MAX_TRIED:
+        text, depth = waiting.popleft()
+        if not text or text in seen:
+            continue
+        seen.add(text)
+        try:
+            read(text)
+        except Unread as unread:
+            if depth < 3:
+                reworded = (each for wording in islice(_wordings_in(text), 1) for each in wording.rewritten(text))
+                more = [*reworded, *([] if unread.example else _instead(text, unread)), *_respelt(text)]
+                waiting.extendleft((" ".join(each.split()).strip(" ,;"), depth + 1) for each in reversed(more))
+            continue
+        most -= 1
+        yield text
+
+
+def _other_languages(text: str) -> Iterator[str]:
+    """Yield rules of other languages for what English does not say here."""
+    if match := _NEAREST.search(text):
+        time = _AT.search(text)
+        hour, minute = (int(time[1]), int(time[2] or 0)) if time else (0, 0)
+        yield f"{minute} {hour} {match[1]}W * *"
+    if (match := _IN.fullmatch(text.strip())) and WORDS.get(match[1].lower(), ("",))[0] == "number":
+        yield f"in {WORDS[match[1].lower()][1]} {match[2]}"
+
+
+def _instead(text: str, unread: Unread) -> Iterator[str]:
+    for each in unread.instead:
+        yield each if unread.whole else text[: unread.place] + each + text[unread.end :]
+
+
+def _shortened(text: str) -> Iterator[str]:
+    """Yield the text without its unknown words, or up to the first of them."""
+    try:
+        unknown = [each for each in tokens(text) if each.kind == "unknown"]
+    except Unread as unread:
+        yield text[: unread.place]
+        return
+    if unknown:
+        rest = text
+        for token in reversed(unknown):
+            rest = rest[: token.place] + rest[token.end :]
+        yield rest
+        yield text[: unknown[0].place]
+
+
+def _respelt(text: str) -> Iterator[str]:
+    """Yield the text with unknown words replaced by the nearest known ones, by cities' zones, or left out."""
+    try:
+        split = tokens(text)
+    except Unread:
+        return
+    unknown = [each for each in split if each.kind == "unknown"]
+    respelt, changed = text, False
+    for token in reversed(unknown):
+        near = _nearest(token.text)
+        if near:
+            respelt, changed = respelt[: token.place] + near + respelt[token.end :], True
+    if changed:
+        yield respelt
+    for first in unknown:
+        for last in unknown:
+            city = _cities().get(text[first.place : last.end].lower())
+            if city:
+                head, tail = text[: first.place].rstrip(), text[last.end :].removeprefix(" time")
+                yield f"{head} {city}{tail}"
+
+
+#: Words that are nearest to no other.
+_SHORTEST = 4
+
+
+def _nearest(word: str) -> str | None:
+    if len(word) < _SHORTEST - 1:
+        return None
+    near = get_close_matches(word, [each for each in WORDS if len(each) >= _SHORTEST - 1], 4, 0.72)
+    if not near:
+        return None
+    near.sort(key=lambda each: sorted(each) != sorted(word))
+    kind = WORDS[near[0]][0]
+    return near[0].capitalize() if kind in ("weekday", "month") else near[0]
+
+
+@cache
+def _cities() -> dict[str, str]:
+    """Zone by the name of its city."""
+    return {
+        name.rsplit("/", 1)[-1].replace("_", " ").lower(): name
+        for name in sorted(zone_names(), reverse=True)
+        if "/" in name and not name.startswith(("Etc/", "posix", "right"))
+    }

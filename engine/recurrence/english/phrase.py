@@ -1,0 +1,209 @@
+"""The parse tree of a rule in English: clauses, each of which is one rule of days and times."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.civil import DAY_S
+from lodger.engine.recurrence.calendar.dial import members
+from lodger.engine.recurrence.calendar.yeardays import Selection
+from lodger.engine.recurrence.rrule.phase import Months, Strides
+
+WORKDAYS, WEEKEND, WEEK = 0b0011111, 0b1100000, 0b1111111
+HOUR_S = 3600
+#: Steps of days, weeks and months without a start count from here, as RRULEs do: a Monday that begins a month and a year.
+UNANCHORED = civil.local_at(1900, 1, 1)
+_EACH_WEEK = sum(1 << day for day in range(0, 38, 7))
+
+
+class Date(NamedTuple):
+    """A date; without a year, of every year or the next one."""
+
+    year: int | None
+    month: int
+    day: int
+
+
+class Series(NamedTuple):
+    """Times of day ``first``, ``first + step``, … up to ``last``, which may lie after midnight (smaller than ``first``)."""
+
+    first: int
+    last: int
+    step: int = 0
+
+    def times(self) -> list[int]:
+        """Seconds of the day."""
+        end = self.last + (DAY_S if self.last < self.first else 0)
+        return [each % DAY_S for each in range(self.first, end + 1, self.step or DAY_S)]
+
+    def whole_day(self) -> bool:
+        """Whether it goes round the clock without an edge, so that it follows the running clock through a change."""
+        return self.step > 0 and self.first < self.step and self.last - self.first + self.step == DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """Days that fulfil every condition given; with none, every day.
+
+    Attributes:
+        weekdays: bits 0 (Monday) to 6.
+        month_days: from 1; -1 is the last day of the month.
+        nth: which of the days with these weekday bits in a month; -1 is the last.
+        months: bits 1 to 12.
+        date: one date.
+    """
+
+    weekdays: int = 0
+    month_days: tuple[int, ...] = ()
+    nth: tuple[tuple[int, int], ...] = ()
+    months: int = 0
+    date: Date | None = None
+
+    def of_month(self, year: int, month: int, *, exact: bool) -> int:
+        """Bits of the days of a month from bit 0; dates with a year only in an exact year."""
+        if self.months and not self.months >> month & 1:
+            return 0
+        length, first = civil.days_in_month(year, month), civil.weekday(civil.day_of(year, month, 1))
+        found = (1 << length) - 1
+        if self.weekdays:
+            found &= _weekly(self.weekdays, first)
+        if self.month_days:
+            places = (day - 1 if day > 0 else length + day for day in self.month_days)
+            found &= sum(1 << place for place in set(places) if 0 <= place < length)
+        if self.nth:
+            chosen = 0
+            for number, weekdays in self.nth:
+                days = members(_weekly(weekdays, first) & ((1 << length) - 1))
+                place = number - 1 if number > 0 else len(days) + number
+                chosen |= 1 << days[place] if 0 <= place < len(days) else 0
+            found &= chosen
+        if self.date is not None:
+            there = self.date.month == month and (self.date.year is None or (exact and self.date.year == year))
+            found &= 1 << self.date.day - 1 if there else 0
+        return found
+
+
+def _weekly(weekdays: int, first: int) -> int:
+    return sum(_EACH_WEEK << (weekday - first) % 7 for weekday in members(weekdays))
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One rule.
+
+    Attributes:
+        days: alternatives; none for every day.
+        months: bits 1 to 12; 0 for every month.
+        step: every n-th ``day``, ``week`` or ``month`` from the start; n is 0 without.
+        but: days that are left out.
+        times: times of day; empty when ``period_us`` counts, or for the start's time of day.
+        period_us: an interval that runs on through days, microseconds.
+        first, last: bounds; a date without a year is the first one from the start on.
+        begins: local second of the start with its time of day.
+    """
+
+    days: tuple[Days, ...] = ()
+    months: int = 0
+    step: tuple[int, str] = (0, "")
+    but: tuple[Days, ...] = ()
+    times: tuple[Series, ...] = ()
+    period_us: int = 0
+    first: Date | None = None
+    last: Date | None = None
+    begins: int | None = None
+
+    def needs_start(self) -> bool:
+        """Whether its slots depend on when it starts."""
+        undated = any(bound is not None and bound.year is None for bound in (self.first, self.last))
+        return undated or (self.first is None and self.begins is None and bool(self.period_us or self.step[0]))
+
+    def follows_start(self) -> bool:
+        """Whether it runs at its start's time of day: units of days and weeks without a time."""
+        return not self.times and not self.period_us and not self.days
+
+    def of_year(self, year: int, *, exact: bool = True) -> int:
+        """Days of a year, bit 0 is January 1, before the step and the bounds choose."""
+        found = 0
+        before = civil.DAYS_BEFORE_MONTH[civil.is_leap(year)]
+        for month in members(self.months) if self.months else range(1, 13):
+            days = 0
+            for each in self.days or (Days(),):
+                days |= each.of_month(year, month, exact=exact)
+            for each in self.but:
+                days &= ~each.of_month(year, month, exact=exact)
+            found |= days << before[month]
+        return found
+
+    def until(self) -> int:
+        """Last local second of the last day."""
+        assert self.last is not None
+        return civil.local_at(self.last.year or 1, self.last.month, self.last.day) + DAY_S - 1
+
+    def years(self) -> set[int]:
+        """Years that its dates name."""
+        return {each.date.year for each in (*self.days, *self.but) if each.date is not None and each.date.year}
+
+    def selection(self) -> Selection | None:
+        """Days that the step selects."""
+        count, unit = self.step
+        if count < 2:
+            return None
+        day = (UNANCHORED if self.begins is None else self.begins) // DAY_S
+        if unit == "month":
+            year, month, _ = civil.civil(day)
+            return Months(count, year * 12 + month - 1)
+        return Strides(7 * count, day - civil.weekday(day), 7) if unit == "week" else Strides(count, day, 1)
+
+    def started(self, start: int | None) -> "Clause":
+        """Return the clause with its bounds as full dates and its own time of day.
+
+        Args:
+            start: local second of the schedule's start, when there is one.
+        """
+        first, last, begins = self.first, self.last, self.begins
+        if start is not None:
+            first, last = (_dated(bound, start // DAY_S) for bound in (first, last))
+        if first is not None:
+            begins = civil.local_at(first.year or 1, first.month, first.day) + (begins or 0) % DAY_S
+        elif begins is None:
+            begins = start
+        times = self.times
+        if not times and not self.period_us:
+            at = begins % DAY_S if begins is not None and self.follows_start() else 0
+            times = (Series(at, at),)
+        days, step = self.days, self.step
+        if step[1] == "week" and not days:
+            weekday = civil.weekday((UNANCHORED if begins is None else begins) // DAY_S)
+            days, step = (Days(1 << weekday),), step if step[0] > 1 else (0, "")
+        return replace(self, first=first, last=last, begins=begins, times=times, days=days, step=step)
+
+
+def _dated(date: Date | None, start: int) -> Date | None:
+    """First such date from a day on."""
+    if date is None or date.year is not None:
+        return date
+    year = civil.civil(start)[0]
+    for each in range(year, year + 9):
+        if date.day <= civil.days_in_month(each, date.month) and civil.day_of(each, date.month, date.day) >= start:
+            return date._replace(year=each)
+    return date
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A whole text: one clause or several, in one zone."""
+
+    clauses: tuple[Clause, ...]
+    zone: str | None = None
+
+    def needs_start(self) -> bool:
+        """Whether the slots depend on when the schedule starts."""
+        return any(each.needs_start() for each in self.clauses)
+
+    def follows_start(self) -> bool:
+        """Whether some clause runs at its start's time of day or counts from there."""
+        return any(each.follows_start() or each.needs_start() for each in self.clauses)
+
+    def counts_days(self) -> bool:
+        """Whether it is days that count from the start, and not hours, minutes or seconds."""
+        return not any(each.period_us for each in self.clauses)
