@@ -18,6 +18,8 @@ Kind = Annotated[
     ),
 ]
 _MAX_SLOTS = 1000
+#: Slots of a year are counted up to so many.
+_MAX_COUNTED = 10_000
 
 
 def next_slots(
@@ -140,8 +142,10 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> 
     often = f"Slots: at most {body['most_per_day']} per day" + ("" if body["exact"] else " (upper bound)")
     if gap is not None:
         often += f", at least {_span(gap)} apart"
-    say(f"{often}; {'too many to count' if year is None else year} in the next 366 days.")
-    say(f"The last slot is {body['last']}." if body["ends"] and body["last"] else "The rule never ends.")
+    many = "too many to count" if body["most_per_day"] * 366 > _MAX_COUNTED else "not counted"
+    say(f"{often}; {many if year is None else year} in the next 366 days.")
+    if body["ends"] or "searched_to" not in body:
+        say(f"The last slot is {body['last']}." if body["ends"] and body["last"] else "The rule never ends.")
 
 
 def _away(slot: datetime, now: datetime) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.policy.conduct import hash_fraction
 from lodger.engine.policy.defaults import number, whole
 from lodger.sandbox.outcome import Blame, Outcome
 
@@ -114,6 +115,15 @@ def retry_wait_s(retry: Retry, outcome: Outcome, tries: FailureCounts) -> float 
     if retry.outcomes:
         return _wait(retry, tries.tenant) if outcome in retry.outcomes else None
     return None if outcome in HOPELESS else _wait(retry, tries.tenant)
+
+
+def spread_wait_s(wait_s: float, seed: str) -> float:
+    """Return a wait with a delay of up to a fifth after it, so that an outage's retries do not come back together.
+
+    Args:
+        seed: the action and its attempt: the same ones wait equally long on every machine.
+    """
+    return wait_s * (1 + hash_fraction(seed) / (5 << 32))
 
 
 def _wait(retry: Retry, failures: int) -> float:

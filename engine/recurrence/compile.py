@@ -1,9 +1,11 @@
 """Compile the stored rules of a schedule to a Recurrence."""
 
+from dataclasses import replace
 from datetime import datetime
 
+from lodger.engine.recurrence.calendar.zones import known_zone
 from lodger.engine.recurrence.on_changes import OnChanges
-from lodger.engine.recurrence.parse import kind_of, parse_rule
+from lodger.engine.recurrence.parse import kind_of, parse_rule, resolved
 from lodger.engine.recurrence.rrule import of_set, parse_set
 from lodger.engine.recurrence.rule import DstPolicy, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -61,3 +63,26 @@ def windows_of(
     if read.date_only:  # a date is excluded even when DST skips its midnight, so the policy does not apply
         return Windows(of_set(read), days=1, zone=read.zone, to_midnight=True)
     return Windows(of_set(read, dst))
+
+
+def with_present_starts(rules: ScheduleRules, present: ScheduleRules) -> ScheduleRules:
+    """Return rules in which a rule that is given again keeps the start that it has among the present ones."""
+
+    def kept(spec: RuleSpec, among: tuple[RuleSpec, ...]) -> RuleSpec:
+        return next((each for each in among if spec.dtstart is None and spec == replace(each, dtstart=None)), spec)
+
+    included = tuple(kept(spec, present.rules) for spec in rules.rules)
+    return replace(rules, rules=included, exclusions=tuple(kept(spec, present.exclusions) for spec in rules.exclusions))
+
+
+def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:
+    """Return rules that are independent of the time of reading, with the IANA name of their zone.
+
+    ``in 3 days`` becomes an instant, and an interval without a start counts from the schedule's start or else the anchor.
+    """
+    tz = rules.tz if rules.tz is None else known_zone(rules.tz) or rules.tz
+    included, excluded = (
+        tuple(resolved(spec, anchor, tz=tz, start=rules.start) for spec in specs)
+        for specs in (rules.rules, rules.exclusions)
+    )
+    return replace(rules, rules=included, exclusions=excluded, tz=tz)

@@ -16,11 +16,11 @@ from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.recurrence.compile import MAX_RULES, windows_of
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.on_changes import END
-from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise
+from lodger.engine.recurrence.parse import ANCHORED, local_instant, parse_rule, recognise, resolved
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec
-from lodger.engine.recurrence.rule_errors import RuleInvalid
+from lodger.engine.recurrence.rule_errors import RuleInvalid, SearchEnded
 from lodger.engine.recurrence.schedule import CompiledSchedule
-from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, SearchedTo
+from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
 from lodger.engine.recurrence.words import sentence
 
 MAX_SLOTS = 1000
@@ -113,7 +113,7 @@ def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
     year: int | None
     try:
         year = sum(1 for _ in islice(schedule.between(after, until), MAX_COUNTED + 1))
-    except OutOfSteps:
+    except SearchEnded:
         year = None
     return {
         "most_per_day": density.max_per_day,
@@ -148,9 +148,11 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         after = now
     else:
         raise InputError("bad_request.after")
-    spec = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
-    schedule = _schedule(spec, request, dst, now or after)
-    kind = kind or recognise(spec.text)
+    given = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
+    # An interval without a start counts from the schedule's creation, which would be now.
+    spec = resolved(given, after if request.get("after") is not None or now is None else now)
+    schedule = _schedule(spec if given.dtstart is None and spec.dtstart else given, request, dst, now or after)
+    kind = kind or recognise(given.text)
     clocked = kind is not Kind.CHANGES
     count = request.get("n") or DEFAULT_SLOTS
     # The slot of a rule without a clock never comes.
@@ -161,7 +163,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         if clocked
         else Slots()
     )
-    reason = None if slots.found or slots.searched_to is not None else schedule.never_reason()
+    reason = None if slots.found else schedule.never_reason()
     ends = schedule.ends() and clocked
     last = schedule.previous_before(_END, inclusive=True, limit=SAVE_STEPS) if ends and reason is None else None
     shown = [format_instant(slot) for slot in slots.found]
@@ -176,7 +178,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         "ends": ends,
         "last": format_instant(last) if isinstance(last, datetime) else None,
     }
-    if slots.searched_to is not None and len(slots.found) < count:
+    if slots.searched_to is not None and len(slots.found) < count and reason is None:
         answer["searched_to"] = format_instant(slots.searched_to)
     if request.get("previous"):
         answer["previous"] = shown
@@ -187,7 +189,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
             else {"most_per_day": 0, "smallest_gap_s": None, "exact": True, "next_year": 0}
         )
     ignored = [str(name)[:40] for name in request if name not in _KNOWN]
-    if spec.dtstart is not None and answer["kind"] not in ANCHORED:
+    if given.dtstart is not None and answer["kind"] not in ANCHORED:
         ignored.append("dtstart")
     if ignored:
         answer["ignored"] = ignored

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
+from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
 
 #: Local seconds of 1970-01-01T00:00:00 are 0; proleptic Gregorian, no leap seconds; years 1 to 9999.
@@ -209,11 +210,14 @@ class Recurrence(ABC):
         """Slots in [start, end), ascending, lazily.
 
         Raises:
-            OutOfSteps: no slot was found in so many questions.
+            SearchEnded: no slot was found in so many questions.
         """
         at = start
         while True:
-            found = self.next_from(at, Steps(_QUESTIONS * MAX_STEPS)) if at < end else None
+            try:
+                found = self.next_from(at, Steps(_QUESTIONS * MAX_STEPS)) if at < end else None
+            except OutOfSteps as out:
+                raise SearchEnded(out.reached) from None
             if found is None or found >= end:
                 return
             yield found

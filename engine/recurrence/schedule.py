@@ -234,6 +234,8 @@ class CompiledSchedule(Union):
             years = (out.reached - since).days // 365
             if years < _MIN_YEARS:
                 return SearchedTo(out.reached)
+            if reason := self.never_reason():
+                raise RuleNeverFires("rule_never_fires", reason=reason) from None
             raise RuleNeverFires(
                 "rule_never_fires.years",
                 years=years,

@@ -254,6 +254,7 @@ class Preview:
     Attributes:
         shifted: slots that DST moved from their local time.
         searched_to: instant at which the search stopped before it found all slots; later slots may exist.
+        never: why the rules never have a slot; None if they have some, or if it is not known.
     """
 
     text: str
@@ -261,6 +262,7 @@ class Preview:
     shifted: tuple[datetime, ...]
     ends: bool
     searched_to: datetime | None = None
+    never: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

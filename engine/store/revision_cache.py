@@ -4,7 +4,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -16,8 +16,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
 from lodger.engine.policy.plan import Overlap, SlotPolicies, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
-from lodger.engine.recurrence.calendar.zones import known_zone
-from lodger.engine.recurrence.parse import resolved
+from lodger.engine.recurrence.compile import with_absolute_times, with_present_starts
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
@@ -184,7 +183,7 @@ class RevisionCache:
         """
         since = now + timedelta(microseconds=1) if owed is None else owed
         anchor = min(now, since)
-        rules = with_absolute_times(rules, anchor, before)
+        rules = with_absolute_times(rules if before is None else with_present_starts(rules, before), anchor)
         recurrence = self.compile_rules(rules, anchor)
         limit_s = max(_FREQUENT_S, self._settings.min_interval_s)
         gap_s = recurrence.smallest_gap_s(since, limit_s)
@@ -301,26 +300,6 @@ def _policies(missed: str, overlap: str, missed_after_s: float, catch_up_max: in
 def zone_of(rules: ScheduleRules) -> str:
     """Return the zone of a schedule's local times: its own, else that of its first rule, else UTC."""
     return rules.tz or next((rule.tz for rule in rules.rules if rule.tz), None) or "UTC"
-
-
-def with_absolute_times(rules: ScheduleRules, anchor: datetime, before: ScheduleRules | None = None) -> ScheduleRules:
-    """Return rules that are independent of the time of reading.
-
-    ``in 3 days`` becomes an instant, and an interval without a start counts from the schedule's start or else the anchor.
-
-    Args:
-        before: the schedule's present rules: of these, a rule that is given again keeps its start.
-    """
-    tz = rules.tz if rules.tz is None else known_zone(rules.tz) or rules.tz
-    kept = before or rules
-
-    def absolute(spec: RuleSpec, present: tuple[RuleSpec, ...]) -> RuleSpec:
-        same = (each for each in present if spec.dtstart is None and spec == replace(each, dtstart=None))
-        return resolved(next(same, spec), anchor, tz=tz, start=rules.start)
-
-    included = tuple(absolute(spec, kept.rules) for spec in rules.rules)
-    excluded = tuple(absolute(spec, kept.exclusions) for spec in rules.exclusions)
-    return replace(rules, rules=included, exclusions=excluded, tz=tz)
 
 
 def encode_rules(rules: ScheduleRules) -> str:

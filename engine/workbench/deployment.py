@@ -178,7 +178,7 @@ def settings_of(folder: ScriptFolder, name: str) -> dict[str, Any]:
 
 
 def _schedule(engine: "Engine", tenant_id: str, name: str, fields: Mapping[str, Any], current: Schedule | None) -> Step:
-    wanted = schedules_file.normal(fields)
+    wanted = schedules_file.normal(fields, None if current is None else current.rules)
     if current is None:
         rules = schedules_file.rules_of(fields)
         shown = engine.schedules.preview(

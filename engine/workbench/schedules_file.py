@@ -23,7 +23,7 @@ from lodger.engine.features import TABLE
 from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
-from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.compile import compile_schedule, with_present_starts
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.base import specs
 from lodger.engine.service.operations.route import Parameter
@@ -342,8 +342,11 @@ def script_names(fields: Mapping[str, Any]) -> list[str]:
     return [each["script"] for each in normal_steps(fields.get("script", ())) if isinstance(each.get("script"), str)]
 
 
-def normal(fields: Mapping[str, Any]) -> dict[str, Any]:
+def normal(fields: Mapping[str, Any], present: ScheduleRules | None = None) -> dict[str, Any]:
     """Return the whole state that a table asks for, defaults included, in the form of :func:`normal_record`.
+
+    Args:
+        present: the stored rules, whose starts are kept.
 
     Raises:
         InputError: what is wrong with it.
@@ -352,9 +355,10 @@ def normal(fields: Mapping[str, Any]) -> dict[str, Any]:
     if fields.get("version") not in (None, "latest"):
         steps = [steps[0] | {"version": fields["version"]}, *steps[1:]]
     conduct = Conduct(**{key: fields[key] for key in Conduct.__dataclass_fields__ if key in fields})
+    rules = rules_of(fields)
     return {
         "script": steps,
-        "rules": to_jsonable(rules_of(fields)),
+        "rules": to_jsonable(rules if present is None else with_present_starts(rules, present)),
         "missed": normal_part("missed", fields.get("missed", keys("schedules.create")["missed"].default)),
         "overlap": normal_part("overlap", fields.get("overlap", keys("schedules.create")["overlap"].default)),
         "retry": normal_part("retry", fields.get("retry")),

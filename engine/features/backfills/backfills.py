@@ -12,7 +12,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.defaults import whole
 from lodger.engine.policy.plan import Overlap
-from lodger.engine.recurrence.search import OutOfSteps
+from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency
@@ -153,7 +153,7 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
     maximum = whole("backfill_max")
     try:
         slots = list(islice(revision.recurrence.between(from_us(start_us), from_us(end_us)), maximum + 1))
-    except OutOfSteps as out:
+    except SearchEnded as out:
         raise InputError("backfill_too_large.slow", end=out.reached, details={"end": out.reached.isoformat()}) from None
     if len(slots) > maximum:
         raise InputError(

@@ -237,7 +237,7 @@ class _Grammar:
         elif self.peek().kind == "nth" and self.peek(1).kind in ("weekday", "days", "business"):
             self._nth_of_every(strong, first)
         elif self.kinds("month") and self.peek(1).kind not in ("number", "nth"):
-            self.months_of("months", first)
+            self.months_of(strong, first)
         elif self.kinds("number") and self.peek(1).kind != "month":
             raise self.unexpected("a unit such as minutes, hours, days or weeks", f"{self.peek().text} minutes")
         else:
@@ -774,7 +774,6 @@ class _Grammar:
 
     def _edge(self) -> list[Days]:
         """``end of the month``, ``start of the quarter``."""
-        begin = self.at
         number = -1 if self.next().text == "end" else 1
         if not self.take("of"):
             raise self.unexpected("of the month")
@@ -880,7 +879,7 @@ class _Grammar:
                 return found
             self.at += ahead
 
-    def months_of(self, _strong: object, first: int) -> None:
+    def months_of(self, _strong: bool, first: int) -> None:
         months = self.month_list()
         self.add("months", first).months = months
 
@@ -1182,10 +1181,9 @@ class _Grammar:
         span = self.since(first)
         token = token._replace(value=self._known_zone(token))
         if self.zone is not None:
-            raise Unread("two zones are named", *span, ("",)) if self.zone[0] == token.value else self.whole(
-                "two zones are named", span[0],
-                (self.text[: span[0]].rstrip() + self.text[span[1] :]), (self.text[: self.zone[1]] + self.text[span[0] : span[1]] + self.text[span[1] :]),
-            )  # fmt: skip
+            first_only = self.text[: span[0]].rstrip() + self.text[span[1] :]
+            second_only = self.text[: self.zone[1]] + self.text[slice(*span)] + self.text[span[1] :]
+            raise self.whole("two zones are named", span[0], first_only, second_only)
         self.zone = (token.value, *span)
 
     def _known_zone(self, token: Token) -> str:
@@ -1219,6 +1217,7 @@ _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
     ("from | between", _Grammar.window),
     ("clock to | number to number | moment to | number half", _Grammar.window),
     ("clock | moment | number clock | half past", _Grammar.times),
-    ("on | the | weekday | days | nth | last | date | slashed | business unit | number month | month number | month nth | number of month", _Grammar.days),
+    ("on | the | weekday | days | nth | last | date | slashed | business unit", _Grammar.days),
+    ("number month | month number | month nth | number of month", _Grammar.days),
     ("month", _Grammar.months_of),
 )  # fmt: skip

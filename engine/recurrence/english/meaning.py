@@ -51,14 +51,15 @@ def _complete(text: str, drafts: Sequence["Draft"]) -> None:
     for kinds, name in ((_WHEN, "times"), (_DAYS, "days")):
         has = [any(kind in draft.parts for kind in kinds) for draft in drafts]
         if any(has) and not all(has):
-            lacking = drafts[has.index(False)]
-            given = drafts[has.index(True)]
-            said = [text[slice(*span)] for kind, span in given.parts.items() if kind in kinds]
+            lacking, given = drafts[has.index(False)], drafts[has.index(True)]
+            words = " ".join(text[slice(*span)] for kind, span in given.parts.items() if kind in kinds)
             place, end = _span(lacking)
-            raise Unread(
-                f"{text[place:end]!r} has no {name} of its own", place, place,
-                (f"{text[:end]} {' '.join(said)}{text[end:]}", text[:place] + text[end:], *(_cut(text, draft) for draft in drafts)), whole=True,
-            )  # fmt: skip
+            mends = (
+                f"{text[:end]} {words}{text[end:]}",
+                text[:place] + text[end:],
+                *(_cut(text, each) for each in drafts),
+            )
+            raise Unread(f"{text[place:end]!r} has no {name} of its own", place, place, mends, whole=True)
     for kind in _BOUNDS:
         has = [kind in draft.parts for draft in drafts]
         if any(has) and not all(has):
@@ -163,16 +164,18 @@ class _Meaning:
 
     def _interval(self) -> tuple[tuple[Series, ...], int]:
         draft, step = self.draft, self.draft.interval_s
+        every, tail = self.words("interval"), self._tail()
         if "times" in draft.parts:
             said = self.words("times")
-            raise self.other(
-                "a step of hours, minutes or seconds has no times of day", "times",
-                f"every day {said if said.startswith('at') else f'at {said}'}{self._tail()}", f"{self.words('interval')}{self._tail()}", whole=True,
-            )  # fmt: skip
+            at = said if said.startswith("at") else f"at {said}"
+            what = "a step of hours, minutes or seconds has no times of day"
+            raise self.other(what, "times", f"every day {at}{tail}", f"{every}{tail}", whole=True)
         if draft.minutes:
             if draft.window or step != HOUR_S:
-                every = f"{self.words('interval')} from 00:{draft.minutes[0]:02d} to 23:{draft.minutes[0]:02d}{self._tail()}"
-                raise self.other("minutes of the hour go with every hour", "minutes", *([] if draft.window else [every]), f"every hour {self.words('minutes')}{self._tail()}", whole=True)  # fmt: skip
+                minute = f"{draft.minutes[0]:02d}"
+                series = () if draft.window else (f"{every} from 00:{minute} to 23:{minute}{tail}",)
+                texts = (*series, f"every hour {self.words('minutes')}{tail}")
+                raise self.other("minutes of the hour go with every hour", "minutes", *texts, whole=True)
             return tuple(
                 Series(minute * 60, DAY_S - HOUR_S + minute * 60, HOUR_S) for minute in sorted(set(draft.minutes))
             ), 0
@@ -182,9 +185,8 @@ class _Meaning:
         if not (self.zoned or any(kind in draft.parts for kind in ("days", "step", "months", "but"))):
             return (), step * 1_000_000
         if DAY_S % step:
-            said = self.words("interval")
             what = "this step does not fit a day, so that it begins anew in each: say from when to when"
-            raise self.other(what, "interval", f"{said} from 00:00 to 23:59")
+            raise self.other(what, "interval", f"{every} from 00:00 to 23:59")
         return (Series(0, DAY_S - step, step),), 0
 
     def _window(self, step: int) -> tuple[Series, ...]:
@@ -331,9 +333,8 @@ class _Meaning:
             raise self._never(clause)
         if clause.months and clause.days and days == _of_years(replace(clause, months=0)):
             raise self.dropped("the months change nothing", "months")
-        for place, each in enumerate(clause.but):
+        for place in range(len(clause.but)):
             if days == _of_years(replace(clause, but=(*clause.but[:place], *clause.but[place + 1 :]))):
-                del each
                 raise self.dropped("the exception changes nothing", "but")
         if len(clause.days) > 1:
             for place in range(len(clause.days)):

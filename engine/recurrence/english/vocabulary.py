@@ -117,6 +117,9 @@ _TOKEN = re.compile(
 )  # fmt: skip
 
 
+_CLASSES = ("zone", "date", "slashed", "clock", "hours", "ordinal", "length", "past", "number", "word", "sign")
+
+
 class Unread(Exception):
     """A piece of text that no grammar reads.
 
@@ -171,8 +174,7 @@ def _second(found: list[Token], place: int) -> Token:
 
 
 def _token(match: re.Match[str], text: str) -> Token:
-    name = match.lastgroup or ""
-    name = next(each for each in ("zone", "date", "slashed", "clock", "hours", "ordinal", "length", "past", "number", "word", "sign") if match[each] is not None)  # fmt: skip
+    name = next(each for each in _CLASSES if match[each] is not None)
     place, end, word = match.start(name) - (name == "past"), match.end(), match[name]
     if name == "zone":
         return Token("zone", text[place:end].strip("()").strip(), word, place, end)

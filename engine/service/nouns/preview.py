@@ -6,6 +6,7 @@ from typing import Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
+from lodger.engine.recurrence.compile import with_present_starts
 from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
 from lodger.engine.recurrence.query import MAX_SLOTS, slots_of
@@ -65,8 +66,10 @@ class Previews(Noun[M]):
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         recurrence = self.context.revision_cache.compile_rules(wished, begin)
         slots = slots_of(recurrence, begin, min(n, MAX_SLOTS))
-        ends = recurrence.ends() and not named(wished)
-        return Preview(recurrence.text(), slots.found, slots.shifted, ends, slots.searched_to)
+        clocked = not named(wished)
+        never = recurrence.never_reason() if clocked and not slots.found else None
+        searched_to = slots.searched_to if never is None else None
+        return Preview(recurrence.text(), slots.found, slots.shifted, recurrence.ends() and clocked, searched_to, never)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/what-if", Role.VIEWER, reads=True)
     def what_if(
@@ -87,7 +90,7 @@ class Previews(Noun[M]):
         """Show which slots an edit would drop and add over a range, before or after now. Nothing is stored.
 
         Args:
-            since: first instant of the range; by default now.
+            since: first instant of the range; by default after now.
             until: end of the range (exclusive); by default 31 days later.
             at_most: maximum number of compared slots, up to 10 000; ``complete_to`` is the instant they reach.
 
@@ -110,8 +113,10 @@ class Previews(Noun[M]):
                 connection, found.tenant_id, found.id, found.revision
             ).recurrence
         now = from_us(self._now_us)
-        after = self.context.revision_cache.compile_rules(replace(found.rules, **change), now) if change else before
-        begin = aware(since) or now
+        wished = with_present_starts(replace(found.rules, **change), found.rules)
+        after = self.context.revision_cache.compile_rules(wished, now) if change else before
+        # A slot of this very instant is no more changed by an edit.
+        begin = aware(since) or now + timedelta(microseconds=1)
         finish = aware(until) or min(begin, END - _USUAL) + _USUAL
         cut = difference(before, after, begin, min(finish, END), at_most=max(1, min(at_most, MAX_COMPARED)))
         return WhatIf(before.text(), after.text(), cut.dropped, cut.added, cut.complete_to)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, bindparam, exists, literal_column, se
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.policy import budget_table
-from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s
+from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s, spread_wait_s
 from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
@@ -205,7 +205,8 @@ def _count_faults(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | 
         conflicts=row.conflicts + conflict,
     )
     # A later slot waits for the end of this action: no retry.
-    return faults, None if row.reason == SUPERSEDED else retry_wait_s(retry, outcome, faults)
+    wait_s = None if row.reason == SUPERSEDED else retry_wait_s(retry, outcome, faults)
+    return faults, wait_s and spread_wait_s(wait_s, f"{row.id}:{row.attempt}")
 
 
 def _next_state(outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[str, int | None]:

@@ -12,8 +12,8 @@ from sqlalchemy import CompoundSelect, Connection, bindparam, func, literal_colu
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
+from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.recurrence.schedule import CompiledSchedule
-from lodger.engine.recurrence.search import OutOfSteps
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.usage.usage import DAY_US
@@ -192,7 +192,7 @@ def coming_days(recurrence: CompiledSchedule, today: date, days: int) -> tuple[t
                 whole = (slot - start).days
                 break
             counts[slot.date()] = counts.get(slot.date(), 0) + 1
-    except OutOfSteps as out:
+    except SearchEnded as out:
         whole = (max(last, out.reached) - start).days
     listed = (start + number * _DAY for number in range(whole))
     return tuple(ComingDay(each.date(), counts.get(each.date(), 0)) for each in listed), whole == days

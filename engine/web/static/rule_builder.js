@@ -11,7 +11,7 @@ const join = (specs) => specs.map((each) => each.text).join("\n\n");
 // The interval that rules are, as [count, unit]; null if they are none.
 function asInterval(specs) {
   const [spec] = specs;
-  if (specs.length !== 1 || spec.dtstart) return null;
+  if (specs.length !== 1) return null;
   const found = /^@?every[ \t]+(\d+)[ \t]*([a-z]+)$/i.exec(spec.text.trim());
   const unit = found && UNITS[found[2].toLowerCase()];
   return unit ? [found[1], unit] : null;
@@ -224,7 +224,8 @@ class RuleBuilder {
       if (found.shifted.includes(slot)) row.append(" ", made("span", "shifted by daylight saving", "badge"));
       list.append(row);
     }
-    return [made("p", found.text, "lead"), ...(found.slots.length ? [made("h3", "Next slots, UTC"), list] : [])];
+    const none = found.never ? [made("p", `These rules never run: ${found.never}`, "problem")] : [];
+    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", "Next slots, UTC"), list] : [])];
   }
 
   difference(found) {

@@ -1,11 +1,13 @@
 """The outcome of an attempt, by the party it blames, decides whether it is tried again."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.policy.retry import HOPELESS, FailureCounts, Retry, parse_retry, retry_wait_s
+from lodger.engine.policy.retry import HOPELESS, FailureCounts, Retry, parse_retry, retry_wait_s, spread_wait_s
 from lodger.sandbox.outcome import Blame, Outcome
 
 
@@ -85,3 +87,12 @@ def test_a_refusal_names_the_keys_and_the_nearest_right_one(
 def test_a_policy_survives_its_own_json() -> None:
     retry = Retry(attempts=4, outcomes=("script_error",))
     assert parse_retry(retry.as_dict()) == retry
+
+
+def test_retries_after_an_outage_come_back_within_a_window_of_a_fifth_after_the_delay() -> None:
+    waits = [spread_wait_s(60.0, f"action-{number}:1") for number in range(1000)]
+    assert all(60.0 <= wait < 72.0 for wait in waits)
+    fullest = max(Counter(int(wait) for wait in waits).values())
+    assert fullest < 130  # of 12 seconds, each has about 83
+    assert waits == [spread_wait_s(60.0, f"action-{number}:1") for number in range(1000)]
+    assert spread_wait_s(0.0, "a:1") == 0.0

@@ -19,11 +19,13 @@ DAYS = {
     "Mon-Thu": "mon-thu", "on the 1st": "d1", "on the 1st and the 15th of the month": "d1,15", "on the last day of the month": "d-1",
     "on the first Monday of the month": "1mon", "every second Tuesday of the month": "2tue", "the last business day of the month": "wd-1",
     "every 3 days": "n3", "every two weeks on Friday": "w2 fri", "every other week on Monday and Thursday": "w2 mon,thu",
-    "quarterly": "m1,4,7,10 d1", "first Monday of each quarter": "m1,4,7,10 1mon", "every 25 December": "12-25", "on Friday the 13th": "fri d13",
+    "quarterly": "m1,4,7,10 d1", "first Monday of each quarter": "m1,4,7,10 1mon",
+    "every 25 December": "12-25", "on Friday the 13th": "fri d13",
     "every month on the 20th": "d20", "every 2 months on the 5th": "mo2 d5",
 }  # fmt: skip
 TIMES = {
-    "at 9": "9:00", "at 9am": "9:00", "at 17:30": "17:30", "at noon": "12:00", "at 9 and 17:30": "9:00,17:30", "at 1, 3 and 5 pm": "13:00,15:00,17:00",
+    "at 9": "9:00", "at 9am": "9:00", "at 17:30": "17:30", "at noon": "12:00", "at 9 and 17:30": "9:00,17:30",
+    "at 1, 3 and 5 pm": "13:00,15:00,17:00",
     "every 15 minutes from 9:00 to 11:00": "9:00-11:00/15m", "every hour between 8 and 18": "8:00-18:00/1h", "every 30 minutes": "/30m",
     "every hour at minute 20": "0:20-23:20/1h", "at half past 7": "7:30",
 }  # fmt: skip
