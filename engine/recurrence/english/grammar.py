@@ -239,7 +239,8 @@ class _Grammar:
         elif self.kinds("month") and self.peek(1).kind not in ("number", "nth"):
             self.months_of(strong, first)
         elif self.kinds("number") and self.peek(1).kind != "month":
-            raise self.unexpected("a unit such as minutes, hours, days or weeks", f"{self.peek().text} minutes")
+            self.next()
+            raise self.unexpected("a unit such as minutes, hours, days or weeks", "minutes")
         else:
             self.at = first
             self.days(strong, first)

@@ -164,7 +164,7 @@ class _Meaning:
 
     def _interval(self) -> tuple[tuple[Series, ...], int]:
         draft, step = self.draft, self.draft.interval_s
-        every, tail = self.words("interval"), self._tail()
+        every, tail = self.words("interval") if "interval" in draft.parts else "every hour", self._tail()
         if "times" in draft.parts:
             said = self.words("times")
             at = said if said.startswith("at") else f"at {said}"

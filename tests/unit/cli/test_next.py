@@ -17,7 +17,7 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
         # The zone is the one that the rule names, however it names it.
         (
             ["CRON_TZ=Asia/Tokyo 0 9 * * *", "--after", "2026-11-22T12:00Z"],
-            ["At 09:00, every day (Asia/Tokyo)  (cron)", "Mon 2026-11-23 09:00:00 JST", "Mon 2026-11-23 00:00:00Z"],
+            ["Daily at 09:00 (Asia/Tokyo)  (cron)", "Mon 2026-11-23 09:00:00 JST", "Mon 2026-11-23 00:00:00Z"],
         ),
         (
             ['DTSTART;TZID="Europe/Berlin":20260101T090000\nRRULE:FREQ=DAILY', "--after", "2026-07-01T00:00Z"],
@@ -30,7 +30,7 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
         ),
         (
             ["every 1h", "--tz", "Asia/Tokyo", "--after", "9999-12-31T22:30Z"],
-            ["beyond the calendar", "Fri 9999-12-31 23:00:00Z"],
+            ["beyond the calendar", "Fri 9999-12-31 23:30:00Z"],
         ),
         (["every 500ms", "--after", "2026-11-22T12:00Z"], ["12:00:00.500000Z"]),
         # What DST moved is marked, ahead and behind; and how often, until when.
@@ -77,7 +77,7 @@ NEVER = "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"
                 "-n",
                 "1",
             ],
-            ["; but never at 12:00, every day (UTC); but never once", "Tue 2026-11-24 09:00:00Z"],
+            ["; but never daily at 12:00 (UTC); but never once", "Tue 2026-11-24 09:00:00Z"],
         ),
         (
             ["* * * * * *", "--exclude", "* * 0-8 * * *", "--after", "2026-11-22T00:00Z"],
@@ -99,7 +99,7 @@ def test_what_it_shows(words: list[str], shown: list[str], capsys: pytest.Captur
         ("0 9 * * MOM", 8),
         ("FREQ=DAILY;BYMONTH=13", 19),
         ("min(*%5) hours(25)", 15),
-        ("every 3 fortnights", 8),
+        ("every 3 blurps", 8),
         ("at 2027-13-01", 3),
     ],
 )
