@@ -18,6 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_RATE = re.compile(r"[ \t\r\n]*rate\(([^()]*)\)[ \t\r\n]*\Z", re.IGNORECASE)
 _HEAD = re.compile(r"[ \t\r\n]*(?:@?every[ \t]+)?", re.IGNORECASE)
 
 
@@ -113,10 +114,18 @@ def parse_every(text: str, anchor: datetime | None = None) -> Every:
         if first and first.tzinfo and (last is None or last.tzinfo):
             last_us = _LAST_US if last is None else instant_us(last)
             return Every(period, instant_us(first), said["how"].lower() == "starting at", last_us)
+    at, length = _length_of(text)
+    period = _length(length, at)
+    return Every(period) if anchor is None else Every(period, instant_us(anchor), starts=True)
+
+
+def _length_of(text: str) -> tuple[int, str]:
+    """Return the length that a text names, and its place: after *every*, or in ``rate(…)`` of Amazon."""
+    if rate := _RATE.match(text):
+        return rate.start(1), rate[1]
     head = _HEAD.match(text)
     at = head.end() if head else 0
-    period = _length(text[at:].rstrip(" \t\r\n"), at)
-    return Every(period) if anchor is None else Every(period, instant_us(anchor), starts=True)
+    return at, text[at:].rstrip(" \t\r\n")
 
 
 def _length(length: str, at: int) -> int:
@@ -129,10 +138,9 @@ def _length(length: str, at: int) -> int:
 
 def is_interval(text: str) -> bool:
     """Whether a text is ``every`` and a length, and nothing else, or an ISO 8601 duration, or the sentence of an interval."""
-    head = _HEAD.match(text)
-    length = text[head.end() if head else 0 :].strip()
-    if text.lstrip()[:6].lower() == "@every" or _SENTENCE.match(text):
+    if text.lstrip()[:6].lower() == "@every" or _SENTENCE.match(text) or _RATE.match(text):
         return True
+    length = _length_of(text)[1]
     if length == text.strip():
         return re.match(r"[Pp](?:[0-9]|T[0-9])", length) is not None
     try:
@@ -144,8 +152,7 @@ def is_interval(text: str) -> bool:
 
 def whole_days(text: str) -> int:
     """Return how many days an interval is that has no smaller unit; 0 for any other text."""
-    head = _HEAD.match(text)
-    length = text[head.end() if head else 0 :].strip()
+    length = _length_of(text)[1].strip()
     if re.search(
         r"[0-9. ](?:h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms|milliseconds?)\b|T",
         length,

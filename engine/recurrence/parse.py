@@ -26,7 +26,7 @@ ANCHORED = (Kind.RRULE, Kind.EVERY, Kind.ENGLISH)
 LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
 
-_SET_LINES = ("RRULE", "EXRULE", "DTSTART", "RDATE", "EXDATE")
+_SET_LINES = ("BEGIN", "RRULE", "EXRULE", "DTSTART", "RDATE", "EXDATE")
 _CRON_SETTINGS = ("TZ", "DAYS")
 _CHANGES = r"(?i)on[ \t]+changes[ \t]"
 _ONCE = r"(?i)at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
@@ -34,6 +34,7 @@ _ONCE = r"(?i)at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
 _BARE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt]|[ \t]+[0-9]{2}:[0-9]{2}|[Zz+-]|[ \t]*\Z)"
 _ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
 _SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
+_AMAZON_CRON = r"(?i)cron\("
 _CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]\S*[ \t]+[^ \t\r\na-zA-Z]\S*[ \t]+\S"
 #: Name of a property or of a part, and the sign after it.
 _HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
@@ -58,6 +59,8 @@ def recognise(text: str) -> Kind:
         return Kind.ONCE
     if is_interval(body) and not (whole_days(body) and body[:1] in "eE"):
         return Kind.EVERY
+    if re.match(_AMAZON_CRON, body):
+        return Kind.CRON
     if re.match(_SCHYNTAX, body):
         return Kind.SCHYNTAX
     if re.match(_CRON, body):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lodger.engine.recurrence.calendar.dial import stride
 from lodger.engine.recurrence.rule_errors import RuleInvalid
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS
 
 _DIGITS = re.compile(r"[0-9]{1,4}\Z")
 
@@ -20,7 +21,7 @@ class Field:
         high: largest number.
         modulus: numbers that differ by it mean the same (7 for the weekday, where 0 and 7 are Sunday); 0
             for none.
-        names: upper-case names of the numbers, from ``first_name`` on.
+        names: upper-case names of the numbers, from ``first_name`` on; three letters of one are enough.
         first_name: the number of the first name.
     """
 
@@ -37,8 +38,9 @@ class Field:
 
     def number(self, text: str, index: int) -> int:
         """Value of a number or a name."""
-        if text.isascii() and text.upper() in self.names:
-            return self.names.index(text.upper()) + self.first_name
+        for number, full in enumerate(self.names, self.first_name) if len(text) > 2 else ():
+            if full.startswith(text.upper()):
+                return number
         if not _DIGITS.match(text) or not self.low <= int(text) <= self.high:
             raise self.wrong(text, index, "cron_bad_field.named" if self.names else "cron_bad_field")
         return int(text)
@@ -82,10 +84,10 @@ MONTH = Field(
     "month",
     1,
     12,
-    names=("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"),
+    names=tuple(name.upper() for name in MONTHS[1:]),
     first_name=1,
 )
-WEEKDAY = Field("day of week", 0, 7, modulus=7, names=("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))
+WEEKDAY = Field("day of week", 0, 7, modulus=7, names=tuple(name.upper() for name in (WEEKDAYS[6], *WEEKDAYS[:6])))
 
 
 def terms(field: Field, text: str, index: int) -> Iterator[tuple[str, int]]:

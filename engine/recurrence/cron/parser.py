@@ -30,6 +30,11 @@ _WORDS = {
     "@hourly": "0 * * * *",
 }
 _PIECE = re.compile(r"[^ \t\r\n]+")
+#: What follows the five fields in a crontab: a path, a user or a program, and no day of the week.
+_COMMAND = re.compile(r"(?!(?:sun|mon|tue|wed|thu|fri|sat)[a-z]*(?:[-,#/L]|\Z))[~./\"'$a-z]", re.IGNORECASE)
+#: Schedules of Amazon: minute, hour, day, month, weekday (1 is Sunday) and year.
+_AMAZON = re.compile(r"[ \t]*cron\(([^()]*)\)[ \t]*", re.IGNORECASE)
+_AMAZON_DAY = re.compile(r"(?<![#/0-9])[1-7](?![0-9])")
 _FROM_END = re.compile(r"L(?:-([0-9]{1,2}))?(W)?\Z", re.IGNORECASE)
 _NEAREST = re.compile(r"([0-9]{1,2})W\Z", re.IGNORECASE)
 
@@ -103,6 +108,11 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
         if fields is None:
             raise RuleInvalid("cron_unknown_word", word=word, macros=sorted(_WORDS), index=at)
         return [(field, at) for field in fields.split()]
+    if len(pieces) > 5 and _COMMAND.match(pieces[5][0]):
+        fields = " ".join(piece for piece, _ in pieces[:5])
+        raise RuleInvalid("cron_field_count.command", command=pieces[5][0], fields=fields, index=pieces[5][1])
+    if len(pieces) == 7 and pieces[6][0] in "*?":
+        return pieces[:6]  # the years of Quartz, all of them
     if len(pieces) not in (5, 6):
         raise RuleInvalid(
             "cron_field_count",
@@ -112,13 +122,27 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
     return pieces
 
 
+def _of_amazon(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the five fields that the six of Amazon mean."""
+    if len(pieces) != 6:
+        raise RuleInvalid("cron_field_count.amazon", count=len(pieces), index=pieces[-1][1] if pieces else 0)
+    if pieces[5][0] not in "*?":
+        raise RuleInvalid("cron_field_count.year", year=pieces[5][0], index=pieces[5][1])
+    weekdays, at = pieces[4]
+    return [*pieces[:4], (_AMAZON_DAY.sub(lambda day: str(int(day[0]) - 1), weekdays), at)]
+
+
 def parse(text: str) -> CronText:
     """Read a cron expression.
 
     Raises:
         RuleInvalid: with the position of the first mistake.
     """
-    pieces = [(match[0], match.start()) for match in _PIECE.finditer(text)]
+    amazon = _AMAZON.fullmatch(text)
+    begin, end = amazon.span(1) if amazon else (0, len(text))
+    pieces = [(match[0], match.start()) for match in _PIECE.finditer(text, begin, end)]
+    if amazon:
+        pieces = _of_amazon(pieces)
     tz, tz_index, reading = _assigned(pieces)
     pieces = _expanded(pieces)
     if len(pieces) == 5:

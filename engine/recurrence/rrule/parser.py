@@ -17,9 +17,11 @@ UNANCHORED = civil.local_at(1900, 1, 1)
 #: Parameter of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own.
 START = "X-LODGER-START"
 
-_FOLD = re.compile(r"(?:\r\n|\n|\r)[ \t]")
+#: A fold, or spaces after a semicolon or a comma.
+_FOLD = re.compile(r"(?:\r\n|\n|\r)[ \t]|(?<=[;,])[ \t]+")
 _CONTENT = re.compile(r"[^\r\n]+")
-_TOKEN = re.compile(r"[^ \t]+")
+#: What stands between spaces; only the name of a zone has spaces inside.
+_TOKEN = re.compile(r"(?:;TZID=[A-Z][A-Za-z0-9. ()+-]{0,62}(?=:)|[^ \t])+")
 #: Name of a property before its value or parameters, or of the first part of a bare rule.
 _HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
 _PARAMETER = re.compile(r';([A-Za-z-]+)=("[^"]*"|[^;:"]*)')
@@ -52,6 +54,7 @@ class RuleSet:
         also, without: UTC seconds that RDATE and EXDATE name and that the wall clock does not tell from others.
         exdays: day numbers that EXDATE;VALUE=DATE leaves out whole.
         duration: DURATION, or None.
+        unread: names of the properties of a calendar's event that say nothing about when.
     """
 
     start: int
@@ -66,6 +69,7 @@ class RuleSet:
     also: tuple[int, ...] = ()
     without: frozenset[int] = frozenset()
     duration: Length | None = None
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,8 @@ def _unfold(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
-    lines = _lines(text)
+    event, unread = _event(text)
+    lines = _lines(text) if event is None else [_line(content, at) for content, at in event]
     named = [line for line in lines if line.name in ("DTSTART", "DURATION")]
     for i, line in enumerate(named):
         if any(line.name == earlier.name for earlier in named[:i]):
@@ -172,7 +177,36 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
         also=tuple(sorted(also)),
         without=frozenset(without),
         duration=duration,
+        unread=unread,
     )
+
+
+def _event(text: str) -> tuple[list[tuple[str, int]] | None, tuple[str, ...]]:
+    """Return the lines of the one event of a VCALENDAR or VEVENT that say when it is, and the names of the others; None for a set."""
+    if not re.match(r"\s*BEGIN:", text, re.IGNORECASE):
+        return None, ()
+    inside: list[str] = []
+    found: list[tuple[str, int]] = []
+    unread: dict[str, None] = {}
+    events = 0
+    for line in _CONTENT.finditer(text):
+        content = line[0].rstrip()
+        name, _, value = content.partition(":")
+        name = name.partition(";")[0].strip().upper()
+        if name == "BEGIN":
+            inside.append(value.upper())
+            events += value.upper() == "VEVENT"
+            if events > 1:
+                raise RuleInvalid("too_many_rules.events", index=line.start())
+        elif name == "END" and inside:
+            inside.pop()
+        elif inside and inside[-1] == "VEVENT" and name in _KNOWN:
+            found.append((content, line.start()))
+        elif inside and inside[-1] == "VEVENT":
+            unread[name] = None
+    if not found:
+        raise RuleInvalid("rule_empty", index=0)
+    return found, tuple(unread)
 
 
 def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:

@@ -104,7 +104,10 @@ class SetSequence:
 
     def text(self) -> str:
         """One exact English sentence."""
-        return set_text(self._rules)
+        rules = self._rules
+        slots = {*rules.rdates}
+        idle = [at for at in rules.exdates if at not in slots and not any(each.contains(at) for each in self._included)]
+        return set_text(rules, sorted(idle))
 
 
 def _sequence(entry: Entry) -> RuleSequence:

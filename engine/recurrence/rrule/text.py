@@ -47,10 +47,6 @@ def moment_text(local: int, *, midnight: bool = False) -> str:
     return _date(day) if second == 0 and not midnight else f"{_date(day)} at {clock(second)}"
 
 
-def _weekday(local: int) -> str:
-    return WEEKDAYS[civil.weekday(local // civil.DAY_S)]
-
-
 def _dates(words: list[str]) -> str:
     if len(words) <= _MAX_DATES:
         return joined(words)
@@ -109,6 +105,12 @@ def _days(rule: Rule) -> str:
 def _is_week(rule: Rule) -> bool:
     """Whether BYDAY is said by the unit: every day."""
     return rule.freq is Freq.WEEKLY and rule.interval == 1 and not rule.bysetpos and rule.byday == _WEEK
+
+
+def _whole_weeks(rule: Rule) -> bool:
+    """Whether BYWEEKNO beside WEEKLY or MONTHLY names no day: then every day of those weeks is one."""
+    whole = rule.freq in (Freq.WEEKLY, Freq.MONTHLY) and rule.interval == 1 and not rule.bysetpos
+    return bool(whole and rule.byweekno and not (rule.byday or rule.bymonthday or rule.byyearday))
 
 
 def _every_weekday(rule: Rule) -> bool:
@@ -172,10 +174,12 @@ def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | N
             else f"on every{_days(filled).removeprefix(' on')}"
         )
     else:
-        if _is_week(filled):
+        if _is_week(filled) or _whole_weeks(filled):
             text = "every day"
         else:
             text = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
+            if rule.freq is Freq.DAILY and rule.interval % 7 == 0 and not rule.byday:
+                text += f" on {WEEKDAYS[civil.weekday(start // civil.DAY_S)]}"
         text += _days(filled)
     text += _times(filled)
     if rule.bysetpos and not _last_weekday(filled):
@@ -202,12 +206,16 @@ def _utc(second: int) -> str:
 def _entry_text(entry: Entry, rules: RuleSet) -> str:
     text = rule_text(entry.rule, entry.start, entry.until, last=entry.last)
     if entry.start != rules.start:
-        text += f", starting {_weekday(entry.start)}, {moment_text(entry.start, midnight=True)}"
+        text += f", starting {moment_text(entry.start, midnight=True)}"
     return text
 
 
-def set_text(rules: RuleSet) -> str:
-    """Return the sentence of the whole set, without the zone."""
+def set_text(rules: RuleSet, idle: Sequence[int] = ()) -> str:
+    """Return the sentence of the whole set, without the zone.
+
+    Args:
+        idle: local times of EXDATE at which there is no slot to exclude.
+    """
     text = "; and ".join(_entry_text(entry, rules) for entry in rules.rules)
     if rules.rdates or rules.also:
         moments = [moment_text(local, midnight=True) for local in rules.rdates] + [
@@ -224,5 +232,9 @@ def set_text(rules: RuleSet) -> str:
     if rules.exdays:
         text += f"; but not on the whole of {_dates([_date(day) for day in sorted(rules.exdays)])}"
     if rules.anchored and (rules.rules or rules.exrules):
-        text += f"; starting {_weekday(rules.start)}, {moment_text(rules.start, midnight=True)}"
+        text += f"; starting {moment_text(rules.start, midnight=True)}"
+    if idle:
+        text += f"; excluding {_dates([moment_text(local, midnight=True) for local in idle])} changes nothing"
+    if rules.unread:
+        text += f"; without the event's {joined(list(rules.unread))}"
     return sentence(text)

@@ -56,7 +56,7 @@ BAD = [
     ("FREQ=DAILY;;BYHOUR=1", "part_malformed", 11),
     ("FREQ=DAILY;BYHOUR", "part_malformed", 11),
     ("FREQ=DAILY;BYHOUR=", "part_malformed", 11),
-    ("FREQ=DAILY; BYHOUR=1", "space_in_rule", 11),
+    ("FREQ=DAILY BYHOUR=1", "space_in_rule", 10),
     ("FREQ=DAILY;UNTIL=tomorrow", "date_malformed", 17),
     ("FREQ=DAILY;UNTIL=20260230", "date_impossible", 17),
     ("FREQ=DAILY;UNTIL=20260101T250000", "date_impossible", 26),

@@ -130,13 +130,13 @@ def test_a_dropped_part_is_heard(whole: str, part: str) -> None:
         ("FREQ=MINUTELY;INTERVAL=5;BYHOUR=9", "Every 5 minutes in hour 9 (UTC)"),
         (
             "DTSTART;TZID=Europe/Berlin:20260102T083000\nRRULE:FREQ=WEEKLY;UNTIL=20270101",
-            "Every week on Friday at 08:30, through January 1, 2027; starting Friday, January 2, 2026 at 08:30 (Europe/Berlin)",
+            "Every week on Friday at 08:30, through January 1, 2027; starting January 2, 2026 at 08:30 (Europe/Berlin)",
         ),
         (
             "DTSTART:20260102T083000\nRRULE:FREQ=DAILY;COUNT=1\nRDATE:20260105T000000\nEXDATE:20260102T083000",
             (
                 "Every day at 08:30, 1 time; and once on January 5, 2026 at 00:00; but not on January 2, 2026 at 08:30; "
-                "starting Friday, January 2, 2026 at 08:30 (UTC)"
+                "starting January 2, 2026 at 08:30 (UTC)"
             ),
         ),
         ("DTSTART:20260102T083000Z", "Once on January 2, 2026 at 08:30 (UTC)"),
