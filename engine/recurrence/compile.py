@@ -69,7 +69,7 @@ def with_present_starts(rules: ScheduleRules, present: ScheduleRules) -> Schedul
     """Return rules in which a rule that is given again keeps the start that it has among the present ones."""
 
     def kept(spec: RuleSpec, among: tuple[RuleSpec, ...]) -> RuleSpec:
-        return next((each for each in among if spec.dtstart is None and spec == replace(each, dtstart=None)), spec)
+        return next((each for each in among if spec in (each, replace(each, counted_from=None))), spec)
 
     included = tuple(kept(spec, present.rules) for spec in rules.rules)
     return replace(rules, rules=included, exclusions=tuple(kept(spec, present.exclusions) for spec in rules.exclusions))

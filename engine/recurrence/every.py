@@ -98,12 +98,13 @@ _SENTENCE = re.compile(
 )
 
 
-def parse_every(text: str, anchor: datetime | None = None) -> Every:
+def parse_every(text: str, anchor: datetime | None = None, *, starts: bool = True) -> Every:
     """Read ``every 90s``, ``@every 1h30m``, ``PT90S``, or the sentence of an interval.
 
     Args:
         text: the rule.
-        anchor: aware instant of the first slot; None counts from 1970-01-01T00:00:00Z, without a first slot.
+        anchor: aware instant of a slot; None counts from 1970-01-01T00:00:00Z, without a first slot.
+        starts: whether the anchor is the first slot.
 
     Raises:
         RuleInvalid: for a length that is none, or is zero.
@@ -116,7 +117,7 @@ def parse_every(text: str, anchor: datetime | None = None) -> Every:
             return Every(period, instant_us(first), said["how"].lower() == "starting at", last_us)
     at, length = _length_of(text)
     period = _length(length, at)
-    return Every(period) if anchor is None else Every(period, instant_us(anchor), starts=True)
+    return Every(period) if anchor is None else Every(period, instant_us(anchor), starts=starts)
 
 
 def _length_of(text: str) -> tuple[int, str]:

@@ -34,6 +34,7 @@ _ONCE = r"(?i)at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
 _BARE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt]|[ \t]+[0-9]{2}:[0-9]{2}|[Zz+-]|[ \t]*\Z)"
 _ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
 _SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
+_EVERY = r"(?i)every[ \t]"
 _AMAZON_CRON = r"(?i)cron\("
 _CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]\S*[ \t]+[^ \t\r\na-zA-Z]\S*[ \t]+\S"
 #: Name of a property or of a part, and the sign after it.
@@ -57,7 +58,10 @@ def recognise(text: str) -> Kind:
         return Kind.CHANGES
     if re.match(_ONCE, body) or re.match(_BARE_TIME, body):
         return Kind.ONCE
-    if is_interval(body) and not (whole_days(body) and body[:1] in "eE"):
+    is_english = english.begins(body)
+    if body[:1] in "eE" and whole_days(body):
+        return Kind.ENGLISH
+    if is_interval(body) or (not is_english and re.match(_EVERY, body)):
         return Kind.EVERY
     if re.match(_AMAZON_CRON, body):
         return Kind.CRON
@@ -65,7 +69,7 @@ def recognise(text: str) -> Kind:
         return Kind.SCHYNTAX
     if re.match(_CRON, body):
         return Kind.CRON
-    if english.begins(body):
+    if is_english:
         return Kind.ENGLISH
     if not body:
         raise RuleInvalid("rule_unrecognised.empty", index=0)
@@ -79,7 +83,7 @@ def kind_of(spec: RuleSpec) -> Kind:
 
 def _checked(spec: RuleSpec) -> tuple[str, Kind]:
     # A spec comes out of JSON: its types are a promise, not a fact.
-    for name in ("text", "dtstart", "tz"):
+    for name in ("text", "dtstart", "tz", "counted_from"):
         value: object = getattr(spec, name)
         if not isinstance(value, str) and (value is not None or name == "text"):
             raise RuleInvalid("rule_wrong_type", name=name, type=type(value).__name__)
@@ -155,12 +159,16 @@ def parse_rule(
     text, kind = _checked(spec)
     dst = dst or DstPolicy()
     tz = spec.tz if spec.tz is not None else default_tz
-    days = whole_days(text) if kind is Kind.EVERY else 0
-    if kind is Kind.ENGLISH or days:
+    days = whole_days(text)
+    if days and spec.dtstart is not None and _anchor(spec.dtstart).microsecond:
+        kind = Kind.EVERY  # a wall clock has whole seconds
+    elif kind is Kind.ENGLISH or (kind is Kind.EVERY and days):
+        days = days if kind is Kind.EVERY else 0
         phrase = english.parse(f"every {days} days" if days else text.strip(" \t\r\n"))
         home = zone(phrase.zone or tz or "UTC")
-        start = None if spec.dtstart is None else _local_start(_anchor(spec.dtstart), home)
-        return english.recurrence(phrase, start, home, dst)
+        begin = spec.dtstart if spec.dtstart is not None else spec.counted_from
+        start = None if begin is None else _local_start(_anchor(begin), home)
+        return english.recurrence(phrase, start, home, dst, bounded=spec.dtstart is not None)
     if kind is Kind.RRULE:
         return rrule.parse(text, dtstart=spec.dtstart, tz=tz, dst=dst)
     anchor = None if spec.dtstart is None else _anchor(spec.dtstart)
@@ -172,7 +180,9 @@ def parse_rule(
     if kind is Kind.EVERY:
         if tz is not None:
             zone(tz)  # an interval has no wall clock, but a name that is no zone is still a mistake
-        return parse_every(text, None if anchor is None else local_instant(anchor, tz))
+        counted_from = None if spec.counted_from is None else _anchor(spec.counted_from)
+        origin = anchor or counted_from
+        return parse_every(text, None if origin is None else local_instant(origin, tz), starts=anchor is not None)
     if kind is Kind.CHANGES:
         return parse_changes(text)
     if said := re.fullmatch(_ONCE_SENTENCE, text.strip()):
@@ -198,8 +208,8 @@ def resolved(spec: RuleSpec, now: datetime, *, tz: str | None = None, start: dat
         RuleInvalid: the text is no rule.
     """
     text, kind = _checked(spec)
-    if kind in (Kind.ENGLISH, Kind.EVERY) and spec.dtstart is None:
-        return replace(spec, dtstart=_start_of(spec, text, kind, now, tz, start))
+    if kind in (Kind.ENGLISH, Kind.EVERY) and spec.dtstart is None and spec.counted_from is None:
+        return replace(spec, counted_from=_start_of(spec, text, kind, now, tz, start))
     if kind is not Kind.ONCE or not is_relative(text):
         return spec
     once = parse_once(text, now)

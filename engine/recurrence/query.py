@@ -6,7 +6,7 @@ Requests are untrusted: types, sizes and names are checked here, and a mistake i
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -150,8 +150,8 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
         raise InputError("bad_request.after")
     given = RuleSpec(request["rule"], kind, request.get("dtstart"), tz)
     # An interval without a start counts from the schedule's creation, which would be now.
-    spec = resolved(given, after if request.get("after") is not None or now is None else now)
-    schedule = _schedule(spec if given.dtstart is None and spec.dtstart else given, request, dst, now or after)
+    spec = replace(given, counted_from=resolved(given, after).counted_from)
+    schedule = _schedule(spec, request, dst, now or after)
     kind = kind or recognise(given.text)
     clocked = kind is not Kind.CHANGES
     count = request.get("n") or DEFAULT_SLOTS

@@ -70,12 +70,14 @@ class RuleSpec:
         text: the expression.
         dtstart: RFC 5545 local date-time or ISO instant that anchors the rule, when the text has none.
         tz: IANA zone, when the text has none; None means UTC.
+        counted_from: instant or date that an interval without ``dtstart`` counts from: when its schedule was created.
     """
 
     text: str
     kind: Kind | None = None
     dtstart: str | None = None
     tz: str | None = None
+    counted_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

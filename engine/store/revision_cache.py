@@ -326,7 +326,8 @@ def decode_rules(text: str) -> ScheduleRules:
 
 
 def _spec(body: dict[str, Any]) -> RuleSpec:
-    return RuleSpec(body["text"], body["kind"] and Kind(body["kind"]), body["dtstart"], body["tz"])
+    kind = body["kind"] and Kind(body["kind"])
+    return RuleSpec(body["text"], kind, body["dtstart"], body["tz"], body.get("counted_from"))
 
 
 def _unreadable(error: Exception) -> str:

@@ -298,7 +298,7 @@ def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
                 "one", "both", script="job", rules=["on changes of parcels", "0 9 * * *"]
             )
             assert both.next_at is not None
-            assert both.text == "On changes of parcels; and also at 09:00, every day (UTC)"
+            assert both.text == "On changes of parcels; and also daily at 09:00 (UTC)"
             shown = await engine.schedules.preview(["on changes of parcels"])
             assert (shown.slots, shown.ends) == ((), False)
             await engine.schedules.edit("one", "both", rules="0 9 * * *")

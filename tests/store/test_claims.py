@@ -100,11 +100,11 @@ def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
     bench.run(THROWN)
     bench.clock.advance(29)
     assert bench.claim() == []
-    bench.clock.advance(1)
+    bench.clock.advance(7)  # a fifth of the delay after it
     bench.run(THROWN)
     bench.clock.advance(59)
     assert bench.claim() == []
-    bench.clock.advance(1)
+    bench.clock.advance(13)
     (claim,) = bench.run()
     assert claim.attempt == 3
     assert bench.states() == ["done"]

@@ -40,7 +40,7 @@ def test_only_what_has_failed_for_good_counts_and_our_faults_do_not(bench: Bench
     bench.tick()
     bench.run(THROWN)
     assert bench.engine.schedules.get("acme", "s").failures == 0
-    bench.clock.advance(1)
+    bench.clock.advance(2)
     assert bench.run(OK)
     bench.clock.advance(3600)
     bench.tick()

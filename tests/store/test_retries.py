@@ -37,10 +37,11 @@ def test_nothing_starts_before_it_is_due_in_what_is_told(bench: Bench) -> None:
     bench.run(THROWN)
     (waits,) = bench.actions(schedule)
     assert (waits.state, waits.lateness_ms) == ("waiting_retry", None)
-    bench.clock.advance(33)
+    bench.clock.advance(36)
     bench.run(OK)
     (done,) = [each for each in bench.actions(schedule) if each.state == "done"]
-    assert done.lateness_ms == 3000
+    assert done.lateness_ms is not None
+    assert 0 <= done.lateness_ms <= 6000  # what a fifth of the delay leaves
 
 
 def test_its_tries_are_counted_anew_and_it_expires_no_more(bench: Bench) -> None:

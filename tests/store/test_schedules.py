@@ -19,7 +19,7 @@ def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) ->
     assert [bench.seconds(action)[0] for action in bench.actions(schedule)] == [60.0, 120.0]
     assert (edited.revision, edited.text) == (
         2,
-        "Every 1 minute 40 seconds, counted from Thursday 1970-01-01T00:00:00Z",
+        "Every 1 minute 40 seconds, counted from Thursday 2026-01-01T00:02:30Z",
     )
     assert edited.next_at is not None
     start = schedule.created_at
@@ -105,7 +105,7 @@ def test_editing_a_paused_schedule_keeps_it_paused_and_accounts_its_slots(bench:
     assert bench.engine.schedules.edit("acme", "s", rules="every 50s").state == "paused"
     bench.clock.advance(100)
     bench.engine.schedules.resume("acme", "s")
-    assert [bench.seconds(action) for action in bench.actions(schedule)] == [(60.0, 120.0), (150.0, 200.0)]
+    assert [bench.seconds(action) for action in bench.actions(schedule)] == [(60.0, 120.0), (175.0, 225.0)]
 
 
 def test_deleting_cancels_what_waits_and_lets_the_running_end(bench: Bench) -> None:
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_script_is_said(bench: Bench) -> None:
 
 def test_a_preview_stores_nothing(bench: Bench) -> None:
     preview = bench.engine.schedules.preview("every 60s", n=3)
-    assert preview.text == "Every 1 minute, counted from Thursday 1970-01-01T00:00:00Z"
+    assert preview.text == "Every 1 minute, counted from Thursday 2026-01-01T00:00:00Z"
     assert [(slot - from_us(bench.clock.us)).total_seconds() for slot in preview.slots] == [60, 120, 180]
     assert bench.engine.schedules.list() == []
 

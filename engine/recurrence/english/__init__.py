@@ -35,16 +35,17 @@ def parse(text: str) -> Phrase:
         raise refused(text, unread) from None
 
 
-def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy) -> Recurrence:
+def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy, *, bounded: bool = True) -> Recurrence:
     """Put a phrase under its zone.
 
     Args:
         start: local second of the schedule's start; None counts from 1900 (intervals from 1970), without a first slot.
+        bounded: whether it is the first instant that may be a slot; otherwise steps are only counted from it.
 
     Raises:
         RuleInvalid: ``english_unclear``: a date without a year, and no start from which the next one counts.
     """
-    clauses = [each.started(start) for each in phrase.clauses]
+    clauses = [each.started(start, bounded=bounded) for each in phrase.clauses]
     if any(bound is not None and bound.year is None for each in clauses for bound in (each.first, each.last)):
         raise RuleInvalid("english_unclear.year", index=0)
     if any(each.last and each.begins is not None and each.until() < each.begins for each in clauses):
@@ -53,7 +54,9 @@ def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy) ->
     for each in clauses:
         if each.period_us:
             anchor = None if each.begins is None else home.instant(each.begins)
-            every = Every(each.period_us, 0 if anchor is None else anchor * 1_000_000, starts=anchor is not None)
+            every = Every(
+                each.period_us, 0 if anchor is None else anchor * 1_000_000, starts=anchor is not None and each.bounded
+            )
             last = None if each.last is None else instant_of(home.instant(each.until()))
             rules.append(every if last is None else replace(every, last_us=instant_us(last)))
     timed = tuple(ClauseSlots(each) for each in clauses if not each.period_us)

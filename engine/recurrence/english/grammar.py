@@ -81,6 +81,7 @@ class Draft:
     minutes: list[int] = field(default_factory=list)
     first: Date | None = None
     begins: int | None = None
+    bounded: bool = True
     last: Date | None = None
     but: list[Days] = field(default_factory=list)
     last_kind: str = ""
@@ -1116,9 +1117,10 @@ class _Grammar:
     # Bounds, exceptions, zone
 
     def starting(self, _strong: bool, first: int) -> None:
-        self.next()
+        counted = self.next().text == "counted"
         self.take("from")
         self._starting(first)
+        self.drafts[-1].bounded = not counted
 
     def _starting(self, first: int) -> None:
         date = self.date()

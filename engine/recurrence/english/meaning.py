@@ -122,7 +122,7 @@ class _Meaning:
         days, months = tuple(draft.days) if tuple(draft.days) != _EVERY else (), draft.months
         if months and days and all((each.month_days or each.nth) and not each.months for each in days):
             days, months = tuple(replace(each, months=months) for each in days), 0
-        bounds = draft.first, draft.last, draft.begins
+        bounds = draft.first, draft.last, draft.begins, draft.bounded
         clause = Clause(days, months, (0, ""), tuple(draft.but), times, period_us, *bounds)
         if draft.step[0]:
             clause = self._stepped(clause)

@@ -62,7 +62,7 @@ def begins(text: str) -> bool:
         return False
     if len(split) == 1 and split[0].kind == "number":
         return True
-    known = (each.kind not in _SIGNS and (each.kind != "unknown" or _nearest(each.text)) for each in split)
+    known = (each.kind not in (*_SIGNS, "every") and (each.kind != "unknown" or _nearest(each.text)) for each in split)
     return any(known) or any(_wordings_in(text))
 
 

@@ -100,6 +100,7 @@ class Clause:
         period_us: an interval that runs on through days, microseconds.
         first, last: bounds; a date without a year is the first one from the start on.
         begins: local second of the start with its time of day.
+        bounded: no slot lies before it; otherwise steps are only counted from it.
     """
 
     days: tuple[Days, ...] = ()
@@ -111,6 +112,7 @@ class Clause:
     first: Date | None = None
     last: Date | None = None
     begins: int | None = None
+    bounded: bool = True
 
     def needs_start(self) -> bool:
         """Whether its slots depend on when it starts."""
@@ -154,17 +156,19 @@ class Clause:
             return Months(count, year * 12 + month - 1)
         return Strides(7 * count, day - civil.weekday(day), 7) if unit == "week" else Strides(count, day, 1)
 
-    def started(self, start: int | None) -> "Clause":
+    def started(self, start: int | None, *, bounded: bool) -> "Clause":
         """Return the clause with its bounds as full dates and its own time of day.
 
         Args:
             start: local second of the schedule's start, when there is one.
+            bounded: whether it is the first instant that may be a slot.
         """
         first, last, begins = self.first, self.last, self.begins
         if start is not None:
             first, last = (_dated(bound, start // DAY_S) for bound in (first, last))
         if first is not None:
             begins = civil.local_at(first.year or 1, first.month, first.day) + (begins or 0) % DAY_S
+            bounded = self.bounded
         elif begins is None:
             begins = start
         times = self.times
@@ -175,7 +179,7 @@ class Clause:
         if step[1] == "week" and not days:
             weekday = civil.weekday((UNANCHORED if begins is None else begins) // DAY_S)
             days, step = (Days(1 << weekday),), step if step[0] > 1 else (0, "")
-        return replace(self, first=first, last=last, begins=begins, times=times, days=days, step=step)
+        return replace(self, first=first, last=last, begins=begins, times=times, days=days, step=step, bounded=bounded)
 
 
 def _dated(date: Date | None, start: int) -> Date | None:

@@ -23,7 +23,7 @@ class ClauseSlots:
         named = {year: clause.of_year(year) for year in clause.years()}
         days = YearDays(lambda year: clause.of_year(year, exact=False), named, clause.selection())
         self.grid = Grid(days, TimeList(tuple(self.times)))
-        self._first = civil.MIN_LOCAL if clause.begins is None else clause.begins
+        self._first = clause.begins if clause.bounded and clause.begins is not None else civil.MIN_LOCAL
         if clause.last is None and clause.days and all(each.date and each.date.year for each in clause.days):
             clause = replace(clause, last=max(each.date for each in clause.days if each.date))
         self._last = civil.MAX_LOCAL if clause.last is None else clause.until()

@@ -25,11 +25,13 @@ def clause_in_words(clause: Clause) -> str:
         words = times if days == "every day" else f"{times} {_on(days)}"
     else:
         words = f"{days} {times}"
-    if clause.begins is not None and (clause.first or clause.selection() or clause.begins % civil.DAY_S):
+    bounded = clause.bounded and (clause.first or (clause.begins or 0) % civil.DAY_S)
+    if clause.begins is not None and (bounded or clause.selection()):
         day, second = divmod(clause.begins, civil.DAY_S)
-        begin = Date(*civil.civil(day))
-        said = f"{WEEKDAYS[civil.weekday(day)]}, {date_in_words(begin)}" + (f" at {clock(second)}" if second else "")
-        words += f", counted from {said}" if clause.selection() else f", from {said}"
+        said = f"{WEEKDAYS[civil.weekday(day)]}, {date_in_words(Date(*civil.civil(day)))}"
+        words += f", {'starting' if clause.bounded else 'counted from'} {said}" + (
+            f" at {clock(second)}" if second else ""
+        )
     if clause.last is not None:
         words += f", through {date_in_words(clause.last)}"
     if clause.but:
