@@ -1,6 +1,7 @@
 """Node.js in a limited process, for programs of ours that read tenants' data: it is started by :mod:`lodger.sandbox.child.node_starter`.
 
-Before it is given a byte of a tenant, it loses the right to open files and sockets and to start threads and processes.
+Before it is given a byte of a tenant, its system calls are an allow-list, its root is empty, and it can no longer open files and sockets,
+start threads and processes, or grow beyond its limits.
 """
 
 import os

@@ -13,7 +13,11 @@ from lodger.sandbox.walls.syscalls import NUMBER
 
 _CREATE = NUMBER["landlock_create_ruleset"]
 _RESTRICT = NUMBER["landlock_restrict_self"]
+_ADD_RULE = NUMBER["landlock_add_rule"]
 _VERSION = 1
+_PATH_BENEATH = 1
+#: The rights to execute and read files and to list folders.
+READING = 1 << 0 | 1 << 2 | 1 << 3
 #: Fields of landlock_ruleset_attr: rights on paths, on the network, and on other processes, and the number of rights to start from.
 _FIELDS = ("paths", "network", "scopes")
 _FIRST = {"paths": 13, "network": 0, "scopes": 0}
@@ -53,11 +57,20 @@ def supported_rights() -> "dict[str, int]":
     return rights
 
 
-def restrict() -> "dict[str, int]":
-    """Deny all rights to this process and its children and return their numbers. Needs no_new_privs. Raises OSError."""
+def restrict(allowed: int = 0) -> "dict[str, int]":
+    """Deny all rights to this process and its children and return their numbers. Needs no_new_privs. Raises OSError.
+
+    Args:
+        allowed: rights on paths that stay, for every path.
+    """
     rights = supported_rights()
     rules = _create(rights)
     try:
+        if allowed:
+            top = os.open("/", os.O_PATH | os.O_CLOEXEC)
+            rule = buffer(struct.pack("=Qi", allowed, top))
+            syscall(_ADD_RULE, rules, _PATH_BENEATH, address(rule), 0)
+            os.close(top)
         syscall(_RESTRICT, rules, 0)
     finally:
         os.close(rules)

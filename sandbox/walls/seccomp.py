@@ -163,6 +163,10 @@ class Filter:
         """Return the call that installs the filter on this thread; needs no_new_privs."""
         return prepare_call(NUMBER["seccomp"], _SET_MODE_FILTER, 0, self._at)
 
+    def install(self, flags: int = 0) -> int:
+        """Install the filter on this thread now and return what seccomp(2) returns. Raises OSError."""
+        return syscall(NUMBER["seccomp"], _SET_MODE_FILTER, flags, self._at)
+
 
 def available() -> bool:
     """Return whether the kernel supports killing the whole process (seccomp(2), GET_ACTION_AVAIL)."""

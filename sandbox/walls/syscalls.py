@@ -50,6 +50,7 @@ _NUMBERS = {
     "pidfd_open": (434, 434),
     "close_range": (436, 436),
     "landlock_create_ruleset": (444, 444),
+    "landlock_add_rule": (445, 445),
     "landlock_restrict_self": (446, 446),
 }
 
