@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from tests import guides, reference_pages
+from tests import reference_pages
+from tests.pages import blocks, parse
 
-from lodger.engine.cli.place import EVERYWHERE
 from lodger.engine.service.hooks import HOOKS
 from lodger.engine.sync import Engine
 
@@ -27,6 +26,12 @@ PAGES = [
 GUIDES = [page for page in PAGES if page.parent.name in ("how-to", "tutorials")]
 
 
+@pytest.fixture(scope="module")
+def commands() -> Any:
+    """Everything that the command line has."""
+    return reference_pages.everything()
+
+
 def test_benchmarks_run_as_their_pages_say() -> None:
     """From the project's folder, with nothing but ``python``: what imports the tests finds them by itself."""
     scripts = {path.name: path.read_text() for path in (ROOT / "bench/developer").glob("*.py")}
@@ -36,25 +41,6 @@ def test_benchmarks_run_as_their_pages_say() -> None:
     for name, text in scripts.items():
         uses = text.find("from tests.")
         assert uses < 0 or "sys.path.append(" in text[:uses], f"{name} does not find tests/"
-
-
-def blocks(language: str, page: Path) -> list[str]:
-    return [step.text for step in guides.steps(page.read_text()) if step.language == language]
-
-
-@pytest.fixture(scope="module")
-def commands() -> Any:
-    """Everything that the command line has."""
-    return reference_pages.everything()
-
-
-def parse(commands: Any, words: list[str]) -> None:
-    """Read a command line as far as its options go; nothing is carried out."""
-    command = commands
-    while hasattr(command, "commands") and words and not words[0].startswith("-"):
-        assert words[0] in command.commands, f"there is no {words[0]}"
-        command, words = command.commands[words[0]], words[1:]
-    command.make_parser(typer.Context(command)).parse_args(args=[word for word in words if word not in EVERYWHERE])
 
 
 def commands_of(line: str) -> list[list[str]]:

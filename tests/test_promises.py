@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import reference_pages
-from tests.test_docs import parse
+from tests.pages import parse
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "promises.md"

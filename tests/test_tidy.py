@@ -61,6 +61,16 @@ def test_tests_use_the_public_interface() -> None:
     assert found == {}
 
 
+def test_test_modules_are_imported_by_none() -> None:
+    """Helpers have modules of their own, so that a test can move without its neighbours; and benchmarks are no helpers."""
+    direct = re.compile(r"^\s*(?:from|import) (?:tests\.\S*\btest_|bench\b)", re.MULTILINE)
+    among = re.compile(r"^\s*from tests\S* import (.*)$", re.MULTILINE)
+    modules = {path.stem for path in SOURCES if path.stem.startswith("test_")}
+    sources = {str(path.relative_to(ROOT)): path.read_text() for path in SOURCES if path.name != "test_tidy.py"}
+    imported = {name: set(re.findall(r"\w+", " ".join(among.findall(text)))) for name, text in sources.items()}
+    assert [name for name, text in sources.items() if direct.search(text) or imported[name] & modules] == []
+
+
 def test_a_private_access_is_found() -> None:
     assert private_accesses("engine._pool") == ["line 1: ._pool"]
     assert private_accesses("from lodger.engine.core.ids import _new") == ["line 1: import _new"]

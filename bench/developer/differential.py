@@ -19,8 +19,8 @@ from cronsim import CronSim, CronSimError
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from tests.unit.recurrence.brute import Brute
+from tests.unit.recurrence.drawn_rrules import FIRST, LAST, rule_kwargs, slots_of
 from tests.unit.recurrence.hostile_schedules import everyday
-from tests.unit.recurrence.test_rrule_dateutil import FIRST, LAST, rule_kwargs, slots_of
 
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.parse import parse_rule

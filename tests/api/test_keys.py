@@ -1,7 +1,7 @@
 """What an Idempotency-Key stands for: another method, path, query, precondition or body under it is another request, and a mistake."""
 
 from tests.api.house import House
-from tests.api.test_requests import key
+from tests.api.request_keys import key
 from tests.escape.commands import HELLO
 
 

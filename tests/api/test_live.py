@@ -13,21 +13,17 @@ import httpx2
 import pytest
 from sqlalchemy import Connection, update
 from tests.api.house import House, house
-from tests.store.bench import node_id
+from tests.api.workers import worked
 
 from lodger.engine.client import AsyncClient, Client
 from lodger.engine.core.errors import NotFound
-from lodger.engine.core.execution import Finished
-from lodger.engine.effects import outcome_commit
 from lodger.engine.server import live
 from lodger.engine.service import live_changes
 from lodger.engine.store.actions import action_stream, actions
-from lodger.engine.store.lifecycle import claims, leases, running_lines, tick
-from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import actions as table
-from lodger.sandbox.job import LogLine, ScriptError
-from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.job import LogLine
 
 
 @contextmanager
@@ -54,30 +50,6 @@ def events(answer: httpx2.Response) -> Iterator[tuple[str, Any]]:
             yield kind, json.loads(value)
         elif line.startswith(":"):
             yield "comment", line
-
-
-def worked(
-    lodge: House,
-    *,
-    fails: bool = False,
-    logs: tuple[LogLine, ...] = (),
-    error: ScriptError | None = None,
-    finished: Finished | None = None,
-) -> None:
-    """Claim and end what is ready, as a node would."""
-    context = lodge.engine.context
-    with context.database.write() as connection:
-        lease: Lease = leases.register(context, connection, node_id(f"n{lodge.clock.us}"), "n", lodge.clock.us)
-    with context.database.write() as connection:
-        tick.tick(context, connection, lodge.clock.us)
-    with context.database.write() as connection:
-        taken = claims.claim(context, connection, lease, 50, lodge.clock.us)
-    lodge.engine.changed()
-    failed = Finished(Outcome.SCRIPT_ERROR, error=error or ScriptError("E", "no"), logs=logs)
-    ended = finished or (failed if fails else Finished(Outcome.OK, "1", logs=logs))
-    with context.database.write() as connection:
-        outcome_commit.commit(context, connection, lease, [(claim, ended) for claim in taken], lodge.clock.us)
-    lodge.engine.changed()
 
 
 def test_a_tenants_actions_are_told_as_they_are_made_and_move_on(url: str) -> None:

@@ -1,13 +1,13 @@
 """What requests say and are answered: bodies, problems, pages, entity tags, idempotency keys, reasons, modules."""
 
 import json
-import threading
 from pathlib import Path
 
 import httpx2
 import pytest
 from sqlalchemy import update
 from tests.api.house import ONE, House, house
+from tests.api.request_keys import key, together
 from tests.escape.commands import HELLO
 
 from lodger.engine.features import TABLE
@@ -18,10 +18,6 @@ from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.limits import LIMITS
 
 TWO = "export default () => 2"
-
-
-def key(name: str, **more: str) -> dict[str, str]:
-    return {"idempotency-key": name} | more
 
 
 def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
@@ -331,14 +327,6 @@ def test_of_many_who_saw_the_same_one_changes_it(lodge: House) -> None:
     together(change, 6)
     assert sorted(said) == [200] + [412] * 5
     assert lodge.engine.schedules.get("acme", "s").revision == 2
-
-
-def together(work: object, count: int) -> None:
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]  # type: ignore[arg-type]  # any function
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def test_the_same_request_is_carried_out_once(lodge: House) -> None:

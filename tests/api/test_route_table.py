@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from fastapi.routing import APIRoute
 from tests.api.house import House, house
-from tests.store.test_audit import every_verb
+from tests.store.verbs import every_verb
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us

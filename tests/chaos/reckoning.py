@@ -83,7 +83,7 @@ def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
         _slots(connection, planned, found)
         _traces(connection, {each.id: each for each in planned}, found)
         _counters(connection, found)
-        _bills(connection, found)
+        bills(connection, found)
         found.states.update(_counted(connection, "SELECT state, count(*) FROM lodger_actions GROUP BY state"))
         found.outcomes.update(_counted(connection, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome"))
         first = "SELECT min(t.started_us) - a.slot AS late FROM lodger_actions a JOIN lodger_attempts t ON t.action_id = a.id"
@@ -171,7 +171,7 @@ STORED = (
 )  # fmt: skip
 
 
-def _bills(connection: Connection, found: Reckoning) -> None:
+def bills(connection: Connection, found: Reckoning) -> None:
     """Compare charged usage with actual usage: runs, queries, rows, stored bytes, and reservations."""
     ran = """
         SELECT tenant_id, count(*) FROM lodger_attempts WHERE outcome NOT IN ('worker_lost', 'engine_fault', 'protocol_error')

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
-from tests.chaos import test_processes as processes
-from tests.chaos.test_processes import Start, audit, counts, states, until
+from tests.chaos import processes
+from tests.chaos.processes import Start, audit, counts, states, until
 from tests.databases.fixtures import absent
 from tests.databases.fixtures import server_url as url
 from tests.databases.relay import Relay

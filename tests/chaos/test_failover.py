@@ -1,16 +1,14 @@
 """PostgreSQL's primary is killed under load and its standby promoted: nodes go on at the standby, and know what they lost."""
 
-import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
-from tests.chaos import engine_process, test_processes
-from tests.chaos.test_processes import Start, audit, counts, fill, states, until
+from tests.chaos import engine_process, processes
+from tests.chaos.processes import Start, audit, counts, fill, states, until
+from tests.chaos.standby import ask, free_ports
 from tests.databases.fixtures import absent
 from tests.databases.server import Server
 
@@ -18,7 +16,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database, reads_from_replica
 from lodger.engine.sync import Engine
 
-start = test_processes.start
+start = processes.start
 ACTIONS = 150
 pytestmark = [
     pytest.mark.slow,
@@ -71,20 +69,6 @@ class Pair:
         ask(self.standby, "SELECT pg_promote()")
 
 
-def ask(server: Server, *statements: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(server.conninfo("postgres"), autocommit=True) as connection:
-        for statement in statements:
-            cursor = connection.execute(statement)
-        return cursor.fetchall()
-
-
-def free_ports() -> list[int]:
-    with socket.socket() as one, socket.socket() as two:
-        for each in (one, two):
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in (one, two)]
-
-
 @pytest.fixture
 def pair() -> Iterator[Pair]:
     with ExitStack() as stack:
@@ -99,7 +83,7 @@ def url(pair: Pair) -> str:
 @pytest.fixture
 def engine(url: str) -> Iterator[Engine]:
     with Engine.open(url, settings=engine_process.SETTINGS) as engine:
-        test_processes.furnish(engine)
+        processes.furnish(engine)
         yield engine
 
 

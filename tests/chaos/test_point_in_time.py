@@ -12,17 +12,17 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.chaos import engine_process, test_processes
-from tests.chaos.test_failover import ask, free_ports
-from tests.chaos.test_processes import Start, until
+from tests.chaos import engine_process, processes
+from tests.chaos.processes import Start, until
+from tests.chaos.standby import ask, free_ports
 from tests.databases.fixtures import absent
 from tests.databases.server import Server
 from tests.e2e.command import inside
-from tests.store.test_mailer import Post, posted
+from tests.store.mail_server import Post, posted
 
 from lodger.engine.sync import Engine
 
-start = test_processes.start
+start = processes.start
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}"),
@@ -106,7 +106,7 @@ def now_us(server: Server) -> int:
 def test_a_ledger_restored_to_a_point_in_time_goes_on_from_there(archived: Archived, url: str, start: Start) -> None:
     primary = archived.primary
     with Engine.open(url, settings=engine_process.SETTINGS) as engine:
-        test_processes.furnish(engine)
+        processes.furnish(engine)
         for name, missed in (("each", "all"), ("rest", "skip")):
             engine.schedules.create("acme", name, script="job", rules="every 1s", missed=missed, overlap="allow")
         schedules = {engine.schedules.get("acme", name).id: name for name in ("each", "rest")}

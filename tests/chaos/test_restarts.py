@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
-from tests.chaos import test_processes as processes
-from tests.chaos.test_processes import Start, audit, counts, states, until
+from tests.chaos import processes
+from tests.chaos.processes import Start, audit, counts, states, until
 
 from lodger.engine.sync import Engine
 

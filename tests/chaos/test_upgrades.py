@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import Engine as Pool
 from sqlalchemy import text
 from tests.chaos import leash
-from tests.chaos.test_processes import until
+from tests.chaos.processes import until
 from tests.databases.next_release import REVISION, ROOT, environment, lodger, next_release, python
 
 from lodger.engine.core.clock import from_us
@@ -28,7 +28,7 @@ FURNISH = """
 import sys
 from lodger.engine.sync import Engine
 from tests.chaos import engine_process
-from tests.chaos.test_processes import furnish
+from tests.chaos.processes import furnish
 with Engine.open(sys.argv[1], settings=engine_process.SETTINGS) as engine:
     furnish(engine)
 """

@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.e2e.test_fetch_scripts import echo
-from tests.e2e.test_scripts import Frozen, claim
+from tests.e2e.echo_server import echo
+from tests.e2e.script_runs import claim
 from tests.egress.peer import Peer, answer, opened, thread_of_peers
-from tests.unit.data.shop import Shop
+from tests.unit.data.shop import Frozen, Shop
 
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.execution import Finished

@@ -142,7 +142,7 @@ class Server:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(self._bin / "postgres"), "-D", str(self._data), "-k", str(self.folder), *settings],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, preexec_fn=_die_with_parent,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, preexec_fn=die_with_parent,
                 **self._options(),  # type: ignore[call-overload]  # user, group and groups, or nothing
             )  # fmt: skip
         for _ in range(400):
@@ -252,7 +252,7 @@ def _children(pid: int) -> list[str]:
         return []
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     # The postmaster takes SIGQUIT as: end at once, with every process of yours.
     ctypes.CDLL(None).prctl(_PDEATHSIG, int(signal.SIGQUIT))
 

@@ -5,25 +5,14 @@ import tomllib
 
 import pytest
 from packaging.requirements import Requirement
+from tests.deploy.lock_file import ENTRY, LOCK, locked
 from tests.e2e.command import ROOT
-
-_LOCK = (ROOT / "deploy/requirements.lock").read_text()
-_ENTRY = re.compile(r"^(\S+)==(\S+)( ; .*?)?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
-
-
-def locked() -> dict[str, str]:
-    return {match[1]: match[2] for match in _ENTRY.finditer(_LOCK)}
-
-
-def digests() -> dict[tuple[str, str], set[str]]:
-    """Return the digests of each package and version."""
-    return {(match[1], match[2]): set(re.findall(r"sha256:(\w+)", match[4])) for match in _ENTRY.finditer(_LOCK)}
 
 
 def test_every_entry_has_a_version_and_digests() -> None:
-    rest = re.sub(r"^#.*\n", "", _ENTRY.sub("", _LOCK), flags=re.MULTILINE)
+    rest = re.sub(r"^#.*\n", "", ENTRY.sub("", LOCK), flags=re.MULTILINE)
     assert not rest.strip(), rest
-    assert "://" not in _LOCK
+    assert "://" not in LOCK
 
 
 def test_everything_that_an_operator_needs_is_in_it() -> None:

@@ -18,7 +18,7 @@ import httpx2
 import pytest
 import trustme
 from tests.api.house import House, house, received
-from tests.api.test_live import worked
+from tests.api.workers import worked
 
 from lodger.sandbox.job import LogLine
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.deploy.test_requirements_lock import digests
+from tests.deploy.lock_file import digests
 from tests.e2e.command import ROOT, lodger
 
 from lodger.sandbox.runtimes.js.artefact import find_guest, find_library

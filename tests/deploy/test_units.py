@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from tests import reference_pages
-from tests.test_docs import blocks, parse
+from tests.pages import blocks, parse
 
 from lodger.engine.core.settings import OF_THE_COMMAND_LINE, Settings
 

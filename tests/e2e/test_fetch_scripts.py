@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.test_scripts import Frozen, claim
+from tests.e2e.echo_server import echo
+from tests.e2e.script_runs import claim
 from tests.egress.forms import all_forms
 from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
-from tests.unit.data.shop import Shop
+from tests.unit.data.shop import Frozen, Shop
 
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.execution import Finished
@@ -54,14 +55,6 @@ def run(peer: Peer, source: str, *, runtime: str = "quickjs", grants: tuple[str,
 def result(ended: Finished) -> Any:
     assert ended.outcome is Outcome.OK, ended.error
     return json.loads(ended.result or "null")
-
-
-async def echo(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
-    reported = {"line": asked.line, "headers": asked.headers, "body": asked.body.decode("latin-1")}
-    writer.write(
-        answer(json.dumps(reported).encode(), "200 OK", "Content-Type: application/json", "X-Two: a", "X-Two: b")
-    )
-    await writer.drain()
 
 
 EVERYTHING = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.ready import lodger
-from tests.e2e.test_scripts import result, run
+from tests.e2e.script_runs import result, run
 from tests.unit.data.shop import Shop
 
 from lodger.engine.policy.budget_table import BUDGETS

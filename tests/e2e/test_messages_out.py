@@ -13,7 +13,7 @@ import pytest
 from aiosmtpd.smtp import SMTP
 from tests.e2e.ready import lodger
 from tests.egress.peer import Peer, opened, thread_of_peers
-from tests.store.test_mailer import Box
+from tests.store.mail_server import Box
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.e2e.test_scripts import result, run
+from tests.e2e.script_runs import result, run
 from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop, order, orders
 

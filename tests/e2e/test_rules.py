@@ -6,7 +6,7 @@ from time import perf_counter
 from xml.etree import ElementTree
 
 from tests.e2e.ready import lodger
-from tests.unit.test_rule_picture import marks
+from tests.unit.drawn_marks import marks
 
 
 def ran(*arguments: str) -> tuple[str, float]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.escape.commands import command
-from tests.node.test_bundles_with_maps import Segments, map_of
+from tests.node.source_maps import Segments, map_of
 
 from lodger.engine.cli import entry
 from lodger.engine.core.attempt_record import AttemptRecord

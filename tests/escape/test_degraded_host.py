@@ -54,7 +54,7 @@ def test_without_namespaces_the_others_stand() -> None:
             assert namespace(said["armed"], "net") == namespace("self", "net")
         process.kill()
         process.wait(120)
-        from tests.escape.test_pool_life import wait_gone
+        from tests.escape.pool_processes import wait_gone
 
         wait_gone(said["launcher"], said["zygote"], said["armed"], said["ready"])
 

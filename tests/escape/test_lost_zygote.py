@@ -7,8 +7,8 @@ import resource
 import signal
 
 import pytest
+from tests.escape.pool_processes import Signals, children_of, wait_gone, zygote_pid
 from tests.escape.probing import Echo, probe_job, probe_pool
-from tests.escape.test_pool_life import Signals, children_of, wait_gone, zygote_pid
 
 
 def test_a_zygote_that_is_lost_at_the_asking_is_asked_for_nothing_more() -> None:

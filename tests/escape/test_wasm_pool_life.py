@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.escape.commands import HELLO, LOOP, command, data
+from tests.escape.pool_processes import Signals, children_of, gone, wait_gone
 from tests.escape.probing import Echo
-from tests.escape.test_pool_life import Signals, children_of, gone, wait_gone
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome
 from lodger.sandbox.wasm.pool import WasmPool

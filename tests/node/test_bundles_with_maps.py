@@ -8,10 +8,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.e2e.command import inside
+from tests.node.source_maps import Segments, map_of
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.scripts import source_maps
@@ -21,9 +21,6 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers.source_map import mapped
 from lodger.sandbox.workers.verdict import Verdict
 
-_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-#: By line of main.js: (column, source, line, column), all from 0.
-Segments = list[list[tuple[int, int, int, int]]]
 BUNDLE = """// src/sum.ts
 function sum(rows) {
   return rows.nothing.length;
@@ -31,29 +28,6 @@ function sum(rows) {
 export default () => sum({});
 """
 LINES: Segments = [[], [(0, 0, 6, 7)], [(2, 0, 7, 4), (9, 0, 7, 11), (22, 0, 7, 31)], [], [(0, 1, 0, 0), (21, 1, 2, 9)]]
-
-
-def number(value: int) -> str:
-    rest, found = (-value << 1 | 1) if value < 0 else value << 1, ""
-    while True:
-        found += _DIGITS[rest & 31 | (32 if rest > 31 else 0)]
-        rest >>= 5
-        if not rest:
-            return found
-
-
-def map_of(lines: Segments, **more: Any) -> str:
-    last, parts = [0, 0, 0], []
-    for line in lines:
-        at, segments = 0, []
-        for column, *place in line:
-            segments.append(
-                number(column - at) + "".join(number(new - old) for new, old in zip(place, last, strict=True))
-            )
-            at, last = column, list(place)
-        parts.append(",".join(segments))
-    sources = ["../src/sum.ts", "../src/main.ts"]
-    return json.dumps({"version": 3, "sources": sources, "mappings": ";".join(parts), "names": []} | more)
 
 
 @pytest.fixture

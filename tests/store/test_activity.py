@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from tests.store.bench import OK, THROWN, Bench
-from tests.store.test_plans import plans
+from tests.store.query_plans import plans
 from tests.store.virtual_clock import EPOCH
 
 from lodger.engine.core.errors import NotFound

@@ -1,6 +1,5 @@
 """Every change writes its row, in its own transaction; nothing changes or removes a row afterwards."""
 
-import inspect
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -8,15 +7,23 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from tests.store.bench import Bench, node_id
+from tests.store.verbs import every_verb
 from tests.store.virtual_clock import EPOCH
 
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import InputError
-from lodger.engine.service.nouns.base import Noun
 from lodger.engine.store import audit
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.sync import Engine
+
+
+@pytest.fixture
+def engine(bench: Bench) -> Engine:
+    bench.tenant()
+    bench.schedule()
+    bench.engine.secrets.vault.keyring.add()
+    return bench.engine
 
 
 def living(engine: Engine) -> str:
@@ -189,24 +196,6 @@ READS = {
     "webhooks.get",
     "webhooks.list",
 }
-
-
-@pytest.fixture
-def engine(bench: Bench) -> Engine:
-    bench.tenant()
-    bench.schedule()
-    bench.engine.secrets.vault.keyring.add()
-    return bench.engine
-
-
-def every_verb(engine: Engine) -> set[str]:
-    nouns = {name: noun for name, noun in vars(engine).items() if isinstance(noun, Noun)}
-    return {
-        f"{name}.{verb}"
-        for name, noun in nouns.items()
-        for verb, _method in inspect.getmembers(type(noun), inspect.isfunction)
-        if not verb.startswith("_")
-    }
 
 
 def test_every_verb_is_known_to_change_or_to_read(engine: Engine) -> None:

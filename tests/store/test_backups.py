@@ -13,7 +13,7 @@ from sqlalchemy import text
 from tests.databases.fixtures import postgres
 from tests.e2e.command import Said, inside
 from tests.store.bench import Bench
-from tests.store.test_mailer import Post, posted
+from tests.store.mail_server import Post, posted
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings

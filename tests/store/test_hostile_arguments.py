@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
-from tests.store.test_audit import every_verb
+from tests.store.verbs import every_verb
 from tests.store.virtual_clock import EPOCH, VirtualClock
 
 from lodger.engine.core.errors import InputError, Unavailable

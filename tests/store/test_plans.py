@@ -1,14 +1,14 @@
 """How databases answer what a node asks again and again: by the index that was made for it, and without work for each row."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 from tests.databases.fixtures import unused_url as url
 from tests.store.bench import Bench
 from tests.store.pages_read import OTHER_SESSIONS, pages_read
+from tests.store.query_plans import plans
 
 from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
@@ -16,28 +16,6 @@ from lodger.engine.store.queue import followers
 from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
 __all__ = ["url"]
-
-
-def plans(bench: Bench, work: Callable[[], object]) -> list[str]:
-    """Return how the database answers each question of some work."""
-    database, asked = bench.engine.context.database, []
-
-    def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_more: Any) -> None:
-        asked.append((statement, values))
-
-    event.listen(database.engine, "before_cursor_execute", note)
-    try:
-        work()
-    finally:
-        event.remove(database.engine, "before_cursor_execute", note)
-    found = []
-    with database.write() as connection:  # PostgreSQL does not plan locks in a transaction that only reads
-        for statement, values in asked:
-            if statement.startswith(("SELECT", "WITH")) and not isinstance(values, list):
-                explain = "EXPLAIN QUERY PLAN" if database.driver.name == "sqlite" else "EXPLAIN"
-                rows = connection.exec_driver_sql(f"{explain} {statement}", values)
-                found.append(statement + "\n" + "\n".join(row[-1] for row in rows))
-    return found
 
 
 def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.databases.server import Server, _die_with_parent
+from tests.databases.server import Server, die_with_parent
 from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
@@ -56,7 +56,7 @@ def pooler(server: Server) -> Iterator[Path]:
         as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
     process = subprocess.Popen(
         [program, "-q", str(settings)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        preexec_fn=_die_with_parent, **as_user,  # type: ignore[call-overload]  # user, group and groups, or nothing
+        preexec_fn=die_with_parent, **as_user,  # type: ignore[call-overload]  # user, group and groups, or nothing
     )  # fmt: skip
     for _ in range(200):
         try:

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.chaos import town
-from tests.chaos.reckoning import Reckoning, _bills
+from tests.chaos.reckoning import Reckoning, bills
 from tests.store.bench import Bench
 from tests.store.spending import Spender, say
 
@@ -41,7 +41,7 @@ def test_what_is_wrong_is_seen(bench: Bench) -> None:
         found = Reckoning()
         with database.engine.connect() as connection:
             connection.exec_driver_sql(tampering)
-            _bills(connection, found)
+            bills(connection, found)
             connection.rollback()
         reported = found.lost + found.doubled
         assert len(reported) == bool(what)

@@ -3,22 +3,15 @@
 from xml.etree import ElementTree
 
 import pytest
+from tests.unit.drawn_marks import marks
 
 from lodger.bench.rule_picture import picture
-
-_SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(autouse=True, scope="module")
 def fonts() -> None:
     """Matplotlib keeps the files of its fonts open from the first picture on."""
     picture([row("a", 1.0, 2.0)])
-
-
-def marks(root: ElementTree.Element, name: str) -> list[float]:
-    """Where the marks of a library stand, from left to right of the picture."""
-    (group,) = [each for each in root.iter(f"{_SVG}g") if each.get("id") == name]
-    return [float(each.get("x", "0")) for each in group.iter(f"{_SVG}use")]
 
 
 def row(rule: str, lodger: float, worst: float, dateutil: float | None = None, cronsim: float | None = None):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import httpx2
 from tests.api.house import House
-from tests.api.test_live import worked
+from tests.api.workers import worked
 
 from lodger.engine.core.execution import Finished
 from lodger.engine.core.metrics import ProcessMetrics, prometheus_text

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from sqlalchemy import event
 from tests.api.house import House
-from tests.api.test_live import worked
+from tests.api.workers import worked
 
 from lodger.engine.store.scripts import shadows
 from lodger.engine.store.scripts.shadows import ShadowRun

@@ -9,7 +9,7 @@ import pytest
 from aiosmtpd.smtp import SMTP
 from tests.egress.peer import Peer, opened, thread_of_peers
 from tests.node.harness import SETTINGS, Script, Signals
-from tests.store.test_mailer import Box
+from tests.store.mail_server import Box
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished

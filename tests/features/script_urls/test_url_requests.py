@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 from tests.api.house import House, house
-from tests.api.test_requests import together
+from tests.api.request_keys import together
 from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select, update
 from tests.egress.name_server import NameServer
 from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
-from tests.store.test_mailer import START_US, Hands
+from tests.store.mail_server import START_US, Hands
 
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.execution import Answer

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.recurrence.test_sentences import CRON, SCHYNTAX, cron_text, first_slots, schyntax_text
+from tests.unit.recurrence.drawn_sentences import CRON, SCHYNTAX, cron_text, first_slots, schyntax_text
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import compile_schedule

@@ -1,7 +1,7 @@
 """The seccomp filters of the runtimes for WebAssembly, for both architectures and every call number."""
 
 import pytest
-from tests.unit.sandbox.test_seccomp import MACHINES, run
+from tests.unit.sandbox.filter_machine import MACHINES, run
 
 from lodger.sandbox.walls import seccomp
 from lodger.sandbox.walls.syscalls import AUDIT, table
