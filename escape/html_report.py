@@ -2,50 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
 
 from lodger.escape.catalogue import CHAPTERS, title
 from lodger.escape.judge import Finding
 from lodger.escape.report import by_wall, passed, xml_text
 from lodger.escape.runner import host, matrix_counts, summary
 
-_STYLE = """
-:root { color-scheme: light dark; --ground: #fbfaf8; --card: #fff; --ink: #1d1f23; --faint: #686d76; --line: #e3e0da; --good: #1b7a45;
-  --bad: #c02b20; --odd: #9a6200; --soft: #f1eee8; --mark: #3355aa; }
-@media (prefers-color-scheme: dark) { :root { --ground: #15171a; --card: #1d2024; --ink: #e8e6e1; --faint: #9aa0aa; --line: #33373d;
-  --good: #55c285; --bad: #ff7a6e; --odd: #e2a94a; --soft: #262a2f; --mark: #8fa8f0; } }
-* { box-sizing: border-box; }
-body { font: 15px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 78rem; margin: 0 auto;
-  padding: 2rem 1.4rem 5rem; }
-h1 { font-size: 1.05rem; letter-spacing: .02em; margin: 0; color: var(--faint); font-weight: 600; }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 .7rem; } h3 { font-size: 1rem; margin: 1.5rem 0 .35rem; }
-small { color: var(--faint); font-weight: 400; }
-p { margin: .3rem 0; } p.lead { font-size: 1.9rem; line-height: 1.25; font-weight: 650; margin: .3rem 0 .5rem; }
-p.about { color: var(--faint); }
-a { color: var(--mark); text-decoration: none; } a:hover { text-decoration: underline; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: left; vertical-align: baseline; padding: .34rem .9rem .34rem 0;
-  border-bottom: 1px solid var(--line); } th { font-weight: 600; color: var(--faint); font-size: .86rem; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-code, pre { font: 13px/1.5 ui-monospace, monospace; } pre { background: var(--soft); border-radius: .4rem; padding: .7rem .9rem;
-  overflow-x: auto; white-space: pre-wrap; word-break: break-word; max-height: 24rem; }
-.contained { color: var(--good); } .escaped { color: var(--bad); font-weight: 700; } .failed, .slow { color: var(--odd); font-weight: 700; }
-.skipped, .none { color: var(--faint); font-weight: 400; }
-.tiles, .walls { display: flex; flex-wrap: wrap; gap: .7rem; margin: 1.1rem 0; list-style: none; padding: 0; }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .6rem 1.1rem .7rem; min-width: 8.4rem; }
-.tile b { display: block; font-size: 1.7rem; line-height: 1.2; font-weight: 650; font-variant-numeric: tabular-nums; }
-.walls li { background: var(--card); border: 1px solid var(--line); border-radius: 1rem; padding: .12rem .8rem; }
-.walls li.missing { border-color: var(--odd); }
-details { background: var(--card); border: 1px solid var(--line); border-top-width: 0; padding: .32rem .8rem; }
-h3 + details, h2 + details { border-top-width: 1px; border-radius: .4rem .4rem 0 0; } details[open] { padding-bottom: .8rem; }
-summary { cursor: pointer; list-style: none; display: grid; grid-template-columns: 6rem 8rem 17rem 1fr 9.5rem; gap: .8rem; }
-summary:hover code { color: var(--mark); } summary::-webkit-details-marker { display: none; }
-summary span { overflow-wrap: anywhere; } summary span.runtime { color: var(--faint); }
-fieldset { border: 1px solid var(--line); border-radius: .6rem; background: var(--card); margin: .6rem 0; padding: .35rem .9rem;
-  position: sticky; top: 0; z-index: 1; } fieldset span { color: var(--faint); margin-right: .6rem; }
-fieldset label { margin-right: 1.1rem; white-space: nowrap; cursor: pointer; } nav a { margin-right: 1.1rem; white-space: nowrap; }
-@media (max-width: 52rem) { summary { grid-template-columns: 6rem 1fr; } summary span:nth-child(n+4) { grid-column: 1 / -1; }
-  .wide { display: none; } }
-@media print { fieldset { display: none; } }
-"""
 _SHOWN_ONLY = 'body:has(#{mark}:checked) details:not([data-{what}~="{value}"]) {{ display: none; }}'
 _LONGEST_SOURCE = 2000
 
@@ -64,7 +27,7 @@ def as_html(findings: Sequence[Finding], walls: dict[str, bool], made: str) -> s
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>Lodger escape suite: {'contained' if good else 'NOT contained'}</title>",
-        f"<style>{_STYLE}{_filter_rules(findings)}</style></head><body>",
+        f"<style>{files('lodger.escape').joinpath('report.css').read_text()}{_filter_rules(findings)}</style></head><body>",
         f'<h1>Lodger escape suite</h1><p class="lead {"contained" if good else "escaped"}">{escape(lead)}</p>',
         f'<p class="about">{_about(made)}</p>{_tiles(counts, findings)}',
         _walls(walls),

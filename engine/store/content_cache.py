@@ -4,6 +4,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlalchemy import Connection, select
 
@@ -95,12 +96,8 @@ class ContentCache:
             storage_bytes=settings.storage_bytes,
         )
         self._granted = grants.parse(settings.grants.split())
-        self._grants: OrderedDict[tuple[str | None, ...], Grants] = OrderedDict()
-        self._allowances: OrderedDict[str, Allowance] = OrderedDict()
         self._versions: OrderedDict[VersionKey, VersionContent] = OrderedDict()
         self._versions_bytes = 0
-        self._limits: OrderedDict[tuple[str, str | None], Limits] = OrderedDict()
-        self._budgets: OrderedDict[tuple[str, str | None], dict[str, int]] = OrderedDict()
 
     def versions(self, connection: Connection, wanted: Iterable[VersionKey]) -> dict[VersionKey, VersionContent]:
         """Return the content of each version."""
@@ -131,44 +128,18 @@ class ContentCache:
 
     def limits(self, tenant_limits: str, wishes: str | None) -> Limits:
         """Return the tenant's limits, lowered by those of the schedule; both arguments are JSON text."""
-        key = (tenant_limits, wishes)
-        kept = self._limits.get(key)
-        if kept is None:
-            given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
-            wished = json.loads(wishes) if wishes else {}
-            budget_table.given(wished)
-            of_process = {name: value for name, value in wished.items() if name not in budget_table.OF_ATTEMPT}
-            kept = self._limits[key] = Limits(**given).lowered(of_process)
-            while len(self._limits) > KEPT:
-                self._limits.popitem(last=False)
-        return kept
+        return _limits(tenant_limits, wishes)
 
     def budgets(self, tenant_limits: str, wishes: str | None) -> dict[str, int]:
         """Return every budget of an attempt: the tenant's, lowered by those of the schedule; both arguments are JSON text."""
-        key = (tenant_limits, wishes)
-        kept = self._budgets.get(key)
-        if kept is None:
-            allowed, wished = (budget_table.given(json.loads(text)) if text else {} for text in key)
-            kept = self._budgets[key] = budget_table.lowered(allowed, wished)
-            while len(self._budgets) > KEPT:
-                self._budgets.popitem(last=False)
-        return kept
+        return _budgets(tenant_limits, wishes)
 
     def grants(self, tenant_grants: str | None, *narrower: str | None) -> Grants:
         """Return the grants of an attempt: those of its tenant, narrowed by its version's and its schedule's (JSON texts).
 
         A tenant without grants of its own has those of the setting ``grants``; None elsewhere narrows nothing.
         """
-        key = (tenant_grants, *narrower)
-        kept = self._grants.get(key)
-        if kept is None:
-            kept = self._granted if tenant_grants is None else grants.parse(json.loads(tenant_grants))
-            for text in narrower:
-                kept = kept.narrowed(None if text is None else grants.parse(json.loads(text)))
-            self._grants[key] = kept
-            while len(self._grants) > KEPT:
-                self._grants.popitem(last=False)
-        return kept
+        return _grants(self._granted, tenant_grants, narrower)
 
     def allowance(self, tenant_limits: str) -> Allowance:
         """Return the allowance of a tenant with these limits (JSON text).
@@ -176,12 +147,36 @@ class ContentCache:
         Raises:
             InputError: limit_out_of_range.
         """
-        kept = self._allowances.get(tenant_limits)
-        if kept is None:
-            kept = self._allowances[tenant_limits] = self._default.instead(json.loads(tenant_limits))
-            while len(self._allowances) > KEPT:
-                self._allowances.popitem(last=False)
-        return kept
+        return _allowance(self._default, tenant_limits)
+
+
+@lru_cache(KEPT)
+def _limits(tenant_limits: str, wishes: str | None) -> Limits:
+    given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
+    wished = json.loads(wishes) if wishes else {}
+    budget_table.given(wished)
+    return Limits(**given).lowered(
+        {name: value for name, value in wished.items() if name not in budget_table.OF_ATTEMPT}
+    )
+
+
+@lru_cache(KEPT)
+def _budgets(tenant_limits: str, wishes: str | None) -> dict[str, int]:
+    allowed, wished = (budget_table.given(json.loads(text)) if text else {} for text in (tenant_limits, wishes))
+    return budget_table.lowered(allowed, wished)
+
+
+@lru_cache(KEPT)
+def _grants(granted: Grants, tenant_grants: str | None, narrower: tuple[str | None, ...]) -> Grants:
+    found = granted if tenant_grants is None else grants.parse(json.loads(tenant_grants))
+    for text in narrower:
+        found = found.narrowed(None if text is None else grants.parse(json.loads(text)))
+    return found
+
+
+@lru_cache(KEPT)
+def _allowance(default: Allowance, tenant_limits: str) -> Allowance:
+    return default.instead(json.loads(tenant_limits))
 
 
 def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, VersionContent]:

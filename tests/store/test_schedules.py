@@ -5,10 +5,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from dateutil.rrule import DAILY, HOURLY, MO, MONTHLY, WEEKLY, rrule, rruleset, rrulestr
+from sqlalchemy import insert, literal, select
 from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.store.schema.scheduling import schedule_revisions
 
 
 def test_an_edit_accounts_the_old_rule_and_then_moves_the_clock(bench: Bench) -> None:
@@ -168,6 +170,22 @@ def test_a_preview_stores_nothing(bench: Bench) -> None:
     assert preview.text == "Every 1 minute, counted from Thursday 2026-01-01T00:00:00Z"
     assert [(slot - from_us(bench.clock.us)).total_seconds() for slot in preview.slots] == [60, 120, 180]
     assert bench.engine.schedules.list() == []
+
+
+def test_a_revision_that_sql_inserted_is_never_used_and_the_next_edit_replaces_it(bench: Bench) -> None:
+    bench.tenant()
+    made = bench.schedule("every 60s")
+    with bench.engine.context.database.write() as connection:
+        columns = [column.name for column in schedule_revisions.columns if column.name != "revision"]
+        foreign = select(literal(2), *(schedule_revisions.c[name] for name in columns))
+        connection.execute(insert(schedule_revisions).from_select(["revision", *columns], foreign))
+    bench.clock.advance(60)
+    bench.tick()
+    assert len(bench.actions(made)) == 1
+    assert bench.engine.schedules.get("acme", "s").revision == 1
+    edited = bench.engine.schedules.edit("acme", "s", rules="every 90s")
+    assert (edited.revision, edited.text) == (2, "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z")
+    assert [each.revision for each in bench.engine.schedules.revisions("acme", "s")] == [2, 1]
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
