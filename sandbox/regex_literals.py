@@ -6,7 +6,9 @@ bounded number of tokens.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+from lodger.sandbox.job import ScriptError
 
 FLAG_V = "runtime quickjs does not support regular expressions with the flag v; use the flag u, without sets and \\q{}"
 _SUSPECT = re.compile(r"/[dgimsuy]*v[dgimsy]*(?![\w$])|RegExp")
@@ -29,6 +31,14 @@ _OPERATORS = frozenset({
     "await", "case", "default", "delete", "do", "else", "extends", "in", "instanceof", "new", "of", "return", "throw", "typeof", "void",
     "yield",
 })  # fmt: skip
+
+
+def misread(files: Mapping[str, str]) -> ScriptError | None:
+    """Return the error of the first file of code with such an expression; None without one."""
+    for file, text in files.items():
+        if not file.endswith((".json", ".map", "map:")) and (line := line_with_flag_v(text)) is not None:
+            return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
+    return None
 
 
 def line_with_flag_v(text: str) -> int | None:

@@ -33,6 +33,7 @@ from lodger.sandbox.job import Bundle, Job, Report, Runs, ScriptError
 from lodger.sandbox.limits import LIMITS, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
+from lodger.sandbox.regex_literals import misread
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.js.artefact import ensure
 from lodger.sandbox.wasm.pool import WasmPool
@@ -136,6 +137,9 @@ def try_script(
         source = prepared
     elif isinstance(source, str):
         source = {"main.js": source}
+    problem = misread(source) if isinstance(source, dict) and runtime == "quickjs" else None
+    if problem is not None:
+        return _not_run(Outcome.COMPILE_ERROR, problem)
     one = claim(source, params, grants=parse([*GRANTED, *grants]), limits=limits, now_us=SystemClock().now_us())
 
     async def once() -> Ran:

@@ -24,6 +24,7 @@ from lodger.engine.trials.replay import Replayed, replay, require_runtime, sourc
 from lodger.engine.trials.trial import workers
 from lodger.engine.workbench import script_files
 from lodger.sandbox.job import Runs, ScriptError
+from lodger.sandbox.regex_literals import misread
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -88,7 +89,7 @@ def edited_source(path: Path) -> Source:
     """Read the source of ``--script``: a file, a folder or a WebAssembly module.
 
     Raises:
-        Usage: it cannot be read, or is TypeScript with an error.
+        Usage: it cannot be read, or is TypeScript with an error, or has an expression that the runtime would misread.
     """
     if path.is_dir():
         files = script_files.folder(path)
@@ -102,8 +103,12 @@ def edited_source(path: Path) -> Source:
             "main.ts" if path.suffix == ".ts" else "main.js": raw.decode("utf-8", "replace").removeprefix("\ufeff")
         }
     prepared = runnable_files(files)
-    if isinstance(prepared, ScriptError):
-        raise Usage("usage.file", file=prepared.file, line=prepared.line, reason=prepared.message)
+    problem = prepared if isinstance(prepared, ScriptError) else None
+    if problem is None and load().runtime == "quickjs":
+        problem = misread(files)
+    if problem is not None:
+        raise Usage("usage.file", file=problem.file, line=problem.line, reason=problem.message)
+    assert isinstance(prepared, dict)
     return prepared
 
 

@@ -236,6 +236,9 @@ def test_replay_on_another_machine(stage: Stage, tmp_path: Path) -> None:
     same = lodger("action", "replay-locally", "--file", "run.json", cwd=tmp_path)
     assert (same.code, same.out.splitlines()[0]) == (0, "same: it ended as recorded"), same
     assert "19 |   throw new Error" in same.out
+    (tmp_path / "misread.js").write_text("export default () => /^[a&&b]$/v.test('a');")
+    misread = lodger("action", "replay-locally", "--file", "run.json", "--script", "misread.js", cwd=tmp_path)
+    assert (misread.code, "flag v" in misread.err) == (2, True)
     departs = lodger("action", "replay-locally", "--file", "run.json", "--script", "edited.js", "--json", cwd=tmp_path)
     assert (departs.code, departs.json["verdict"], departs.json["differences"][0]["part"]) == (1, "departs", "error")
     usage = lodger("action", "replay-locally", "acme", cwd=tmp_path)

@@ -10,6 +10,8 @@ from tests.escape.commands import HELLO, LADDER_OF_IFS, command
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
+from lodger.engine.trials.trial import try_script
+from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 
@@ -204,3 +206,19 @@ def test_a_dry_run_sees_the_limits_of_its_tenant_and_is_held_to_the_rest_of_the_
     assert engine.scripts.dry_run("acme", "emits").outcome is Outcome.CALL_LIMIT
     asked = engine.scripts.dry_run("acme", "asks").result
     assert asked[1]["events"] == {"limit": 1, "used": 0, "left": 1}, "a dry run uses nothing of the day"
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_an_expression_that_the_runtime_would_misread_is_refused(tmp_path: Path, *, checks: bool) -> None:
+    """Without the flag v it is another expression, without an error: wherever a source comes in, it is not run."""
+    source = {"main.ts": "const odd: RegExp = /^[a&&b]$/v;\nexport default () => odd.test('&');"}
+    settings = Settings(sqlite_synchronous="NORMAL", check_scripts=checks)
+    with Engine.open(tmp_path / "ledger.db", settings=settings) as engine:
+        engine.tenants.create("acme")
+        for verb in (engine.scripts.put, lambda *given: engine.scripts.dry_run(*given[:2], source=given[2])):
+            with pytest.raises(InputError) as refused:
+                verb("acme", "odd", source)
+            assert (refused.value.code, refused.value.details["line"]) == ("source_refused", 1)
+        assert engine.scripts.put("acme", "odd", source, force=True).version == 1
+    ran = try_script(source, None, Limits())
+    assert (ran.finished.outcome, ran.finished.error.line if ran.finished.error else 0) == (Outcome.COMPILE_ERROR, 1)

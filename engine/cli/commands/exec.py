@@ -73,8 +73,6 @@ def execute(
     )
     if file.suffix == ".ts" and not wasm:
         files = {"main.ts": source}
-    if refused is None and not wasm and runtime in (None, "quickjs"):
-        refused = _misread(files or {"main.js": source})
     if refused is not None:
         body = refused
     else:
@@ -156,18 +154,8 @@ def _refused(raw: bytes, maximum: int) -> dict[str, Any] | None:
     return None
 
 
-def _misread(files: dict[str, str]) -> dict[str, Any] | None:
-    """Return the result for a source that the runtime would silently misexecute; None for others."""
-    from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
-
-    for file, source in files.items():
-        if not file.endswith((".json", ".map")) and (line := line_with_flag_v(source)) is not None:
-            return _ended("compile_error", "SyntaxError", FLAG_V, line, file)
-    return None
-
-
-def _ended(outcome: str, name: str, message: str, line: int | None = None, file: str = "main.js") -> dict[str, Any]:
-    error = {"name": name, "message": message, "stack": "", "file": file, "line": line, "column": None}
+def _ended(outcome: str, name: str, message: str, line: int | None = None) -> dict[str, Any]:
+    error = {"name": name, "message": message, "stack": "", "file": "main.js", "line": line, "column": None}
     return {"outcome": outcome, "error": error} | _NOTHING
 
 

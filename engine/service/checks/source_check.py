@@ -13,7 +13,7 @@ from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.regex_literals import FLAG_V, line_with_flag_v
+from lodger.sandbox.regex_literals import misread
 
 if TYPE_CHECKING:
     from lodger.engine.service.checks.trial_budget import TrialBudget
@@ -100,14 +100,16 @@ class SourceCheck:
         modules = content.modules | {STRIPPED + file: text for file, text in stripped.files.items()}
         return replace(content, modules=modules), stripped.error
 
-    def require_stripped(self, tenant_id: str, name: str, content: "Content") -> "Content":
-        """Return content as :meth:`strip`.
+    def require_stripped(self, tenant_id: str, name: str, content: "Content", *, force: bool = False) -> "Content":
+        """Return content as :meth:`strip`; refuse a regular expression that the runtime would read as another, unless forced.
 
         Raises:
             InputError: source_refused, source_too_costly.
             Conflict, Unavailable: as :meth:`strip`.
         """
         content, problem = self.strip(tenant_id, content)
+        if problem is None and not force and self._settings.runtime == "quickjs":
+            problem = misread(runnable(content.modules))
         if problem is not None:
             raise refused(name, content.modules, problem)
         return content
@@ -147,9 +149,9 @@ class SourceCheck:
             memory_bytes=MAX_MEMORY_BYTES,
         )
         if self._settings.runtime == "quickjs":
-            for file, source in modules.items():
-                if not file.endswith(".json") and (line := line_with_flag_v(source)) is not None:
-                    return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
+            problem = misread(modules)
+            if problem is not None:
+                return problem
         entry, library = _entry(modules), is_library(modules)
         others = [
             file

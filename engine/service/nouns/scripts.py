@@ -194,7 +194,7 @@ class Scripts(Noun[M]):
         if content.wasm is not None:
             self.module_check.require(tenant_id, content.wasm, limits)
             return content, None
-        content = self.source_check.require_stripped(tenant_id, name, content)
+        content = self.source_check.require_stripped(tenant_id, name, content, force=force)
         if force:
             return content, "the check was skipped with force"
         return content, self.source_check.require(tenant_id, name, content.modules, limits)
