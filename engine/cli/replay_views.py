@@ -8,7 +8,7 @@ from lodger.engine.core.attempt_record import Ended
 from lodger.engine.core.plain_text import code_frame
 from lodger.engine.output.result_output import say
 from lodger.engine.output.views import compared_runs
-from lodger.engine.store.scripts.shadows import ShadowRun
+from lodger.engine.trials.agreement import ShadowRun
 from lodger.engine.trials.recorded_host import MadeCall
 from lodger.engine.trials.replay import DEPARTS, SAME, Replayed
 from lodger.engine.workbench.replays import summary

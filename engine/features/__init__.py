@@ -15,6 +15,7 @@ import lodger.engine.features.backfills as backfills
 import lodger.engine.features.locks as locks
 import lodger.engine.features.pings as pings
 import lodger.engine.features.script_urls as script_urls
+import lodger.engine.features.shadows as shadows
 import lodger.engine.features.slow_runs as slow_runs
 import lodger.engine.features.tracing as tracing
 import lodger.engine.features.webhooks as webhooks
@@ -34,6 +35,7 @@ class Actions(
 
 class Scripts(
     pings.ScriptVerbs[M],
+    shadows.ScriptVerbs[M],
     scripts.Scripts[M],
 ):
     """Scripts and their versions."""

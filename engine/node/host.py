@@ -12,7 +12,6 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.vault.vault import Vault
 
 if TYPE_CHECKING:
-    from lodger.engine.node.services.shadow_runs import Compare
     from lodger.engine.node.tracing import Tracer
 
 
@@ -29,7 +28,6 @@ class Host:
         process_metrics: metrics of this process.
         is_own: whether an address belongs to a tenant, as the platform says; None: as the ledger knows it.
         tracer: makes spans; None while tracing is off.
-        compare: compares recorded attempts with shadows; None: no shadow is run.
     """
 
     store: StoreContext
@@ -40,4 +38,3 @@ class Host:
     process_metrics: ProcessMetrics
     is_own: Callable[[str, str], bool] | None = None
     tracer: "Tracer | None" = None
-    compare: "Compare | None" = None

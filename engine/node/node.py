@@ -37,7 +37,6 @@ from lodger.engine.node.services.reconciler import Reconciler
 from lodger.engine.node.services.recovery import Recovery
 from lodger.engine.node.services.retention import Retention
 from lodger.engine.node.services.sealed_commits import SealedCommits
-from lodger.engine.node.services.shadow_runs import ShadowRuns
 from lodger.engine.node.tracing import open_tracer
 from lodger.engine.node.wings import SERVICES, NodeParts
 from lodger.engine.store.lifecycle import leases, retiming
@@ -150,7 +149,7 @@ class Node:
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))
-        parts = NodeParts(context, host, self.attempts, self._deliver)
+        parts = NodeParts(context, host, self.attempts, self._deliver, self._pool)
         self.services += [made for make in SERVICES if (made := make(parts)) is not None]
         if settings.heartbeat_url is not None:
             self.services.append(Heartbeat(context))
@@ -158,10 +157,7 @@ class Node:
             streamer = LogStreamer(context)
             self.services.append(streamer)
             self._side.hear(streamer.add)
-        self.shadow_runs = None
-        if self._pool is not None and host.compare is not None:
-            self.shadow_runs = ShadowRuns(context, self.attempts, self._pool, host.compare)
-            self.services.insert(0, self.shadow_runs)  # it stops first: what waits is compared under the lease
+        self.services.sort(key=lambda service: not service.stops_first)
         self._senders = Senders(context, host.vault) if self._deliver else None
         # Last: the services have done their part of an event before people hear of it.
         Reporter(context, host.events, host.process_metrics, host.tracer)

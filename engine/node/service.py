@@ -23,6 +23,8 @@ class Service:
     """
 
     name: ClassVar[str]
+    #: Whether it stops before services that do not say so, while the node holds its lease.
+    stops_first: ClassVar[bool] = False
 
     def __init__(self, context: NodeContext) -> None:
         self.context = context
@@ -41,6 +43,11 @@ class Service:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    @property
+    def waiting(self) -> int:
+        """Number of things that wait for a round, where a test has to wait for them."""
+        return 0
 
     def wake(self) -> None:
         """End the present wait now."""

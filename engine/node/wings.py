@@ -7,6 +7,7 @@ from lodger.engine.node.context import NodeContext
 from lodger.engine.node.host import Host
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service
+from lodger.sandbox.job import Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +16,14 @@ class NodeParts:
 
     Attributes:
         delivers: whether this node sends mails and webhooks.
+        pool: workers for scripts; None if something else runs them.
     """
 
     context: NodeContext
     host: Host
     attempts: RunningAttempts
     delivers: bool
+    pool: Runs | None
 
 
 #: Make a service for a node, None if the node needs none; appended to by wings.

@@ -254,16 +254,6 @@ def version(made: Any) -> None:
         say(f"  not checked: {made.unchecked}")
 
 
-def shadow(found: Any) -> None:
-    """Show a shadow: how many of its runs agree with the live version, and each of them."""
-    say(
-        f"{found.name}: version {found.version} in the shadow of version {found.live_version}, {found.state}: "
-        f"{len(found.runs)} of {found.wanted} runs compared"
-    )
-    say(f"  {found.agreed} agree, {found.differed} differ, {found.undecided} undecided, {found.missed} missed")
-    compared_runs(found.runs)
-
-
 def compared_runs(found: Sequence[Any]) -> None:
     """Show compared runs: slot, both outcomes, CPU time, the verdict in colours; below them each difference in words."""
     from rich.text import Text
@@ -422,7 +412,7 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 }
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
-    "Tenant": tenant, "ScriptVersion": version, "Shadow": shadow, "Schedule": schedule, "Action": action, "NewToken": token,
+    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token,
     "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

@@ -302,11 +302,9 @@ class Engine(Nouns[Sync]):
     def host(self) -> "Host":
         """The host that nodes and trials of this engine run on."""
         from lodger.engine.node.host import Host
-        from lodger.engine.trials.agreement import agreement
 
         return Host(
             self.context, self.datasets, self.vault, self.handlers, self.events, self.process_metrics, self.is_own,
-            compare=agreement,
         )  # fmt: skip
 
     @contextmanager

@@ -131,8 +131,9 @@ class InlineNode(Node):
             if real.elapsed_s() >= end_s:
                 raise TimeoutError(f"the stage waited {patience_s:.0f} s for {self._awaited()}")
             await real.sleep(LOOK_S)
-        while self.shadow_runs:
-            await self.shadow_runs.round()
+        for service in self.services:
+            while service.waiting:
+                await service.round()
         return True
 
     def _awaited(self) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended, RecordedCall
-from lodger.engine.store.scripts.shadows import AGREES, DIFFERS, UNDECIDED, ShadowRun
 from lodger.engine.trials.claims import Source
 from lodger.engine.trials.recorded_host import STOPPED, MadeCall, RecordedHost
 from lodger.engine.trials.trial import run_again
@@ -13,11 +12,36 @@ from lodger.sandbox.job import Runs
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import EFFECTS
 
+#: Verdicts on a run.
+AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 #: Maximum length of one value in the text of a difference, in characters.
 _MAX_SHOWN = 160
 FETCH = "http.fetch"
 #: Reads whose answer can depend on the attempt's own changes before them.
 _SEES_CHANGES = ("db.", "kv.", "limits.")
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowRun:
+    """A run of the live version, compared with the same run of another version: its shadow, or one that is rehearsed.
+
+    Attributes:
+        slot: None for a run without one.
+        verdict: agrees, differs, undecided if the record does not tell, or in a rehearsal "no record".
+        difference: the first difference, or why it is undecided; "" if they agree.
+        live, shadow: outcomes.
+        live_cpu_ms, shadow_cpu_ms: CPU time; a difference of it is shown and never decides.
+    """
+
+    action_id: str
+    step: int
+    slot: datetime | None
+    verdict: str
+    difference: str = ""
+    live: str = ""
+    shadow: str = ""
+    live_cpu_ms: float = 0.0
+    shadow_cpu_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

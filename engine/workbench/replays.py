@@ -16,9 +16,8 @@ from lodger.engine.core.errors import NotFound, Usage
 from lodger.engine.core.settings import load
 from lodger.engine.output.files import read_whole
 from lodger.engine.store.records import Action
-from lodger.engine.store.scripts.shadows import UNDECIDED, ShadowRun
 from lodger.engine.store.stored_modules import MAP, is_authored
-from lodger.engine.trials.agreement import agreement
+from lodger.engine.trials.agreement import UNDECIDED, ShadowRun, agreement
 from lodger.engine.trials.claims import Source, runnable_files
 from lodger.engine.trials.replay import Replayed, replay, require_runtime, source_of
 from lodger.engine.trials.trial import workers

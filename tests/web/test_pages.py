@@ -11,8 +11,6 @@ from sqlalchemy import event
 from tests.api.house import House
 from tests.api.workers import worked
 
-from lodger.engine.store.scripts import shadows
-from lodger.engine.store.scripts.shadows import ShadowRun
 from lodger.engine.store.tenants import sign_in_codes
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import POLICY, STATIC
@@ -146,13 +144,6 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
     lodge.engine.scripts.put("evil", "job", f"// {HOSTILE}\nexport default () => 1", why=HOSTILE)
     lodge.engine.schedules.create("evil", "s", script="job", rules="every 60s")
     lodge.engine.schedules.pause("evil", "s", note=HOSTILE)
-    lodge.engine.scripts.put("evil", "job", "export default () => 2", force=True, shadow=2)
-    with lodge.engine.context.database.write() as connection:
-        shadow, _live = shadows.running(connection, ["evil"])["evil", "job"]
-        run = ShadowRun(HOSTILE, 0, None, "differs", HOSTILE + "\x00", "ok", "ok", 1.0, 1.0)
-        added = shadows.add(lodge.engine.context, connection, "evil", shadow, run, 1.0)
-    assert added is not None
-    assert added.state == "running"
     asked = lodge.engine.run_in("evil", "job", 0, {"text": HOSTILE})
     path = lodge.engine.urls.create("evil", "in", "job").path
     sent = lodge.http.post(lodge.url + path, content=HOSTILE, headers={"content-type": HOSTILE}).json()["action_id"]
@@ -165,11 +156,6 @@ def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> Non
         text = browser.get(path).text
         assert "<img" not in text, path
     assert "&lt;img" in browser.get("/tenants").text
-    of_script = browser.get("/t/evil/scripts/job").text
-    assert "running, 1 of 2 runs compared" in of_script
-    assert browser.get("/api/v1/tenants/evil/scripts/job/shadow").json()["runs"][0]["verdict"] == "differs"
-    assert "DELETE /tenants/evil/scripts/job/shadow" in of_script
-    assert "runs compared" not in signed_in("viewer", "evil").get("/t/evil/scripts/job").text
 
 
 def test_a_change_needs_the_sessions_csrf_token(signed_in: SignIn) -> None:

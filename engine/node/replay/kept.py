@@ -3,16 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, false, or_, select
 
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
 from lodger.engine.node.replay.recording import Recording
-from lodger.engine.store.scripts import recorded, shadows
+from lodger.engine.store.scripts import recorded
 from lodger.engine.store.stores.prepared import Prepared
 
 #: How old a node's knowledge of a tenant may be, seconds.
@@ -20,7 +21,28 @@ FRESH_S = 2.0
 #: By tenant and script: which attempts are recorded; id and live version of the running shadow.
 _Known = tuple[dict[tuple[str, str], str], dict[tuple[str, str], tuple[str, int]]]
 _USUAL: _Known = {}, {}
-_any = Prepared(lambda _driver: select(recorded.first.is_not(None)).add_columns(shadows.any_running.exists()))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Scripts of which every attempt of the live version is compared with another one.
+
+    Attributes:
+        any: selects whatever there is of them, of all tenants.
+        running: id and live version of what is compared, by tenant and script, of these tenants.
+    """
+
+    any: Select[Any]
+    running: Callable[[Connection, Collection[str]], dict[tuple[str, str], tuple[str, int]]]
+
+
+#: Appended to by wings.
+COMPARED: list[Compared] = []
+_any = Prepared(
+    lambda _driver: select(recorded.first.is_not(None)).add_columns(
+        or_(false(), *(each.any.exists() for each in COMPARED))
+    )
+)
 
 
 class KeptRecords:
@@ -83,4 +105,7 @@ def _load(connection: Connection, tenant_ids: Collection[str]) -> _Known:
     """Return what is known of these tenants; ``_USUAL`` if no tenant has anything."""
     if _any.first(connection, {}) == (False, False):
         return _USUAL
-    return recorded.load(connection, tenant_ids), shadows.running(connection, tenant_ids)
+    found: dict[tuple[str, str], tuple[str, int]] = {}
+    for each in COMPARED:
+        found |= each.running(connection, tenant_ids)
+    return recorded.load(connection, tenant_ids), found

@@ -1,11 +1,14 @@
 """The verbs on scripts and their versions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
+from sqlalchemy import Connection
+
 from lodger.engine.core.access import names
+from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError
@@ -20,11 +23,11 @@ from lodger.engine.service.checks.trial_runs import TrialRuns
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import pages, signing_keys
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts import differences, recorded, scripts, shadows, suspensions
+from lodger.engine.store.scripts import differences, recorded, scripts, suspensions
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.scripts.linking import link
-from lodger.engine.store.scripts.shadows import Shadow
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 
@@ -60,6 +63,12 @@ class ReadableSet:
 
 
 SetList = list[ReadableSet]
+
+
+#: Begins to run a version beside the live one (number of runs, time, who, whether it is promoted by itself); appended to by a wing.
+BESIDE: list[
+    Callable[[StoreContext, Connection, ScriptVersion, Content, int, int, AuditContext, bool], ScriptVersion]
+] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,8 @@ class Scripts(Noun[M]):
             raise InputError("shadow_invalid.no_runs")
         if shadow is not None and (grants is not UNCHANGED or params is not None or offered):
             raise InputError("shadow_invalid.terms")
+        if shadow is not None and not BESIDE:
+            raise InputError("shadow_invalid.absent")
         fields = read_fields(params)
         content, unchecked = self._read_checked(tenant_id, name, source, force=force)
         needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
@@ -149,10 +160,16 @@ class Scripts(Noun[M]):
             audit_context = change.with_reason(why)
             if shadow is not None:
                 live = latest or scripts.get(change.connection, tenant_id, name)
-                begun = shadows.put(
-                    self.context, change.connection, live, content, shadow, self._now_us, audit_context,
-                    automatic=promote_when_agreed,
-                )  # fmt: skip
+                begun = BESIDE[-1](
+                    self.context,
+                    change.connection,
+                    live,
+                    content,
+                    shadow,
+                    self._now_us,
+                    audit_context,
+                    promote_when_agreed,
+                )
                 return change.made(replace(begun, unchecked=unchecked))
             made = scripts.put(
                 self.context,
@@ -366,44 +383,6 @@ class Scripts(Noun[M]):
             found = scripts.get(change.connection, tenant_id, name)
             change.before({"record": recorded.choice(change.connection, found)}, of=found)
             return change.made(recorded.keep(change.connection, found, which), {"record": which})
-
-    @operation("GET", "/tenants/{tenant_id}/scripts/{name}/shadow", Role.EDITOR)
-    def shadow(self, tenant_id: str, name: str) -> Shadow:
-        """Return the shadow of a script: the version that runs dry beside the live one, and how its runs compare.
-
-        Raises:
-            NotFound: script_unknown, shadow_unknown.
-        """
-        with self.context.database.read() as connection:
-            return shadows.get(connection, scripts.get(connection, tenant_id, name))
-
-    @operation("POST", "/tenants/{tenant_id}/scripts/{name}/promote", Role.EDITOR, tagged=True, stores=True)
-    def promote(self, tenant_id: str, name: str, *, why: str | None = None) -> ScriptVersion:
-        """Make a script's shadow its live version, whatever its runs were compared to so far.
-
-        Args:
-            why: the reason, kept with the version and in the audit log.
-
-        Raises:
-            NotFound: script_unknown, shadow_unknown.
-            InputError: why_invalid.
-            Conflict: shadow_outdated, versions_full.
-        """
-        with self._changing(Scripts.promote, tenant_id, name, name) as change:
-            live = change.before(scripts.get(change.connection, tenant_id, name))
-            audit_context = change.with_reason(why or change.audit_context.why or "promoted from the shadow")
-            return change.made(shadows.promote(self.context, change.connection, live, self._now_us, audit_context))
-
-    @operation("DELETE", "/tenants/{tenant_id}/scripts/{name}/shadow", Role.EDITOR, tagged=True)
-    def drop(self, tenant_id: str, name: str) -> Shadow:
-        """Drop a script's shadow, with its comparisons; the live version stays.
-
-        Raises:
-            NotFound: script_unknown, shadow_unknown.
-        """
-        with self._changing(Scripts.drop, tenant_id, name, name) as change:
-            live = scripts.get(change.connection, tenant_id, name)
-            return change.made(change.before(shadows.drop(change.connection, live), of=live), None)
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:

@@ -7,7 +7,6 @@ from lodger.engine.store.schema import (
     nodes,
     scheduling,
     script_data,
-    script_shadows,
 )
 from lodger.engine.store.schema.metadata import metadata
 
@@ -19,5 +18,4 @@ __all__ = [
     "nodes",
     "scheduling",
     "script_data",
-    "script_shadows",
 ]

@@ -1,9 +1,9 @@
 """Pages of scripts."""
 
-from lodger.engine.core.access.roles import Role
-from lodger.engine.core.errors import NotFound
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.store.scripts.shadows import Shadow
 from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Versions that are listed and can be chosen.
@@ -14,6 +14,10 @@ EXAMPLE = """export default async ({ action, db, kv, now }) => {
   return { at: now.toISO() };
 };
 """
+
+
+#: Sections that wings add to a script's page: what reads it for a script, None for no section, and the template that shows it.
+SECTIONS: list[tuple[Callable[[Reader, str], Awaitable[Any]], str]] = []
 
 
 async def scripts(reader: Reader) -> tuple[str, Values]:
@@ -44,21 +48,14 @@ async def script(reader: Reader) -> tuple[str, Values]:
         "versions": versions,
         "latest": versions[0].version if versions else version.version,
         "diff": diff,
-        "shadow": await _shadow(reader, name),
+        "sections": [
+            {"template": template, "found": found}
+            for load, template in SECTIONS
+            if (found := await load(reader, name)) is not None
+        ],
         "sets": to_jsonable(await reader.ask("scripts.sets", **tenant)),
         "now": reader.now,
     }
-
-
-async def _shadow(reader: Reader, name: str) -> Shadow | None:
-    """Return the shadow of a script, None if it has none or the caller may not see what it was told."""
-    if not reader.caller.role.covers(Role.EDITOR):
-        return None
-    try:
-        found: Shadow = await reader.ask("scripts.shadow", **reader.tenant, name=name)
-    except NotFound:
-        return None
-    return found
 
 
 def _number(reader: Reader, name: str) -> int | None:

@@ -12,52 +12,28 @@ from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.params import read_fields
+from lodger.engine.features.shadows.tables import script_shadows
 from lodger.engine.store import audit
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow, ScriptVersion
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
-from lodger.engine.store.schema.script_shadows import script_shadows
 from lodger.engine.store.scripts import recorded, scripts
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.stored_modules import authored, runnable, used
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage, trials
+from lodger.engine.trials.agreement import AGREES, DIFFERS, UNDECIDED, ShadowRun
 
 #: Maximum number of runs that a shadow is compared in.
 MAX_RUNS = 500
-#: Verdicts on a run.
-AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 RUNNING, FINISHED, PROMOTED = "running", "finished", "promoted"
 #: State of a shadow after another version became live; derived, not stored.
 OUTDATED = "outdated"
 #: The webhook event of its end, and the effect number of the message, below those of slow-downs.
 EVENT, PLACE = events.ENGINE_PREFIX + "script.shadow", -(1 << 30) - 1
 _t = script_shadows.c
-
-
-@dataclass(frozen=True, slots=True)
-class ShadowRun:
-    """A run of the live version, compared with the same run of another version: its shadow, or one that is rehearsed.
-
-    Attributes:
-        slot: None for a run without one.
-        verdict: agrees, differs, undecided if the record does not tell, or in a rehearsal "no record".
-        difference: the first difference, or why it is undecided; "" if they agree.
-        live, shadow: outcomes.
-        live_cpu_ms, shadow_cpu_ms: CPU time; a difference of it is shown and never decides.
-    """
-
-    action_id: str
-    step: int
-    slot: datetime | None
-    verdict: str
-    difference: str = ""
-    live: str = ""
-    shadow: str = ""
-    live_cpu_ms: float = 0.0
-    shadow_cpu_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +84,6 @@ def put(
     wanted: int,
     now_us: int,
     audit_context: AuditContext,
-    *,
     automatic: bool,
 ) -> ScriptVersion:
     """Begin a shadow of a script; the script's earlier one, if any, is replaced. Return the version that it may become.

@@ -4,22 +4,23 @@ import asyncio
 import logging
 from collections import Counter
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord
+from lodger.engine.core.attempt_record import FROM_OUTSIDE
 from lodger.engine.core.clock import from_us_or_none
 from lodger.engine.core.execution import Claim
+from lodger.engine.features.shadows import shadows
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.node.running_attempts import RunningAttempts, key_of
 from lodger.engine.node.service import Service, either
-from lodger.engine.store.scripts import shadows
 from lodger.engine.store.usage import trials
+from lodger.engine.trials.agreement import agreement
+from lodger.engine.trials.claims import Source
 from lodger.sandbox.job import Runs
 
 #: Most runs that wait for their comparison, of all tenants and of one, each with its record in memory.
@@ -30,31 +31,7 @@ PATIENCE_S = 60.0
 LOOK_S = 0.25
 #: Seconds that a node which stops gives to what waits.
 DRAIN_S = 5.0
-Source = dict[str, str] | bytes
 _log = logging.getLogger("lodger.node")
-
-
-class Comparison(Protocol):
-    """The comparison of a recorded attempt with another version, and the CPU time of all that was run for it."""
-
-    @property
-    def cpu_ms(self) -> float:
-        """CPU time in milliseconds."""
-        ...
-
-    def of_run(self, action_id: str, step: int, slot: datetime | None) -> shadows.ShadowRun:
-        """Return the comparison as that of a run."""
-        ...
-
-
-class Compare(Protocol):
-    """Runs a version on what a recorded attempt was told, and compares."""
-
-    async def __call__(
-        self, pool: Runs, record: AttemptRecord, live: Source, new: Source, tenant: str, /
-    ) -> Comparison:
-        """Compare a source with the one that was recorded."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +50,15 @@ class ShadowRuns(Service):
 
     Args:
         pool: runs it, in the walls of every attempt.
-        compare: runs a trial on a record.
     """
 
     name: ClassVar[str] = "shadow-runs"
+    stops_first: ClassVar[bool] = True  # what waits is compared under the lease
 
-    def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Runs, compare: Compare) -> None:
+    def __init__(self, context: NodeContext, attempts: RunningAttempts, pool: Runs) -> None:
         super().__init__(context)
         self._attempts = attempts
         self._pool = pool
-        self._compare_with = compare
         self._waiting: list[_Waiting] = []
         self._served = ""
         #: By tenant and shadow.
@@ -97,8 +73,9 @@ class ShadowRuns(Service):
             await either(self._idle.wait(), self.clock.sleep(DRAIN_S))
         await super().stop()
 
-    def __len__(self) -> int:
-        """Return the number of runs that wait for their comparison."""
+    @property
+    def waiting(self) -> int:
+        """Number of runs that wait for their comparison."""
         return len(self._waiting)
 
     def _committed(self, event: BatchCommitted) -> None:
@@ -155,7 +132,7 @@ class ShadowRuns(Service):
                 return
             record = await asyncio.to_thread(one.recording.record)
             live = claim.modules if claim.wasm is None else claim.wasm
-            made = await self._compare_with(self._pool, record, live, found, claim.tenant_id)
+            made = await agreement(self._pool, record, live, found, claim.tenant_id)
         except Exception:
             self._miss(one)
             raise

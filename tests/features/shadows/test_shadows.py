@@ -15,7 +15,7 @@ from tests.node.source_maps import Segments, map_of
 from lodger.engine.cli import entry
 from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.store.scripts.shadows import Shadow
+from lodger.engine.features.shadows.shadows import Shadow
 from lodger.engine.store.usage import trials
 from lodger.engine.testing import Stage
 from lodger.engine.trials.agreement import compare
