@@ -101,7 +101,7 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
 def _require_server() -> None:
     from importlib.util import find_spec
 
-    missing = [each for each in ("fastapi", "throttled", "uvicorn") if find_spec(each) is None]
+    missing = [each for each in ("fastapi", "uvicorn") if find_spec(each) is None]
     if missing:
         raise Usage("extra_missing.server", names=missing)
 

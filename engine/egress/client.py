@@ -9,12 +9,12 @@ import h11
 import httpcore2
 
 from lodger.engine.core.execution import Answer
+from lodger.engine.core.token_buckets import TokenBuckets
 from lodger.engine.egress import headers as allowed_headers
 from lodger.engine.egress import target as targets
 from lodger.engine.egress.address import AddressPolicy
 from lodger.engine.egress.decoding import ACCEPTED, Body
 from lodger.engine.egress.headers import Headers
-from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.network import GuardedNetwork, Names
 from lodger.engine.egress.request import MAX_HEADERS, MAX_HOPS, Redirect, Request
 from lodger.engine.egress.request_errors import Cut, NoAnswer, Refused, TooLarge, TooLate
@@ -39,8 +39,8 @@ class Rules:
     names: Names
     ports: frozenset[int]
     tls: ssl.SSLContext
-    payer_pace: Pace
-    host_pace: Pace
+    payer_pace: TokenBuckets
+    host_pace: TokenBuckets
 
 
 @dataclass(slots=True)
@@ -80,8 +80,9 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
                     (rules.payer_pace, (request.payer, asked.target.origin.host)),
                     (rules.host_pace, asked.target.origin.host),
                 ):
-                    wait = pace.turn(key, end - loop.time())
-                    if wait is None:
+                    left = end - loop.time()
+                    wait = pace.turn(key, left)
+                    if wait > left:
                         raise TooLate("the request rate to this host stayed too high until the timeout")
                     await asyncio.sleep(wait)
                 status, reason, headers, body = await _hop(rules, request, asked)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.settings import Settings
+from lodger.engine.core.token_buckets import TokenBuckets
 from lodger.engine.egress.address import AddressPolicy
-from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.resolver import Resolver, extra_missing
 
@@ -77,8 +77,8 @@ class WayOut:
             names=Resolver(tuple(self._settings.egress_dns.split())),
             ports=self._ports,
             tls=_tls_context(self._settings),
-            payer_pace=Pace(per_s, max(1, int(2 * per_s)), time.monotonic),
-            host_pace=Pace(host_per_s, max(1, int(2 * host_per_s)), time.monotonic),
+            payer_pace=TokenBuckets(per_s, max(1, int(2 * per_s)), time.monotonic),
+            host_pace=TokenBuckets(host_per_s, max(1, int(2 * host_per_s)), time.monotonic),
         )
 
     async def send(self, request: Request) -> Answer:

@@ -1,42 +1,37 @@
 """Limits of the API: requests a minute by token, tenant and address, and requests carried out at once.
 
-The rates are counted by throttled-py, in this process's memory; ``docs/decisions/0002-http-server.md`` says why that library.
+The rates are counted in this process's memory: :mod:`lodger.engine.core.token_buckets`.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from throttled import RateLimiterType, Throttled, rate_limiter, store
 
 from lodger.engine.core.settings import Settings
+from lodger.engine.core.token_buckets import TokenBuckets
 from lodger.engine.server.problems import Refused
 
 T = TypeVar("T")
-#: Keys that each rate limit remembers; the one that was not used for longest is forgotten.
-MAX_KEYS = 50_000
 #: Requests of one tenant or token that may wait for a thread; more are refused with 429.
 MAX_WAITING = 128
 
 
 class RateLimit:
-    """A token bucket for each key: ``per_minute`` at once, refilled evenly over a minute."""
+    """At most ``per_minute`` requests of a key at once, refilled evenly over a minute."""
 
     def __init__(self, per_minute: int) -> None:
         self.per_minute = per_minute
-        self._throttled = Throttled(
-            using=RateLimiterType.TOKEN_BUCKET.value,
-            quota=rate_limiter.per_min(per_minute, burst=per_minute),
-            store=store.MemoryStore(options={"MAX_SIZE": MAX_KEYS}),
-        )
+        self._buckets = TokenBuckets(per_minute / 60, per_minute, time.monotonic)
 
     def hit(self, key: str) -> float:
-        """Count one; return 0.0 if the limit allows it, else the seconds until it allows the next one."""
-        result = self._throttled.limit(key)
-        return max(1.0, result.state.retry_after) if result.limited else 0.0
+        """Count one; return 0.0 if the limit allows it, else the seconds until it allows the next one, at least 1."""
+        wait_s = self._buckets.turn(key, 0.0)
+        return max(1.0, wait_s) if wait_s else 0.0
 
     def require(self, key: str, subject: str) -> None:
         """Count one.

@@ -17,10 +17,10 @@ from tests.egress.name_server import NameServer
 from tests.egress.namespace import NoNamespace, enter
 
 from lodger.engine.core.access.origins import PORTS, Origin
+from lodger.engine.core.token_buckets import TokenBuckets
 from lodger.engine.egress import client, network, target
 from lodger.engine.egress.address import AddressPolicy
 from lodger.engine.egress.client import Rules, send
-from lodger.engine.egress.host_rate import Pace
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.egress.resolver import Resolver
@@ -51,7 +51,7 @@ async def played(taken_away: str) -> dict[str, Any]:
 
     zone = ZONE | REBINDING | {"public.example": [["93.184.216.34"]]}
     async with NameServer(zone) as names, Canary(PORTS_HEARD) as canary:
-        quick = Pace(1e6, 1000, time.monotonic)
+        quick = TokenBuckets(1e6, 1000, time.monotonic)
         resolver = Resolver((names.place,))
         rules = Rules(
             AddressPolicy(), resolver, frozenset({80, 443, 8080, 8443}), ssl.create_default_context(), quick, quick

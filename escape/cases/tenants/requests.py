@@ -40,9 +40,9 @@ async def by_the_rules(request: Request) -> Answer:
     import ssl
     import time
 
+    from lodger.engine.core.token_buckets import TokenBuckets
     from lodger.engine.egress.address import Address, AddressPolicy
     from lodger.engine.egress.client import Rules, send
-    from lodger.engine.egress.host_rate import Pace
 
     class Hosts:
         async def addresses(self, host: str) -> list[Address]:
@@ -50,7 +50,7 @@ async def by_the_rules(request: Request) -> Answer:
 
             return [ip_address("127.0.0.1" if host.lower().startswith("localhost") else host)]
 
-    pace = Pace(1000.0, 1000, time.monotonic)
+    pace = TokenBuckets(1000.0, 1000, time.monotonic)
     rules = Rules(AddressPolicy(()), Hosts(), frozenset(range(1, 65_536)), ssl.create_default_context(), pace, pace)
     return await send(rules, request)
 

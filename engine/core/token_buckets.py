@@ -1,13 +1,13 @@
-"""Request rates by host: a request over the rate waits for its turn, so that no host is flooded."""
+"""Token buckets by key: the one rate limiter, of requests to the API and of requests to other hosts."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-#: Hosts that are remembered; the one that was not asked for longest is forgotten first.
-KEPT = 20_000
+#: Keys that are remembered; the one that was not used for longest is forgotten first.
+KEPT = 50_000
 
 
-class Pace:
+class TokenBuckets:
     """A token bucket for each key: ``burst`` at once, then ``per_s`` a second, first come, first served.
 
     Args:
@@ -22,14 +22,13 @@ class Pace:
         self._elapsed_s = elapsed_s
         self._next: OrderedDict[Hashable, float] = OrderedDict()
 
-    def turn(self, key: Hashable, max_s: float) -> float | None:
-        """Take the next turn and return the seconds until then. None, without taking a turn, if that is more than ``max_s``."""
+    def turn(self, key: Hashable, max_s: float) -> float:
+        """Return the seconds until the next turn, and take it if they are at most ``max_s``."""
         now = self._elapsed_s()
         turn = max(self._next.get(key, now - self._ahead_s), now - self._ahead_s)
-        if turn - now > max_s:
-            return None
-        self._next[key] = turn + self._gap_s
-        self._next.move_to_end(key)
-        while len(self._next) > KEPT:
-            self._next.popitem(last=False)
+        if turn - now <= max_s:
+            self._next[key] = turn + self._gap_s
+            self._next.move_to_end(key)
+            while len(self._next) > KEPT:
+                self._next.popitem(last=False)
         return max(0.0, turn - now)
