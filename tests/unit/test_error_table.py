@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.command import inside
 
+from lodger.engine.cli.entry import add_commands, all_nouns
+from lodger.engine.cli.entry import app as command_line
 from lodger.engine.core.error_table import error_table, lines, page, row_of, texts
 from lodger.engine.core.errors import InputError
 from lodger.sandbox.outcome import Outcome
@@ -210,3 +212,33 @@ def test_a_misspelt_code_is_answered_with_similar_ones() -> None:
     assert refused.code == 2
     assert refused.json["error"]["code"] == "code_unknown"
     assert "call_limit" in refused.json["error"]["fix"]
+
+
+def test_every_command_that_a_fix_names_exists() -> None:
+    commands: dict[str, set[str]] = {}
+    for noun in all_nouns():
+        add_commands([noun])
+        (group,) = [each for each in command_line.registered_groups if each.name == noun]
+        assert group.typer_instance is not None
+        commands[noun] = {
+            str(each.name or each.callback.__name__).replace("_", "-")  # type: ignore[union-attr]  # every one has one
+            for each in group.typer_instance.registered_commands
+        }
+    add_commands([])
+    alone = {each.name for each in command_line.registered_commands}
+    page_of_commands = (ROOT / "docs/reference/command-line.md").read_text()
+    groups = {
+        "db": set(re.findall(r"^\| `([a-z-]+)", page_of_commands.split("## lodger db")[1].split("\n## ")[0], re.MULTILINE)),
+        "profile": set(re.findall(r"^\| `([a-z-]+)", page_of_commands.split("## lodger profile")[1].split("\n## ")[0], re.MULTILINE)),
+        "config": {"show"},
+    }  # fmt: skip
+    known = commands | groups
+    unknown = [
+        f"{code}: lodger {first} {second}"
+        for code in lines()
+        for first, second in re.findall(
+            r"(?<!install )lodger ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?", row_of(code).get("fix", "")
+        )
+        if first not in alone and second not in known.get(first, set())
+    ]
+    assert unknown == []
