@@ -61,7 +61,7 @@ class Clock(Protocol):
 class SteadyClock:
     """A clock whose wall time does not follow a step: it goes on by the clock that never steps, until both agree again.
 
-    A clock that is set a day forward would else put a day of slots, retries and expiries where nobody expects them. Slow corrections
+    A clock that is set a day forward would otherwise move a day of slots, retries and expiries. Slow corrections
     are followed.
 
     Args:

@@ -196,7 +196,7 @@ def parse_rule(
 
 
 def resolved(spec: RuleSpec, now: datetime, *, tz: str | None = None, start: datetime | None = None) -> RuleSpec:
-    """Give a rule what depends on the moment: ``in 3 days`` its instant, an interval or a step of days its start.
+    """Resolve the parts of a rule that depend on the moment: ``in 3 days`` its instant, an interval or a step of days its start.
 
     What is stored must mean the same whenever it is read again, so a schedule stores the resolved spec.
 

@@ -33,7 +33,7 @@ ELSEWHERE: dict[int, tuple[str, ...]] = {
         "api/test_requests.py",
     ),
     56: ("escape/test_owned_worker.py::test_descriptors_that_it_sends_never_arrive",),
-    69: ("store/test_webhooks.py",),
+    69: ("features/webhooks/test_webhooks.py",),
     70: ("features/archive/test_bent_archives.py::test_rows_of_another_tenant_become_this_ones",),
     71: ("store/test_leases.py",),
     72: ("store/test_grants.py",),

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import socket
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,7 +13,6 @@ from tests.escape.matrix import realm_edits
 from lodger.escape import invariants
 from lodger.escape.case import Case
 from lodger.escape.cases import all_cases
-from lodger.escape.html_report import as_html
 from lodger.escape.layers import LAYERS
 from lodger.escape.report import as_json, as_junit, passed
 from lodger.escape.runner import Suite
@@ -69,41 +67,6 @@ def test_junit_is_xml(suite: Suite) -> None:
     root = ElementTree.fromstring(as_junit(suite.findings).encode("utf-8"))
     assert (root.get("tests"), root.get("errors"), root.get("failures")) == ("4", "2", "0")
     assert len(root.findall("testcase")) == 4
-
-
-class Seen(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes.update(name for name, _ in attrs)
-
-
-def test_page_is_one_file_and_nothing_in_it_lives(suite: Suite) -> None:
-    page = as_html(suite.findings, suite.walls, "now")
-    page.encode("utf-8")
-    seen = Seen()
-    seen.feed(page)
-    assert not seen.tags & {"script", "img", "link", "iframe", "object"}
-    assert not {name for name in seen.attributes if name.startswith("on") or name == "src"}
-    assert "default-src 'none'" in page
-    assert "A3-good" in page
-
-
-def test_page_says_for_each_class_and_runtime_what_came_and_narrows_without_a_script(suite: Suite) -> None:
-    page = as_html(suite.findings, {**suite.walls, "uid": False}, "now")
-    assert '<a href="#A3">A3</a>' in page
-    assert 'id="A3"' in page
-    assert page.count('<td class="n failed">1, 1 failed</td>') == len({found.runtime for found in suite.findings}) == 2
-    assert '<li class="failed missing">✗ uid</li>' in page
-    for what, values in (("runtime", ("quickjs", "quickjs-native")), ("status", ("contained", "failed"))):
-        for value in values:
-            assert f'<input type="radio" name="{what}" id="{what}-{value}">' in page
-            assert f'body:has(#{what}-{value}:checked) details:not([data-{what}~="{value}"])' in page
-            assert f'data-{what}="{value}"' in page
 
 
 def test_every_edit_of_the_realm_still_fits() -> None:

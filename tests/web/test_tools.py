@@ -46,43 +46,6 @@ def expect() -> Any:
     return found
 
 
-def test_a_schedule_is_created_by_keyboard_step_by_step(lodge: House, page: Page, expect: Any) -> None:
-    page.goto(f"{lodge.url}/t/acme/new-schedule")
-    preview, keyboard = page.locator("[data-preview-of]"), page.keyboard
-    expect(preview).to_contain_text("Every 15 minutes")
-    page.focus("[name=name]")
-    keyboard.type("reminder")
-    keyboard.press("Tab")
-    keyboard.type("job")
-    keyboard.press("Tab")
-    expect(page.locator("[data-rule]")).to_be_hidden()
-    keyboard.press("ArrowRight")
-    keyboard.press("Tab")
-    keyboard.press("Space")  # Monday
-    keyboard.press("Tab")
-    keyboard.press("Tab")
-    keyboard.press("Space")  # Wednesday
-    expect(preview).to_contain_text("At 09:00, on Monday and Wednesday (UTC)")
-    expect(preview).to_contain_text("2026-01-05 09:00:00")
-    page.focus("[name=step]:checked")
-    keyboard.press("ArrowRight")
-    expect(page.locator("[data-rule]")).to_have_value("0 9 * * 1,3")
-    keyboard.press("Tab")
-    keyboard.press("Control+End")
-    keyboard.type("-")
-    problem = page.locator("[data-problem-of=rules]")
-    expect(problem).to_contain_text("day of week")
-    expect(problem.locator("mark")).to_have_count(1)
-    expect(page.locator("[data-rule]")).to_have_attribute("aria-invalid", "true")
-    keyboard.type("5")
-    expect(problem).to_be_hidden()
-    expect(preview).to_contain_text("on Monday and Wednesday through Friday")
-    page.focus("form button.primary")
-    keyboard.press("Enter")
-    page.wait_for_url("**/t/acme/schedules/reminder")
-    assert [each.text for each in lodge.engine.schedules.get("acme", "reminder").rules.rules] == ["0 9 * * 1,3-5"]
-
-
 def test_a_rule_is_changed_from_its_present_step_with_the_difference_shown(
     lodge: House, page: Page, expect: Any
 ) -> None:

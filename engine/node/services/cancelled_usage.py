@@ -18,7 +18,7 @@ MAX_CANCELLED = 10_000
 
 
 class CancelledUsage(Service):
-    """Writes a moment after the cancellation, for which nobody waits."""
+    """Writes a moment after the cancellation."""
 
     name: ClassVar[str] = "cancelled-usage"
 

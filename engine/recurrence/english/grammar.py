@@ -200,7 +200,7 @@ class _Grammar:
         )
 
     def add(self, kind: str, first: int, strong: bool = False) -> Draft:
-        """Give a part that was read to its clause: the present one, or the next when the kind comes again."""
+        """Add a part to its clause: the present one, or the next when the kind comes again."""
         draft, span = self.drafts[-1], self.since(first)
         main = kind in ("days", "times", "interval", "step")
         if kind in draft.parts or (strong and main and draft.parts):
@@ -996,7 +996,7 @@ class _Grammar:
         self.add("times", first, strong).times = self._halves(found)
 
     def _halves(self, found: list[_Time]) -> list[_Time]:
-        """Give times the half of the day that is said after them, as in ``1, 3 and 5 pm``, where the order allows it."""
+        """Apply the half of the day that is written after them, as in ``1, 3 and 5 pm``, where the order allows it."""
         said = any(each.half for each in found)
         for place in range(len(found) - 1, -1, -1):
             each = found[place]
