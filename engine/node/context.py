@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lodger.engine.core.clock import Alarm, Clock
+from lodger.engine.core.clock import Alarm, Clock, SteadyClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus, LeaseLost
 from lodger.engine.core.settings import Settings
@@ -25,12 +25,34 @@ FAR_S = 60.0
 class ServerClock:
     """The injected clock plus the offset that was measured last; durations are the injected clock's own.
 
-    So an action is due at the same moment on every node.
+    So an action is due at the same moment on every node. A step of the server's clock is not followed, nor one of a
+    :class:`lodger.engine.core.clock.SteadyClock`.
+
+    Args:
+        tolerance_us: change of the offset that is followed.
+
+    Attributes:
+        hold: why the node plans and starts nothing, because time is wrong; empty if it is right.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, tolerance_us: int) -> None:
         self._clock = clock
+        self._steady = clock if isinstance(clock, SteadyClock) else None
+        self._tolerance_us = tolerance_us
+        self._is_compared = False
+        self._server_stepped_us = 0
         self.offset_us = 0
+        self.hold = ""
+
+    @property
+    def stepped_us(self) -> int:
+        """How far a clock was set while the node ran, microseconds; 0 if none is away from where it was."""
+        return self._server_stepped_us or (self._steady.stepped_us if self._steady else 0)
+
+    @property
+    def stepped(self) -> str:
+        """The clock that was set, for people."""
+        return "the database server's clock" if self._server_stepped_us else "this machine's clock"
 
     @property
     def skewed(self) -> bool:
@@ -41,7 +63,12 @@ class ServerClock:
         """Set the offset from the server's time, read between two times of the injected clock; 0 if below half of their difference."""
         doubt = (answered_us - asked_us) // 2
         offset = server_us - (asked_us + doubt)
-        self.offset_us = offset if abs(offset) > max(0, doubt) else 0
+        offset = offset if abs(offset) > max(0, doubt) else 0
+        step_us = offset - self.offset_us if self._is_compared else 0
+        self._is_compared = True
+        self._server_stepped_us = step_us if abs(step_us) > self._tolerance_us else 0
+        if not self._server_stepped_us:
+            self.offset_us = offset
 
     def own_us(self) -> int:
         """Return the injected clock's time."""

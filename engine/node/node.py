@@ -24,6 +24,7 @@ from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service, either
 from lodger.engine.node.services.cancelled_usage import CancelledUsage
 from lodger.engine.node.services.change_feed import ChangeFeed
+from lodger.engine.node.services.clock_watch import ClockWatch
 from lodger.engine.node.services.commit_watch import CommitWatch
 from lodger.engine.node.services.heartbeat import Heartbeat
 from lodger.engine.node.services.lease_keeper import LeaseKeeper
@@ -66,7 +67,7 @@ class Node:
         self, host: Host, executor: Executor | None = None, name: str | None = None, *, deliver: bool = True
     ) -> None:
         store = host.store
-        self.clock = ServerClock(store.clock)
+        self.clock = ServerClock(store.clock, int(store.settings.lease_s * 1_000_000))
         self.identity = NodeIdentity(store.ids.new(), name or f"{socket.gethostname()}-{os.getpid()}")
         self.tracer = open_tracer(self.identity.name)
         self.host = host = host if self.tracer is None else replace(host, tracer=self.tracer)
@@ -104,6 +105,8 @@ class Node:
         if not self._started or self.identity.lease is None:
             return ["the node holds no lease"]
         found = ["this machine's clock is wrong"] if self.clock.skewed else []
+        if self.clock.hold:
+            found.append(self.clock.hold)
         behind_s = self.loop.behind_s
         if behind_s is not None and self.clock.elapsed_s() - behind_s > BEHIND_S:
             found.append("more slots are due than the node can tick")
@@ -126,7 +129,9 @@ class Node:
         self._event_loop = asyncio.get_running_loop()
         self._forget = self.host.events.subscribe(LedgerWritten, self._written)
         await self._executor.start()
+        await self.clock_watch.round()  # before the lease: it says that the ledger was written now
         await self.lease_keeper.register()
+        await self.clock_watch.round()
         await self._retime()
 
     def _wire(self) -> None:
@@ -141,11 +146,12 @@ class Node:
         self.sealed_commits = SealedCommits(context, host.datasets)
         self.lease_keeper, self.recovery = LeaseKeeper(context, host.handlers), Recovery(context)
         self.change_feed = ChangeFeed(context, host.datasets, host.process_metrics)
+        self.clock_watch = ClockWatch(context)
         self.services: list[Service] = [
             self.loop, self.lease_keeper, LeaseWatchdog(context), self.recovery, Reconciler(context, self.attempts),
             Retention(context, host.process_metrics), self.sealed_commits, self.cancelled_usage,
             Monitor(context, self.attempts, host.process_metrics, self._walls), self.change_feed,
-            Prefetcher(context), CommitWatch(context), LedgerCheck(context),
+            Prefetcher(context), CommitWatch(context), LedgerCheck(context), self.clock_watch,
         ]  # fmt: skip
         if store.database.driver.has_notifications and settings.listen_url != OFF:
             self.services.append(Listener(context))

@@ -11,7 +11,7 @@ from lodger.engine.service.humanize import humanize_duration
 
 #: Kinds that are written; a tick that found nothing due is not.
 KINDS = frozenset({
-    "skipped", "finished", "lost", "rescued", "paused", "node_lost", "lease_lost", "ledger_replaced", "retimed", "fault",
+    "skipped", "finished", "lost", "rescued", "paused", "node_lost", "lease_lost", "ledger_replaced", "retimed", "fault", "clock_wrong",
 })  # fmt: skip
 
 

@@ -282,13 +282,14 @@ class Engine(Nouns[Sync]):
         return decorate
 
     def problems(self) -> list[str]:
-        """Return the reasons why the ledger cannot be used; none if it answers."""
+        """Return the reasons why the ledger cannot be used, or time is wrong; none if it answers."""
         try:
             with self.context.database.read() as connection:
                 revision.current(connection)
         except Unavailable as error:
             return [error.code]  # no more: health checks need no token
-        return []
+        clock = self.context.clock
+        return ["clock_wrong"] if isinstance(clock, SteadyClock) and clock.stepped_us else []
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""

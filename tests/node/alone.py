@@ -34,7 +34,9 @@ class Bench:
         store, self.bus = engine.context, EventBus()
         self.db = DbExecutor(store.database)
         self.identity = NodeIdentity(store.ids.new(), "alone")
-        self.context = NodeContext(store, ServerClock(store.clock), store.settings, self.db, self.bus, self.identity)
+        self.context = NodeContext(
+            store, ServerClock(store.clock, 15_000_000), store.settings, self.db, self.bus, self.identity
+        )
 
     def heard(self, kind: type[E]) -> list[E]:
         """Return a list that grows with each event of a type."""

@@ -184,7 +184,7 @@ def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and
         return tuple(bench.scalar(f"SELECT count(*) FROM {table}") for table in ("lodger_actions", "lodger_kv"))
 
     async def go() -> None:
-        clock, settings = ServerClock(Watch(bench.clock.us)), bench.engine.context.settings
+        clock, settings = ServerClock(Watch(bench.clock.us), 15_000_000), bench.engine.context.settings
         db = DbExecutor(database)
         context = NodeContext(bench.engine.context, clock, settings, db, EventBus(), NodeIdentity(node_id("n1"), "n1"))
         retained = service.Retention(context, meters)

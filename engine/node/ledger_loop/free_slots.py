@@ -77,7 +77,7 @@ class FreeSlots(Part):
     def wait_s(self, now: Instant) -> float:
         """Wait until shortly before the next action may start; with ticks of a backlog, claims come by themselves."""
         context, upcoming = self.context, self.outlook.startable_us
-        if context.identity.lease is None or self.clock.skewed:
+        if context.identity.lease is None or self.clock.skewed or self.clock.hold:
             return context.settings.poll_s
         if upcoming is None or self._attempts.free <= 0:
             return context.idle_s
@@ -95,7 +95,7 @@ class FreeSlots(Part):
 
     def _room(self, turn: Turn) -> Room | None:
         """Return what may be claimed in a transaction; None for nothing."""
-        if turn.lease is None or self.clock.skewed or self._attempts.free <= 0:
+        if turn.lease is None or self.clock.skewed or self.clock.hold or self._attempts.free <= 0:
             return None
         room = self._attempts.room()
         if not self._gives_way(turn.now):

@@ -53,6 +53,8 @@ class Retention(Service):
     async def round(self) -> float:
         """Forget a little of one tenant: of one that stores too much before all others."""
         context, elapsed_s = self.context, self.clock.elapsed_s()
+        if self.clock.hold:
+            return LOOK_S
         if elapsed_s >= self._look_at:
             self._look_at = elapsed_s + LOOK_S
             self._heavy = await context.db.read(partial(storage_usage.over_limit, context.store))

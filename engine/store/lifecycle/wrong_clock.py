@@ -65,6 +65,13 @@ def last_written_us(connection: Connection) -> int:
     return max(int(seen), int(finished))
 
 
+def last_accounted_us(connection: Connection, now_us: int) -> int:
+    """Return until when a schedule's slots are accounted that has a next slot in the future, if that is in the future itself; else 0."""
+    limit_us = now_us + TOLERANCE_US
+    ahead = select(_k.accounted_us).where(_k.next_at > limit_us, _k.accounted_us > limit_us).limit(1)
+    return int(connection.scalar(ahead) or 0)
+
+
 def find(connection: Connection, now_us: int) -> list[Ahead]:
     """Return the tables with rows that :func:`bring_back` changes; reads all of them."""
     limit_us = now_us + TOLERANCE_US

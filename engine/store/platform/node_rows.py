@@ -25,14 +25,15 @@ class NodeRow:
     """A node.
 
     Attributes:
-        state: alive, paused (it starts no action), silent (its lease has expired and its actions are not rescued yet),
-            stopped or lost.
+        state: alive, paused (it starts no action), held (time is wrong there: see ``held``), silent (its lease has expired and
+            its actions are not rescued yet), stopped or lost.
         seen_at: last renewal of its lease, by the lease's clock.
         silent_s: time since then.
         running: attempts that run there according to the ledger, of ``slots`` at once.
         saturation: part of the last minute, 0 to 1, in which it had no free slot or too little CPU time; None if not
             known yet.
         walls: whether each wall of its workers is active; None if not known, or if it runs no scripts.
+        held: why the node plans and starts nothing, because time is wrong; None if it is right.
     """
 
     id: str
@@ -48,6 +49,7 @@ class NodeRow:
     epoch: int
     saturation: float | None = None
     walls: dict[str, bool] | None = None
+    held: str | None = None
 
 
 _saturation = re.compile(r"^lodger_node_saturation (\S+)$", re.MULTILINE)
@@ -76,7 +78,7 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
             tuple(row.labels.split()), row.version, from_us(row.started_us), from_us(row.seen_us),
             max(0.0, (now_us - row.seen_us) / 1_000_000), row.slots, row.running, row.epoch,
             saturation.get(row.name) if row.state == "alive" else None,
-            (walls.get(row.name) or None) if row.state == "alive" else None,
+            (walls.get(row.name) or None) if row.state == "alive" else None, row.held,
         )
         for row in rows
     ]  # fmt: skip
@@ -87,6 +89,8 @@ def _state(row: AnyRow, now_us: int) -> str:
         return str(row.state)
     if row.lease_until_us < now_us:
         return "silent"
+    if row.held is not None:
+        return "held"
     return "alive" if row.paused_us is None else "paused"
 
 
@@ -105,6 +109,11 @@ def get(context: StoreContext, connection: Connection, node: str, now_us: int) -
 def set_paused(connection: Connection, node_id: str, paused_us: int | None) -> None:
     """Pause a node from an instant on, or let it claim again (None)."""
     connection.execute(update(nodes).where(nodes.c.id == node_id).values(paused_us=paused_us))
+
+
+def set_held(connection: Connection, node_id: str, held: str | None) -> None:
+    """Note why a node plans and starts nothing; None: it works."""
+    connection.execute(update(nodes).where(nodes.c.id == node_id).values(held=held))
 
 
 def delete_stopped(context: StoreContext, connection: Connection, now_us: int) -> int:

@@ -38,6 +38,8 @@ nodes = Table(
     Column("schema_revision", String(32), nullable=False, server_default=""),
     # None: it claims actions.
     Column("paused_us", Us),
+    # Why it plans and starts nothing, because time is wrong.
+    Column("held", Text),
     CheckConstraint("state IN ('alive', 'stopped', 'lost')", name="state"),
     info=guards(churn=Churn.HOT),
 )
