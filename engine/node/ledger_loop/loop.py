@@ -159,7 +159,7 @@ class LedgerLoop(Service):
     def _turn(self) -> Turn | None:
         now = self._now()
         turn = Turn(now, self.context.ahead_us(now.us), self.context.identity.lease)
-        for part in self._awake():
+        for part in sorted(self._awake(), key=lambda part: not part.goes_first(now)):
             if part.wants(turn):
                 turn.parts.append(part)
         return turn if turn.parts else None

@@ -109,6 +109,10 @@ class Part:
         """Return the seconds until a transaction is to be written for this part alone; 0 or less: now."""
         raise NotImplementedError
 
+    def goes_first(self, now: Instant) -> bool:
+        """Whether to write before the parts that do not; their order is that of the loop otherwise."""
+        return False
+
     def wants(self, turn: Turn) -> bool:
         """Whether this part takes part in a transaction of now; note in the turn what is to be written."""
         raise NotImplementedError
