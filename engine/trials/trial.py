@@ -101,10 +101,11 @@ async def run(executor: SandboxExecutor, claim: Claim) -> Ran:
     try:
         return await executor.run(with_checked_params(claim))
     except InputError as refused:
-        return _not_run(Outcome.BAD_REQUEST, ScriptError("BadRequest", refused.what))
+        return not_run(Outcome.BAD_REQUEST, ScriptError("BadRequest", refused.what))
 
 
-def _not_run(outcome: Outcome, error: ScriptError) -> Ran:
+def not_run(outcome: Outcome, error: ScriptError) -> Ran:
+    """Return the end of a trial whose script was refused before it ran."""
     return Ran(Finished(outcome, error=error), Report(outcome, error=error))
 
 
@@ -133,13 +134,13 @@ def try_script(
     if isinstance(source, dict):
         prepared = runnable_files(source)
         if isinstance(prepared, ScriptError):
-            return _not_run(Outcome.COMPILE_ERROR, prepared)
+            return not_run(Outcome.COMPILE_ERROR, prepared)
         source = prepared
     elif isinstance(source, str):
         source = {"main.js": source}
     problem = misread(source) if isinstance(source, dict) and runtime == "quickjs" else None
     if problem is not None:
-        return _not_run(Outcome.COMPILE_ERROR, problem)
+        return not_run(Outcome.COMPILE_ERROR, problem)
     one = claim(source, params, grants=parse([*GRANTED, *grants]), limits=limits, now_us=SystemClock().now_us())
 
     async def once() -> Ran:

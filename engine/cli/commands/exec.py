@@ -14,19 +14,14 @@ from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import to_stderr
 from lodger.engine.output.result_output import AsJson, say, write_json
 from lodger.engine.workbench import script_files
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
     from lodger.engine.node.executors.sandbox_executor import Ran
 
 MIB = 1024 * 1024
 RUNTIMES = ("quickjs", "quickjs-native", "wasm")
-_NOTHING: dict[str, Any] = {
-    "result": None,
-    "logs": [],
-    "effects": [],
-    "usage": {"cpu_ms": 0, "wall_ms": 0, "memory_peak_bytes": 0, "host_calls": 0},
-    "walls": {},
-}
 
 
 def execute(
@@ -73,21 +68,20 @@ def execute(
     )
     if file.suffix == ".ts" and not wasm:
         files = {"main.ts": source}
-    if refused is not None:
-        body = refused
-    else:
-        from lodger.engine.trials.trial import try_script
+    from lodger.engine.trials.trial import not_run, try_script
 
-        body = as_dict(
-            try_script(
-                raw if wasm else files or source,
-                params,
-                limits,
-                runtime=runtime or "quickjs",
-                progress=to_stderr,
-                grants=grant or (),
-            )
+    body = as_dict(
+        not_run(*refused)
+        if refused is not None
+        else try_script(
+            raw if wasm else files or source,
+            params,
+            limits,
+            runtime=runtime or "quickjs",
+            progress=to_stderr,
+            grants=grant or (),
         )
+    )
     where = (body["error"] or {}).get("file") or script_files.MAIN
     shown = str(file / where) if file.is_dir() else str(file)
     present(body, files.get(where, "") if files else source, shown, as_json=as_json)
@@ -132,31 +126,28 @@ def _limits(**wishes: int | None) -> Any:
         raise Usage.of(error) from None
 
 
-def _refused(raw: bytes, maximum: int) -> dict[str, Any] | None:
-    """Return the result for a source that needs no worker: too large, not UTF-8, or empty; None for others."""
+def _refused(raw: bytes, maximum: int) -> tuple[Outcome, ScriptError] | None:
+    """Return the end of a source that needs no worker: too large, not UTF-8, or empty; None for others."""
     if len(raw) > maximum:
-        return _ended("source_too_large", "SourceTooLarge", f"the script has {len(raw)} bytes, the limit is {maximum}")
+        said = f"the script has {len(raw)} bytes, the limit is {maximum}"
+        return Outcome.SOURCE_TOO_LARGE, ScriptError("SourceTooLarge", said, file=script_files.MAIN)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        return _ended("compile_error", "NotText", f"byte {error.start} is not UTF-8; a script must be UTF-8 text", line)
+        return _no_text(f"byte {error.start} is not UTF-8; a script must be UTF-8 text", raw[: error.start])
     if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        return _ended(
-            "compile_error",
-            "NotText",
-            f"character {text.index(chr(0))} is NUL; a script must be text without NUL characters",
-            line,
-        )
+        at = text.index("\0")
+        said = f"character {at} is NUL; a script must be text without NUL characters"
+        return _no_text(said, text[:at].encode())
     if not text.strip().removeprefix("\ufeff"):
-        return _ended("compile_error", "EmptyScript", "the file is empty: there is nothing to run")
+        said = "the file is empty: there is nothing to run"
+        return Outcome.COMPILE_ERROR, ScriptError("EmptyScript", said, file=script_files.MAIN)
     return None
 
 
-def _ended(outcome: str, name: str, message: str, line: int | None = None) -> dict[str, Any]:
-    error = {"name": name, "message": message, "stack": "", "file": "main.js", "line": line, "column": None}
-    return {"outcome": outcome, "error": error} | _NOTHING
+def _no_text(said: str, before: bytes) -> tuple[Outcome, ScriptError]:
+    line = before.count(b"\n") + 1
+    return Outcome.COMPILE_ERROR, ScriptError("NotText", said, file=script_files.MAIN, line=line)
 
 
 def _show(body: dict[str, Any], source: str, name: str) -> None:
