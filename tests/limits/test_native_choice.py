@@ -69,7 +69,7 @@ def test_it_is_an_extra() -> None:
     attacked = without("escape", "--case", "A3-array-constructor", "--json")
     assert [case["runtime"] for case in json.loads(attacked.stdout)["cases"]] == ["quickjs"]
     examined = json.loads(without("doctor", "--json", "--probe").stdout)
-    assert [each["library"] for each in examined["libraries"]] == ["_libwasmtime.so"]
+    assert [each["library"] for each in examined["libraries"]] == ["_libwasmtime.so", "node"]
     assert [each["installed"] for each in examined["advisories"]["engines"] if each["engine"] == "wasmtime"] != [""]
 
 

