@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 #: Bytes that :func:`require` scans at once.
 _PIECE = 16 * 1024
+#: Most digits of an integer that is read as one.
+MAX_DIGITS = 40
 _WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _OTHER = bytes(set(range(256)) - set(b"[]{}"))
@@ -34,14 +36,21 @@ def depth(data: bytes) -> int:
     return max(accumulate(memoryview(steps).cast("b")), default=0)
 
 
-def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> None:
+def require(data: bytes, *, max_depth: int, max_values: int | None = None, counts_names: bool = True) -> None:
     """Check the number of values and the nesting; the text need not be JSON.
+
+    Args:
+        counts_names: whether names of members count as values, and every text for itself.
 
     Works in pieces and stops early: one call over a megabyte of brackets would hold the interpreter lock for long. Keys and all strings
     count as values. Raises JsonRefused: too_many_values, too_deep.
     """
+    opened, commas, limit = data.count(b"[") + data.count(b"{"), data.count(b","), max_values or 0
+    if opened <= max_depth and (max_values is None or (not counts_names and max(opened, commas) < limit)):
+        return
     # Each string is a value or a key; a quote after a backslash may not delimit one.
-    if max_values is not None and (data.count(b'"') - data.count(b'\\"')) // 2 > max_values:
+    most = limit if counts_names else 2 * limit
+    if max_values is not None and (data.count(b'"') - data.count(b'\\"')) // 2 > most:
         raise JsonRefused("too_many_values", f"the JSON value has more than {max_values} values")
     found, level, at = 1, 0, 0
     while at < len(data):
@@ -52,7 +61,8 @@ def require(data: bytes, *, max_depth: int, max_values: int | None = None) -> No
             longer = STRING.match(data, at)
             end = longer.end() if longer else at + 1
         bare, strings = STRING.subn(b"", data[at:end])
-        found += max(strings, bare.count(b",") + bare.count(b":"), bare.count(b"[") + bare.count(b"{"))
+        separators = bare.count(b",") + (bare.count(b":") if counts_names else 0)
+        found += max(strings if counts_names else 0, separators, bare.count(b"[") + bare.count(b"{"))
         if max_values is not None and found > max_values:
             raise JsonRefused("too_many_values", f"the JSON value has more than {max_values} values")
         steps = bare.translate(_STEP, _OTHER)
@@ -80,11 +90,17 @@ def scan(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None 
 
 def parse(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None = None) -> Any:
     """Return the value of strict JSON: without NaN, Infinity, numbers beyond a double and duplicate keys. Raises JsonRefused."""
-    text = scan(data, max_bytes=max_bytes, max_depth=max_depth, max_values=max_values)
+    return decode(scan(data, max_bytes=max_bytes, max_depth=max_depth, max_values=max_values))
+
+
+def decode(text: str) -> Any:
+    """Return the value of strict JSON text that :func:`require` has accepted; integers of more than 40 digits are floats.
+
+    Raises:
+        JsonRefused: not_json, duplicate_key, number_out_of_range.
+    """
     try:
-        return json.loads(
-            text, parse_constant=_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_unique
-        )
+        return (_SYNTAX if _LARGE.search(text) is None else _RANGE).decode(text)
     except JsonRefused:
         raise
     except (ValueError, RecursionError):
@@ -94,12 +110,7 @@ def parse(data: bytes, *, max_bytes: int, max_depth: int, max_values: int | None
 def check(data: bytes, *, max_bytes: int, max_depth: int) -> str:
     """Return the text if it is strict JSON as defined by :func:`parse`. Raises JsonRefused."""
     text = scan(data, max_bytes=max_bytes, max_depth=max_depth)
-    try:
-        (_SYNTAX if _LARGE.search(text) is None else _RANGE).decode(text)
-    except JsonRefused:
-        raise
-    except (ValueError, RecursionError):
-        raise JsonRefused("not_json", "the text is not JSON") from None
+    decode(text)
     return text
 
 
@@ -114,10 +125,8 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _integer(digits: str) -> int:
-    if len(digits) >= _LONG_INTEGER:
-        _finite(digits)
-    return int(digits)
+def _integer(digits: str) -> int | float:
+    return _finite(digits) if len(digits) > MAX_DIGITS else int(digits)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -127,9 +136,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_LONG_INTEGER = 309
-#: Matches where a number may be too large; only then is each number checked. A hundred digits with an exponent below 200 are within a
-#: double. Linear: a run of digits is tried once.
-_LARGE = re.compile(r"(?<!\d)\d{100}|[eE]\+?0*(?:[2-9]\d\d|\d{4})")
+#: Matches where an integer has more than 40 digits or a number may be beyond a double; only then is each number checked. Linear: a run of
+#: digits is tried once.
+_LARGE = re.compile(r"(?<!\d)\d{40}|[eE]\+?0*(?:[2-9]\d\d|\d{4})")
 _SYNTAX = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_unique)
 _RANGE = json.JSONDecoder(parse_constant=_constant, parse_float=_finite, parse_int=_integer, object_pairs_hook=_unique)
