@@ -16,6 +16,8 @@ from lodger.sandbox.tenant_locks import TenantLocks
 
 #: Time without scripts after which the workers are stopped, in seconds.
 IDLE_S = 10.0
+#: Number of checks at once.
+CORES = 2
 
 
 class _NoHost:
@@ -50,14 +52,10 @@ class SyntaxChecker:
 
     Args:
         pool: factory of the pool, which is started and stopped here.
-        cores: number of checks at once.
-        idle_s: time without scripts after which the workers are stopped.
     """
 
-    def __init__(self, pool: Callable[[], Pool], *, cores: int = 2, idle_s: float = IDLE_S) -> None:
+    def __init__(self, pool: Callable[[], Pool]) -> None:
         self._make = pool
-        self._cores = cores
-        self._idle_s = idle_s
         self._lock = threading.Lock()
         self._tenant_locks = TenantLocks()
         self._current: _CheckThread | None = None
@@ -114,7 +112,7 @@ class SyntaxChecker:
             current.loop.close()
 
     async def _serve(self, current: _CheckThread) -> None:
-        slots, tasks = asyncio.Semaphore(self._cores), set[asyncio.Task[None]]()
+        slots, tasks = asyncio.Semaphore(CORES), set[asyncio.Task[None]]()
         pool: Pool | None = None
         failed: BaseException = _closed()
         try:
@@ -144,7 +142,7 @@ class SyntaxChecker:
     async def _next(self, current: _CheckThread, tasks: set[asyncio.Task[None]]) -> "tuple[Job, Future[Report]] | None":
         while True:
             try:
-                async with asyncio.timeout(self._idle_s):
+                async with asyncio.timeout(IDLE_S):
                     item = await current.inbox.get()
             except TimeoutError:
                 with self._lock:

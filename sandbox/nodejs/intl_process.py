@@ -54,14 +54,9 @@ class _Question:
 
 
 class IntlProcesses:
-    """Threads that keep one process each. They start when they are needed and end when they have been idle.
+    """Threads that keep one process each. They start when they are needed and end when they have been idle."""
 
-    Args:
-        idle_s: how long a process may be idle, seconds.
-    """
-
-    def __init__(self, *, idle_s: float = IDLE_S) -> None:
-        self._idle_s = idle_s
+    def __init__(self) -> None:
         self._closed = False
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[_Question]] = {}  # by tenant, in the order of their first questions
@@ -119,7 +114,7 @@ class IntlProcesses:
                 tenant, wait_s = self._choose(keeper, now)
                 if tenant is not None:
                     break
-                if self._closed or now - keeper.idle_since >= self._idle_s:
+                if self._closed or now - keeper.idle_since >= IDLE_S:
                     self._keepers.remove(keeper)
                     return None
                 self._changed.wait(wait_s)
@@ -145,7 +140,7 @@ class IntlProcesses:
                 return others[0], 0.0
         if keeper.tenant in self._waiting:
             return keeper.tenant, 0.0
-        return None, max(ends - now, 0.01) if others else self._idle_s
+        return None, max(ends - now, 0.01) if others else IDLE_S
 
 
 class _Keeper:

@@ -16,10 +16,12 @@ from typing import Self
 
 from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
 from lodger.sandbox.runtimes.js import artefact
-from lodger.sandbox.wasm.disk_cache import MAX_BYTES, DiskCache, lasting_key
+from lodger.sandbox.wasm.disk_cache import DiskCache, lasting_key
 from lodger.sandbox.wasm.sealed_code import SEAL_BYTES, SealedCode, SealedCodeWriter
 
 _FORMAT = b"lodger module 1"
+#: Maximum size of the code in memory, and number of modules, each of which holds a descriptor.
+KEPT_BYTES, KEPT = 128 << 20, 128
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -40,9 +42,6 @@ class CodeCache:
     Args:
         key: 32 bytes of the engine; random by default.
         folder: also keep modules on disk there; needs a lasting key.
-        max_bytes: of code in memory.
-        maximum: number of modules in memory; each holds one descriptor.
-        max_disk_bytes: of code on disk.
     """
 
     def __init__(
@@ -50,26 +49,20 @@ class CodeCache:
         key: bytes | None = None,
         *,
         folder: Path | None = None,
-        max_bytes: int = 128 << 20,
-        maximum: int = 128,
-        max_disk_bytes: int = MAX_BYTES,
     ) -> None:
         self._key = key or os.urandom(SEAL_BYTES)
-        self._disk = None if folder is None else DiskCache(self._key, folder, max_disk_bytes)
-        self._max_bytes = max_bytes
-        self._maximum = maximum
+        self._disk = None if folder is None else DiskCache(self._key, folder)
         self._bytes = 0
         self._kept: OrderedDict[bytes, SealedCode] = OrderedDict()
 
     @classmethod
-    def lasting(cls, cache: Path | None = None, *, max_disk_bytes: int = MAX_BYTES) -> Self:
+    def lasting(cls, cache: Path | None = None) -> Self:
         """Return a cache that keeps code on disk for later processes, under a key that is stored with it.
 
         Without a usable folder, code is kept in memory only and a warning is logged.
 
         Args:
             cache: folder; None for ``lodger`` in the user's cache folder.
-            max_disk_bytes: of code on disk.
         """
         tried = []
         for folder in artefact.candidates(cache):
@@ -81,7 +74,7 @@ class CodeCache:
                 modules.mkdir(mode=0o700, exist_ok=True)
                 if not artefact.is_ours(modules):
                     raise PermissionError(None, "other users can write to its folder modules")
-                return cls(lasting_key(modules), folder=modules, max_disk_bytes=max_disk_bytes)
+                return cls(lasting_key(modules), folder=modules)
             except OSError as problem:
                 tried.append(f"{folder}: {problem.strerror or problem}")
         _journal.warning("compiled modules are kept in memory only: %s", "; ".join(tried))
@@ -111,7 +104,7 @@ class CodeCache:
         self._kept[binding] = code
         self._bytes += code.size
         given = code.duplicate()
-        while len(self._kept) > 1 and (self._bytes > self._max_bytes or len(self._kept) > self._maximum):
+        while len(self._kept) > 1 and (self._bytes > KEPT_BYTES or len(self._kept) > KEPT):
             self._forget(self._kept.popitem(last=False)[1])
         return given
 

@@ -29,13 +29,11 @@ class DiskCache:
     Args:
         key: of the engine, 32 bytes; files sealed with another key are ignored.
         folder: created at the first write.
-        max_bytes: of all files; the least recently used are deleted first.
     """
 
-    def __init__(self, key: bytes, folder: Path, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, key: bytes, folder: Path) -> None:
         self._key = key
         self._folder = folder
-        self._max_bytes = max_bytes
 
     def _keyed_name(self, what: bytes) -> str:
         return hmac.new(self._key, b"name" + what, "sha256").hexdigest()[:40]
@@ -75,7 +73,7 @@ class DiskCache:
         A failure is logged, and the module is compiled again when needed.
         """
         place = self.place(tenant, binding)
-        if code.size > self._max_bytes // _SHARE_OF_A_TENANT:
+        if code.size > MAX_BYTES // _SHARE_OF_A_TENANT:
             return
         try:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -98,9 +96,9 @@ class DiskCache:
             self.place(tenant, binding).unlink()
 
     def _prune(self, mine: Path) -> None:
-        _delete_oldest(_files(mine), self._max_bytes // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
+        _delete_oldest(_files(mine), MAX_BYTES // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
         tenants = [path for path in self._folder.iterdir() if path.is_dir()]
-        _delete_oldest([file for tenant in tenants for file in _files(tenant)], self._max_bytes)
+        _delete_oldest([file for tenant in tenants for file in _files(tenant)], MAX_BYTES)
         for tenant in tenants:
             with contextlib.suppress(OSError):
                 tenant.rmdir()  # fails unless it is empty

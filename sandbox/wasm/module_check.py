@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import Job, Report
-from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.tenant_locks import TenantLocks
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -34,29 +33,24 @@ class Checked(NamedTuple):
 
 
 class ModuleChecker:
-    """Check modules for synchronous callers on any thread; a worker is started for each module.
+    """Check modules for synchronous callers on any thread; a worker is started for each module, and each tenant has one at a time.
 
     Args:
         code_cache: factory of the code cache, called for each module; the cache is closed afterwards.
-        cores: number of compilations at once; each tenant has one at a time.
         profile, minimum: see :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
-        limits: of one compilation.
     """
 
     def __init__(
         self,
         code_cache: Callable[[], CodeCache] = CodeCache,
         *,
-        cores: int | None = None,
         profile: str = "untrusted",
         minimum: int | None = None,
-        limits: Limits = LIMITS,
     ) -> None:
         self._code_cache = code_cache
         self._profile = profile
         self._minimum = minimum
-        self._limits = limits
-        self._slots = threading.BoundedSemaphore(cores or len(os.sched_getaffinity(0)))
+        self._slots = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
         self._tenant_locks = TenantLocks()
 
     def judge(self, job: Job) -> Checked:
@@ -91,7 +85,7 @@ class ModuleChecker:
         code_cache = self._code_cache()
         try:
             await pool.start()
-            compiler = Compiler(pool, code_cache, self._limits)
+            compiler = Compiler(pool, code_cache, LIMITS)
             code = await compiler.code(job)
         finally:
             await pool.stop()

@@ -17,6 +17,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.checks.source_check import MIN_CPU_MS, SourceCheck
 from lodger.engine.sync import Engine
+from lodger.sandbox import syntax_check
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -253,8 +254,9 @@ def read(reader: SyntaxChecker, text: str, tenant: str = "acme", ms: int = 100) 
     return reader.read(Job(Bundle({"main.js": text}), limits=limits, tenant=tenant)).outcome
 
 
-def test_the_workers_go_when_nobody_comes_and_come_back() -> None:
-    reader = SyntaxChecker(pool, idle_s=0.0)
+def test_the_workers_go_when_nobody_comes_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax_check, "IDLE_S", 0.0)
+    reader = SyntaxChecker(pool)
     try:
         for _ in range(2):
             assert read(reader, "return 1") is Outcome.OK
@@ -265,8 +267,9 @@ def test_the_workers_go_when_nobody_comes_and_come_back() -> None:
         reader.close()
 
 
-def test_none_is_lost_between_going_and_coming_back() -> None:
-    reader = SyntaxChecker(pool, idle_s=0.0005)
+def test_none_is_lost_between_going_and_coming_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax_check, "IDLE_S", 0.0005)
+    reader = SyntaxChecker(pool)
     ended: list[Outcome] = []
 
     def ask(tenant: str) -> None:

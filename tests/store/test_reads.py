@@ -9,6 +9,7 @@ from sqlalchemy import text
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.data.sets import reads as reads_module
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.effects import commit
@@ -18,9 +19,13 @@ from lodger.engine.store.connection.database import Database
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
 
 
-def test_a_question_without_end_is_given_up_and_the_connection_lives_on(url: str) -> None:
+def test_a_question_without_end_is_given_up_and_the_connection_lives_on(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads_module, "STATEMENT_S", 0.05)
+    monkeypatch.setattr(reads_module, "THREADS", 1)
     database = Database(url)
-    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s, threads=1, statement_s=0.05)
+    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
 
     async def go() -> None:
         with pytest.raises(CallRefused) as found:

@@ -21,6 +21,8 @@ T = TypeVar("T")
 STATEMENT_S = 5.0
 #: How long after that a server may be silent.
 SILENCE_S = 10.0
+#: Number of questions that are answered at once.
+THREADS = 4
 
 
 class ThreadReads:
@@ -28,9 +30,7 @@ class ThreadReads:
 
     Args:
         database: where the rows are.
-        threads: how many questions are answered at once.
         elapsed_s: a clock that never steps.
-        statement_s: most seconds of one question.
     """
 
     def __init__(
@@ -38,15 +38,12 @@ class ThreadReads:
         database: Transactions,
         *,
         elapsed_s: Callable[[], float],
-        threads: int = 4,
-        statement_s: float = STATEMENT_S,
     ) -> None:
         self._database = database
         self._elapsed_s = elapsed_s
-        self._statement_s = statement_s
         # A server that says nothing after its own limit has passed says nothing any more.
-        patience = Patience(statement_s + SILENCE_S)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lodger-read", initializer=patience.adopt)
+        patience = Patience(STATEMENT_S + SILENCE_S)
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-read", initializer=patience.adopt)
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
         """Return the result of ``work``.
@@ -59,7 +56,7 @@ class ThreadReads:
     def _answer(self, work: Callable[[Connection], T]) -> T:
         with self._database.read() as connection:
             try:
-                with driver_of(connection).time_limit(connection, self._statement_s, self._elapsed_s, scans=True):
+                with driver_of(connection).time_limit(connection, STATEMENT_S, self._elapsed_s, scans=True):
                     return work(connection)
             except StatementTimeout as error:
                 raise CallRefused("too_slow", "the query took too long; ask for less") from error

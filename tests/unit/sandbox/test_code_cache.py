@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from lodger.sandbox.wasm import code_cache
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
 
 
 @pytest.fixture
-def cache() -> Iterator[CodeCache]:
-    cache = CodeCache(b"k" * 32, max_bytes=1000, maximum=3)
+def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[CodeCache]:
+    monkeypatch.setattr(code_cache, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(code_cache, "KEPT", 3)
+    cache = CodeCache(b"k" * 32)
     yield cache
     cache.close()
 

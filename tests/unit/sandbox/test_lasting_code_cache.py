@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lodger.sandbox.wasm import disk_cache
 from lodger.sandbox.wasm import disk_cache as code_folder
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.disk_cache import DiskCache, lasting_key
@@ -125,8 +126,9 @@ def test_two_engines_share_what_either_compiled(tmp_path: Path) -> None:
     assert second.fetch("zeta", b"m") is None
 
 
-def test_all_together_are_bounded_and_the_latest_used_stay(tmp_path: Path) -> None:
-    folder = DiskCache(KEY, tmp_path, max_bytes=8000)
+def test_all_together_are_bounded_and_the_latest_used_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_cache, "MAX_BYTES", 8000)
+    folder = DiskCache(KEY, tmp_path)
     for number in range(12):
         put(folder, f"tenant{number}", "m", 900)
         for path in tmp_path.rglob("*"):
@@ -138,8 +140,9 @@ def test_all_together_are_bounded_and_the_latest_used_stay(tmp_path: Path) -> No
     assert not kept(folder, "tenant1", "m")
 
 
-def test_one_tenant_never_drives_out_the_others(tmp_path: Path) -> None:
-    folder = DiskCache(KEY, tmp_path, max_bytes=80_000)
+def test_one_tenant_never_drives_out_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_cache, "MAX_BYTES", 80_000)
+    folder = DiskCache(KEY, tmp_path)
     put(folder, "quiet", "m", 5000)
     for number in range(40):
         put(folder, "loud", f"m{number}", 4000)
@@ -177,8 +180,9 @@ def sealed_beforehand(hard: int) -> SealedCode:
     return sealed(KEY, b"m", 5000)
 
 
-def test_what_a_killed_engine_left_half_written_is_thrown_away(tmp_path: Path) -> None:
-    folder = DiskCache(KEY, tmp_path, max_bytes=80_000)
+def test_what_a_killed_engine_left_half_written_is_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_cache, "MAX_BYTES", 80_000)
+    folder = DiskCache(KEY, tmp_path)
     put(folder, "acme", "m", 4000)
     torn = folder.place("acme", b"m").parent / "tmpabc"
     torn.write_bytes(b"x" * 4000)
