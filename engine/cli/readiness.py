@@ -174,6 +174,12 @@ def _nodes(engine: "Engine") -> Check:
     alive = [each for each in engine.nodes.list() if each.state == "alive"]
     if not alive:
         return Check("nodes", "warn", "0", "nothing runs", "lodger up")
+    names = [each.name for each in engine.nodes.list() if each.state != "silent"]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        return Check(
+            "nodes", "warn", f"{len(alive)}, several of one name: {' '.join(twice)}",
+            "placement and pausing by name take any of them, and their figures are mixed", "lodger up --name NAME, a name for each node",
+        )  # fmt: skip
     full = [each.name for each in alive if (each.saturation or 0.0) >= SATURATED]
     if full:
         return Check(

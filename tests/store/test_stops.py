@@ -1,8 +1,17 @@
 """Stop switches: a suspended script starts no action for any of its tenants, a paused node claims none, and both say so."""
 
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.node.harness import Script
 from tests.store.bench import Bench
 
+from lodger.engine import Engine as AsyncEngine
+from lodger.engine.cli.readiness import Check, checks
+from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM
+from lodger.engine.core.settings import Settings
 
 
 def _reasons(bench: Bench) -> set[str]:
@@ -67,6 +76,34 @@ def test_a_paused_node_claims_nothing_and_another_does(bench: Bench) -> None:
     assert len(bench.claim(node="a")) == 1
     (entry,) = bench.engine.audit.list(verb="nodes.pause")
     assert (entry.before, entry.after) == ({"name": "a", "state": "alive"}, {"name": "a", "state": "paused"})
+
+
+def test_a_name_of_two_nodes_is_refused_and_an_id_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05)
+        place = str(tmp_path / "l.db")
+        async with AsyncEngine.open(place, settings=settings) as engine, engine.node(Script(), name="n1"):
+            assert "is called n1, too" not in caplog.text
+            async with AsyncEngine.open(place, settings=settings) as other, other.node(Script(), name="n1"):
+                assert "another node is called n1, too" in caplog.text
+                rows = await engine.nodes.list()
+                assert [each.name for each in rows] == ["n1", "n1"]
+                for verb in (engine.nodes.pause, engine.nodes.resume):
+                    with pytest.raises(InputError) as refused:
+                        await verb("n1")
+                    assert refused.value.code == "node_ambiguous"
+                    assert all(each.id in refused.value.why for each in rows)
+                assert (await engine.nodes.pause(rows[0].id)).id == rows[0].id
+                states = {each.id: each.state for each in await engine.nodes.list()}
+                assert states == {rows[0].id: "paused", rows[1].id: "alive"}
+                found = {each.name: each for each in await asyncio.to_thread(readiness, place)}
+                assert (found["nodes"].state, "n1" in found["nodes"].value) == ("warn", True)
+
+    asyncio.run(scenario())
+
+
+def readiness(place: str) -> list[Check]:
+    return checks(Settings(), {"ok": True, "layers": 6}, place)
 
 
 def test_a_suspended_script_stays_suspended_in_an_archive(bench: Bench) -> None:

@@ -1,5 +1,6 @@
 """Takes and renews the lease of this node."""
 
+import logging
 from functools import partial
 from typing import ClassVar
 
@@ -13,7 +14,10 @@ from lodger.engine.node.service import Service
 from lodger.engine.store.context import database_us
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.platform import node_rows
 from lodger.engine.store.stores import patience
+
+_log = logging.getLogger("lodger.node")
 
 
 class LeaseKeeper(Service):
@@ -45,6 +49,14 @@ class LeaseKeeper(Service):
         identity.lease = await context.db.write(take)
         identity.epoch, identity.renewed_s = identity.lease.epoch, begun
         context.db.timeouts.patience_s = patience.PATIENCE_S
+        ask = partial(
+            node_rows.namesakes, context.store, name=identity.name, node_id=identity.id, now_us=self.clock.now_us()
+        )
+        if others := await context.db.read(ask):
+            _log.warning(
+                "another node is called %s, too, and holds a lease (%s): if it was not this node before a restart, give each node a name "
+                "of its own with LODGER_NODE_NAME; placement, pausing and metrics go by the name", identity.name, ", ".join(others),
+            )  # fmt: skip
         if context.store.database_time:
             asked = self.clock.own_us()
             self._compare(await context.db.read(database_us), asked, self.clock.own_us())

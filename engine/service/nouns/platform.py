@@ -39,6 +39,7 @@ class Nodes(Noun[M]):
 
         Raises:
             NotFound: node_unknown.
+            InputError: node_ambiguous.
         """
         return self._set_paused(Nodes.pause, node, self._now_us)
 
@@ -48,6 +49,7 @@ class Nodes(Noun[M]):
 
         Raises:
             NotFound: node_unknown.
+            InputError: node_ambiguous.
         """
         return self._set_paused(Nodes.resume, node, None)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select, update
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.errors import NotFound
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import node_figures, nodes
@@ -99,11 +99,21 @@ def get(context: StoreContext, connection: Connection, node: str, now_us: int) -
 
     Raises:
         NotFound: node_unknown.
+        InputError: node_ambiguous.
     """
     found = [each for each in list_all(context, connection, now_us, gone=False) if node in {each.id, each.name}]
     if not found:
         raise NotFound("node_unknown", node=node)
+    if len(found) > 1:
+        ids = ", ".join(f"{each.id} ({each.state})" for each in found)
+        raise InputError("node_ambiguous", name=node, count=len(found), ids=ids)
     return found[0]
+
+
+def namesakes(context: StoreContext, connection: Connection, name: str, node_id: str, now_us: int) -> list[str]:
+    """Return the ids of other nodes of a name that hold a lease."""
+    alive = (nodes.c.state == "alive") & (nodes.c.lease_until_us > context.lease_us(connection, now_us))
+    return list(connection.scalars(select(nodes.c.id).where(nodes.c.name == name, nodes.c.id != node_id, alive)))
 
 
 def set_paused(connection: Connection, node_id: str, paused_us: int | None) -> None:
