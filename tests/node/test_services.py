@@ -176,7 +176,7 @@ def test_recovery_takes_back_what_a_node_without_lease_runs(tmp_path: Path) -> N
             await recovery.round()
             assert len(ready) == 1
             assert [each.action_id for each in rescued[0].rescued.actions] == [claim.action_id]
-            assert await alone.state(claim) == "waiting_retry"
+            assert await alone.state(claim) == "ready"
 
     asyncio.run(scenario())
 

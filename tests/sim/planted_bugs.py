@@ -256,6 +256,13 @@ IN_THE_SQL = [
         "a running action is leased",
     ),
     PlantedBug(
+        "what the machine took away waits like a failure",
+        rf"({_ENDED})\?",
+        r"\1replace(?, 'ready', 'waiting_retry')",
+        2,
+        "what the machine took away is ready",
+    ),
+    PlantedBug(
         "silent attempts are not ended",
         r"(state = 'running' AND lodger_actions.deadline_us < \?)",
         r"\1 AND 0",

@@ -86,7 +86,7 @@ def test_our_fault_is_tried_three_times_and_never_billed(bench: Bench) -> None:
         (claim,) = bench.claim()
         states.append(bench.commit(claim, finished=LOST).settled[0].state)
         bench.clock.advance(100)
-    assert states == ["waiting_retry", "waiting_retry", "failed"]
+    assert states == ["ready", "ready", "failed"]
     assert bench.claim() == []
     assert bench.scalar("SELECT count(*) FROM lodger_usage_days") == 0
     assert len(bench.engine.actions.attempts(None, claim.action_id)) == 3
@@ -142,7 +142,7 @@ def test_a_conflict_runs_again_at_once_three_times_and_then_fails(bench: Bench, 
     for _ in range(4):
         (claim,) = bench.claim()
         states.append(bench.commit(claim, finished=journalled(traces, claim, stale=True)).settled[0].state)
-    assert states == ["waiting_retry"] * 3 + ["failed"]
+    assert states == ["ready"] * 3 + ["failed"]
     assert bench.actions()[0].outcome is Outcome.CONFLICT
 
 

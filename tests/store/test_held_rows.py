@@ -73,7 +73,7 @@ def test_a_held_row_waits_and_its_neighbours_go_on(shop: Bench) -> None:
         again = commit(shop, batch[:1], frozenset({mine.action_id}))
     (settled,) = again.settled
     assert settled.outcome is Outcome.CONFLICT, "it has waited long enough, and runs again"
-    assert settled.state == "waiting_retry"
+    assert settled.state == "ready"
 
 
 def test_a_row_that_is_let_go_is_written(shop: Bench) -> None:

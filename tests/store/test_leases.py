@@ -24,7 +24,7 @@ def test_a_node_that_begins_again_takes_back_what_it_held_under_a_new_epoch(benc
     (old,) = bench.claim()
     first = bench.nodes.pop("n1")
     assert bench.lease().epoch == first.epoch + 1
-    assert bench.states() == ["waiting_retry"]
+    assert bench.states() == ["ready"]
     assert bench.commit(old).lost == (old,)
 
 

@@ -105,7 +105,7 @@ def test_a_row_that_changed_there_is_a_conflict_and_runs_again(far: Abroad) -> N
     assert far.apply(one).outcome is Outcome.CONFLICT, "what the ledger may have been told stays so"
     done = far.settle(one, refused)
     assert done is not None
-    assert done.settled.state == "waiting_retry"
+    assert done.settled.state == "ready"
     assert far.here() == NOTHING
     assert far.there() == BEFORE | {"receipts": [("refused",)]}
     _, again = far.seal()
@@ -265,7 +265,7 @@ def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad, k
     assert verdict.error is not None
     assert "orders" not in verdict.error.message
     far.settle(one, verdict)
-    assert far.engine.actions.get(None, asked).state == "waiting_retry"
+    assert far.engine.actions.get(None, asked).state == "ready"
 
 
 def test_a_set_that_is_not_exposed_here_is_left_to_others(far: Abroad) -> None:

@@ -93,8 +93,12 @@ def lasting(context: StoreContext, connection: Connection, rule: AlertRule, now_
 
 
 def _late(connection: Connection, rule: AlertRule, now_us: int) -> list[Condition]:
-    """Return actions that are due and have not started."""
-    waiting = (is_startable, _a.due_at <= now_us - rule.late_s * 1_000_000)
+    """Return actions that are due and have not started; those that start anew because the machine took them away have."""
+    waiting = (
+        is_startable,
+        or_(_a.attempt == 0, _a.state != "ready", _a.step > 0),
+        _a.due_at <= now_us - rule.late_s * 1_000_000,
+    )
     rows = connection.execute(
         select(_a.id, _a.schedule_id, _a.due_at).where(*_of(rule, _a), *waiting).order_by(_a.due_at).limit(MAX_ROWS)
     )

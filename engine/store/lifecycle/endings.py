@@ -20,7 +20,7 @@ from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
+from lodger.engine.store.schema.scheduling import STARTABLE, actions, attempt_logs, attempts, tenants
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
@@ -82,7 +82,7 @@ class Settled:
     """The state of an action after an attempt and, for a retry, its start.
 
     Attributes:
-        state: ``ready`` if the next step may start.
+        state: ``ready`` if the next step may start, or the same again.
         step: step of the ended attempt.
         paused: whether this end paused the schedule.
     """
@@ -161,7 +161,7 @@ def _settle_one(
     schedule: str | None = row.schedule_id
     revision = context.revision_cache.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
     faults, wait = _count_faults(ending, revision.retry if revision else _DEFAULT)
-    state, due = _next_state(outcome, wait, now_us)
+    state, due = _next_state(row, outcome, wait, now_us)
     following = next_step(row.steps, row.step) if outcome is Outcome.OK else None
     if following is not None:
         state, due = "ready", now_us
@@ -186,8 +186,8 @@ def _settle_one(
     if schedule is not None and due is None:
         if row.has_held:
             changes.finished.add((row.tenant_id, schedule, row.node_key))
-        counts = revision is not None and revision.conduct.pause_after and outcome.blames is not Blame.ENGINE
-        if counts and state in {"done", "failed"}:
+        counts = revision is not None and revision.conduct.pause_after
+        if counts and (state == "done" or (state == "failed" and outcome.blames is Blame.TENANT)):
             changes.counted.append((row.tenant_id, schedule, state == "failed"))
     retry_at = due if following is None else None
     return Settled(row.tenant_id, row.id, schedule, row.attempt, state, outcome, retry_at_us=retry_at, step=row.step)
@@ -209,14 +209,22 @@ def _count_faults(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | 
     return faults, wait_s and spread_wait_s(wait_s, f"{row.id}:{row.attempt}")
 
 
-def _next_state(outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[str, int | None]:
+def _next_state(row: AnyRow, outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[str, int | None]:
+    """Return the state of an action after an attempt, and when it is due again.
+
+    An attempt that did not fail by the script is made again from its old place in the line, like one that still runs; a failure
+    of the script's own waits for its retry, which a later slot may supersede.
+    """
     if outcome is Outcome.OK:
         return "done", None
-    if outcome is Outcome.CANCELLED:
+    is_own = outcome.blames is Blame.TENANT
+    if outcome is Outcome.CANCELLED or (row.reason == SUPERSEDED and not is_own):
         return "cancelled", None
     if wait_s is None:
         return "failed", None
-    return "waiting_retry", now_us + int(wait_s * 1_000_000)
+    if is_own:
+        return "waiting_retry", now_us + int(wait_s * 1_000_000)
+    return "ready", now_us + int(wait_s * 1_000_000) if wait_s else row.due_at
 
 
 def _action_values(ending: Ending, state: str, due: int | None, faults: FailureCounts, now_us: int) -> dict[str, Any]:
@@ -231,7 +239,7 @@ def _action_values(ending: Ending, state: str, due: int | None, faults: FailureC
         "engine_faults": faults.engine,
         "conflicts": faults.conflicts,
         "finished_us": None if due is not None else now_us,
-        "outcome": ending.outcome.value,
+        "outcome": Outcome.CANCELLED.value if state == "cancelled" else ending.outcome.value,
         "result": ending.result,
         "error": _error_text(error),
     }
@@ -366,8 +374,9 @@ def find_committed(
 def _present_state(claim: Claim, row: AnyRow) -> Settled:
     state = row.state
     if row.attempt != claim.attempt:  # a later attempt has started already
-        state = "ready" if row.step > claim.step else "waiting_retry"
-    retry_at = row.due_at if state == row.state == "waiting_retry" else None
+        is_own = Outcome(row.outcome).blames is Blame.TENANT
+        state = "ready" if row.step > claim.step or not is_own else "waiting_retry"
+    retry_at = row.due_at if state == row.state and state in STARTABLE and row.step == claim.step else None
     return Settled(
         claim.tenant_id, claim.action_id, claim.schedule_id, claim.attempt, state, Outcome(row.outcome),
         retry_at_us=retry_at, step=claim.step,

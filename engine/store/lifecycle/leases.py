@@ -5,7 +5,7 @@ An epoch is never used twice: it increases when a node registers and when its le
 under an old epoch changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unend
 from lodger.engine.store.migrations.revision import head, require_usable
 from lodger.engine.store.queue.ready_queue import lock_matching, refresh
 from lodger.engine.store.queue.schedule_concurrency import release
-from lodger.engine.store.queue.stops import SUPERSEDED, cancel_where
+from lodger.engine.store.queue.stops import READY_AGAIN, SUPERSEDED, cancel_where, hand_back
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_expiring, is_running, turns
 from lodger.engine.store.stores import PerDriver
@@ -112,8 +112,10 @@ def unregister(connection: Connection, lease: Lease, now_us: int) -> list[str]:
     # Nodes are locked before tenants, as everywhere, so that a concurrent rescue of this node finishes first.
     connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
     _lock_tenants(connection, *own)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
-    return_actions(connection, [(row.tenant_id, row.id, row.attempt) for row in rows])
+    rows = connection.execute(select(actions.c.tenant_id, actions.c.id).where(*own)).all()
+    if rows:
+        hand_back(connection, and_(*own), now_us)
+        refresh(connection, {row.tenant_id for row in rows})
     budget_reservations.release_unreported(connection, [lease.node_id])
     connection.execute(
         update(nodes)
@@ -130,17 +132,8 @@ def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClau
 _return = (
     update(actions)
     .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == bindparam("action"), is_running)
-    .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
+    .values(READY_AGAIN)
 )
-
-
-def return_actions(connection: Connection, rows: Sequence[tuple[str, str, int]]) -> None:
-    """Make running actions ready again, as if they had not been claimed; the attempt numbers are not reused."""
-    keys = [{"tenant": tenant, "action": action} for tenant, action, _attempt in rows]
-    if keys:
-        connection.execute(_return, keys)
-        budget_reservations.release(connection, rows)
-        refresh(connection, {key["tenant"] for key in keys})
 
 
 def return_unstarted(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
@@ -149,7 +142,11 @@ def return_unstarted(connection: Connection, lease: Lease, attempts: Iterable[tu
     _lock_tenants(connection, *own)
     rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
     wanted = set(attempts)
-    return_actions(connection, [tuple(row) for row in rows if (row.id, row.attempt) in wanted])
+    unstarted = [tuple(row) for row in rows if (row.id, row.attempt) in wanted]
+    if unstarted:
+        connection.execute(_return, [{"tenant": tenant, "action": action} for tenant, action, _attempt in unstarted])
+        budget_reservations.release(connection, unstarted)
+        refresh(connection, {tenant for tenant, _action, _attempt in unstarted})
 
 
 def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescued:

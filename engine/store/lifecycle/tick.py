@@ -209,7 +209,10 @@ def _decide(
         return stretch(revision.recurrence, after, now, reason)
     spacing = _spacing(context, row, revision)
     steps = plan(_unfinished_counts(revision, unfinished), revision.policies, revision.recurrence, after, now, spacing)
-    if unfinished.backfilling and revision.policies.overlap is not Overlap.ALLOW:
+    backfilling = unfinished.backfilling
+    if revision.policies.overlap is Overlap.QUEUE_ALL:
+        backfilling += unfinished.backfill_retrying
+    if backfilling and revision.policies.overlap is not Overlap.ALLOW:
         steps = [held_behind_backfill(step) for step in steps]
     return steps
 
@@ -232,7 +235,7 @@ def _add_rows(
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):
         (changes.replaced if runs[-1].held else changes.cancelled).append(line)
-    elif runs and unfinished.retrying and revision.policies.overlap is not Overlap.ALLOW:
+    elif runs and unfinished.any_retrying and revision.policies.overlap not in {Overlap.ALLOW, Overlap.QUEUE_ALL}:
         changes.superseded.append(line)
         if revision.conduct.pause_after:
             changes.failed.append((row.tenant_id, row.schedule_id, True))
@@ -268,7 +271,12 @@ def _pause_with_note(context: StoreContext, connection: Connection, row: AnyRow,
 
 
 def _unfinished_counts(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:
-    return UnfinishedCounts() if revision.policies.overlap is Overlap.ALLOW else unfinished.counts
+    overlap, counts = revision.policies.overlap, unfinished.counts
+    if overlap is Overlap.ALLOW:
+        return UnfinishedCounts()
+    if overlap is Overlap.QUEUE_ALL:  # each slot has all of its attempts: a retry is not superseded
+        return UnfinishedCounts(counts.busy + unfinished.retrying, counts.waiting)
+    return counts
 
 
 def _next_slot(revision: Revision, after: datetime) -> tuple[int | None, bool]:

@@ -1,7 +1,7 @@
 """Order of the actions of one schedule: which are held, which starts next, and the number of consecutive failures."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, bindparam, case, exists, func, literal_column, select, text, update
 
@@ -75,13 +75,19 @@ class Unfinished:
 
     Attributes:
         counts: the counts for the overlap policy, without backfills, which may not prevent the run of a slot.
-        retrying: actions that wait for a retry.
+        retrying: actions that wait for a retry after a failure of their own; ``backfill_retrying``: those of a backfill.
         backfilling: actions of a backfill that run or may start at once.
     """
 
     counts: UnfinishedCounts
-    retrying: int
+    retrying: int = 0
     backfilling: int = 0
+    backfill_retrying: int = 0
+
+    @property
+    def any_retrying(self) -> int:
+        """Number of all actions that wait for a retry."""
+        return self.retrying + self.backfill_retrying
 
 
 def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[str, str], Unfinished]:
@@ -92,16 +98,18 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
         before = found.get((schedule, node_key), NONE_UNFINISHED)
-        counts, retrying, backfilling = before.counts, before.retrying, before.backfilling
-        if state == "waiting_retry":
-            retrying += count
-        elif origin == "backfill":
-            backfilling += 0 if held else count
+        counts, is_backfill = before.counts, origin == "backfill"
+        if state == "waiting_retry" and is_backfill:
+            more = replace(before, backfill_retrying=before.backfill_retrying + count)
+        elif state == "waiting_retry":
+            more = replace(before, retrying=before.retrying + count)
+        elif is_backfill:
+            more = replace(before, backfilling=before.backfilling + (0 if held else count))
         elif held:
-            counts = UnfinishedCounts(counts.busy, counts.waiting + count)
+            more = replace(before, counts=UnfinishedCounts(counts.busy, counts.waiting + count))
         else:
-            counts = UnfinishedCounts(counts.busy + count, counts.waiting)
-        found[schedule, node_key] = Unfinished(counts, retrying, backfilling)
+            more = replace(before, counts=UnfinishedCounts(counts.busy + count, counts.waiting))
+        found[schedule, node_key] = more
     return found
 
 
@@ -118,7 +126,7 @@ def has_unfinished(connection: Connection, schedule_id: str, node_key: str = "")
     return (schedule_id, node_key) in unfinished(connection, [schedule_id])
 
 
-NONE_UNFINISHED = Unfinished(UnfinishedCounts(), 0)
+NONE_UNFINISHED = Unfinished(UnfinishedCounts())
 
 
 _count_failures = (

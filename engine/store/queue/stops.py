@@ -9,10 +9,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, insert, literal, select, update
 
-from lodger.engine.store.queue.schedule_concurrency import LineKey
+from lodger.engine.store.queue.schedule_concurrency import LineKey, release
 from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 
 _c = actions.c
+#: Values of a running action that is ready again, as if it had not been claimed; its attempt number is not used again.
+READY_AGAIN = {"state": "ready", "node_id": None, "lease_epoch": None, "deadline_us": None, "started_us": None}
 #: Reason of an action that a later slot of its schedule has replaced or will replace.
 SUPERSEDED = "superseded"
 
@@ -37,6 +39,22 @@ def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_u
     """Cancel the waiting actions of a schedule; running ones may end."""
     waiting = and_(_c.tenant_id == tenant_id, _c.schedule_id == schedule_id, _c.state.in_(("ready", "waiting_retry")))
     cancel_where(connection, waiting, now_us, reason)
+
+
+def hand_back(connection: Connection, which: ColumnElement[bool], now_us: int) -> None:
+    """Make the running actions that match ready again, in their old place in the line; their attempts end as cancelled, without a fault.
+
+    An action that a later slot has superseded is cancelled instead, and that slot may start. The caller refreshes the ready queue.
+    """
+    running = and_(which, is_running)
+    close_attempts(connection, running, now_us)
+    superseded = and_(running, _c.reason == SUPERSEDED)
+    columns = (_c.tenant_id, _c.schedule_id, _c.node_key)
+    lines = [tuple(row) for row in connection.execute(select(*columns).where(superseded))]
+    if lines:
+        cancel_waiting(connection, superseded, now_us, SUPERSEDED)
+        release(connection, lines)
+    connection.execute(update(actions).where(running).values(READY_AGAIN))
 
 
 def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:

@@ -241,7 +241,7 @@ schedule_clock = Table(
 is_slotted = text("origin IN ('slot', 'backfill')")
 is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
 is_running = text("state = 'running'")
-is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0")
+is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0 AND attempt = 0")
 is_open = text(f"state IN ({_listed(OPEN)})")
 is_held = text("held = 1")
 is_requested = text("requested_by IS NOT NULL AND state = 'ready'")

@@ -4,9 +4,9 @@ from sqlalchemy import Connection, select, update
 
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.stops import close_attempts
+from lodger.engine.store.queue.stops import hand_back
 from lodger.engine.store.records import ScriptVersion
-from lodger.engine.store.schema.scheduling import actions, is_running, scripts
+from lodger.engine.store.schema.scheduling import actions, scripts
 from lodger.engine.store.scripts.scripts import get
 
 
@@ -22,13 +22,7 @@ def suspend(connection: Connection, tenant_id: str, name: str, now_us: int) -> S
     tenants = _lock(connection, tenant_id, found.script_id)
     _set(connection, tenant_id, found.script_id, now_us)
     mine = actions.c.tenant_id.in_(tenants) & (actions.c.script_id == found.script_id)
-    close_attempts(connection, mine & is_running, now_us)
-    # Without a fault: the attempt ends as cancelled, the action is as if it had not been claimed.
-    connection.execute(
-        update(actions)
-        .where(mine, is_running)
-        .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
-    )
+    hand_back(connection, mine, now_us)
     ready_queue.refresh(connection, tenants)
     return get(connection, tenant_id, name)
 

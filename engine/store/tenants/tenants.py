@@ -20,10 +20,10 @@ from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.stops import close_attempts
+from lodger.engine.store.queue.stops import hand_back
 from lodger.engine.store.records import AnyRow, Tenant
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import actions, is_running, tenants
+from lodger.engine.store.schema.scheduling import actions, tenants
 from lodger.engine.store.schema.scheduling import turns as turn_rows
 from lodger.sandbox.limits import Limits
 
@@ -176,13 +176,7 @@ def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_u
             tick.disarm(context, connection, row, now_us, _SUSPENDED)
     _set_state(connection, tenant, _SUSPENDED)
     mine = actions.c.tenant_id == tenant_id
-    close_attempts(connection, mine & is_running, now_us)
-    # Without a fault: the attempt ends as cancelled, the action is as if it had not been claimed.
-    connection.execute(
-        update(actions)
-        .where(mine, is_running)
-        .values(state="ready", node_id=None, lease_epoch=None, deadline_us=None, started_us=None)
-    )
+    hand_back(connection, mine, now_us)
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, tenant_id)
 

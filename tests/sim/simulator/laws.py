@@ -6,14 +6,21 @@ A law is a function of the mirror (after the transaction) and the transaction; i
 from collections import Counter
 from collections.abc import Iterable
 
-from tests.sim.simulator.mirror import OPEN, OVER, Action, Line, Mirror, ScheduleClock, Transaction
+from tests.sim.simulator.mirror import OPEN, OVER, STARTABLE, Action, Line, Mirror, ScheduleClock, Transaction
 from tests.sim.simulator.oracle import Oracle, count, names
 
 from lodger.engine.core.settings import Settings
+from lodger.engine.policy.retry import Retry
 from lodger.sandbox.outcome import Blame, Outcome
 
 #: A clock may be so far ahead of its time: its slots are claimed before they are due.
 AHEAD_US = int(Settings().ahead_s * 1_000_000)
+
+
+#: Attempts of a step that the machine may take away before its action fails.
+ENGINE_ATTEMPTS = Retry().engine_attempts
+#: Reasons of actions that end because a budget of the day is used up.
+BUDGETS = frozenset({"budget_runs", "budget_cpu_s"})
 
 
 class Broken(AssertionError):
@@ -243,6 +250,28 @@ def schedules_keep_their_order(mirror: Mirror, transaction: Transaction) -> None
             raise Broken("actions of a serial schedule never run side by side", f"{schedule}: {reported}")
 
 
+def losses_are_no_failures(mirror: Mirror, transaction: Transaction) -> None:
+    """Check that an attempt that did not fail by its script is made again, and that later slots supersede only the script's failures."""
+    for (action, step, _number), (_tenant, outcome) in transaction.attempts.items():
+        mirror.losses[action, step] += Outcome(outcome).blames is Blame.ENGINE
+    for key, (old, new) in transaction.actions.items():
+        if old is None or new is None or new.state == old.state:
+            continue
+        blame = Blame.NEITHER if new.outcome is None else Outcome(new.outcome).blames
+        if new.state == "waiting_retry" and blame is not Blame.TENANT:
+            raise Broken("what the machine took away is ready again", f"{key} waits after {new.outcome}")
+        losses = mirror.losses[key, old.step]
+        is_failed = new.state == "failed" and new.reason not in BUDGETS
+        if is_failed and blame is Blame.ENGINE and losses < ENGINE_ATTEMPTS:
+            raise Broken(
+                "what the machine took away has all its attempts", f"{key} failed as {new.reason} after {losses}"
+            )
+        if new.state == "failed" and new.reason == "superseded" and old.state in STARTABLE:
+            hand = transaction.clocks.get(new.schedule or "", (None, None))[0] or mirror.clocks[new.schedule or ""]
+            if mirror.terms[hand.schedule, hand.revision].overlap == "queue_all":
+                raise Broken("under queue_all each slot has all its attempts", key)
+
+
 def tenants_have_their_turn(mirror: Mirror, transaction: Transaction) -> None:
     """Check turns, concurrency limit and state of each changed tenant."""
     touched = {row.tenant: 0 for row in _rows(transaction)}
@@ -353,6 +382,7 @@ LAWS = (
     effects_happen_once,
     slots_are_accounted_once,
     schedules_keep_their_order,
+    losses_are_no_failures,
     tenants_have_their_turn,
     epochs_are_used_once,
     tenants_are_served_in_turn,

@@ -182,6 +182,8 @@ class Mirror:
         self.served: dict[str, int] = defaultdict(int)
         self.services = 0
         self.passed_by: dict[str, int] = defaultdict(int)
+        #: Attempts of a step (action, step) that the machine took away.
+        self.losses: defaultdict[tuple[str, int], int] = defaultdict(int)
         self.served_s: dict[str, float] = defaultdict(float)
 
     def take(self, rows: Iterable[Row], transaction: Transaction) -> None:
