@@ -10,9 +10,10 @@ from tests.api.house import House, house
 from tests.e2e.command import inside
 
 from lodger.engine.core.errors import Conflict, Unavailable, Usage
+from lodger.engine.output.files import read_whole
 from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec
 from lodger.engine.store.records import Page, ScriptVersion
-from lodger.engine.workbench import deployment, script_files, script_folder
+from lodger.engine.workbench import deployment, script_folder
 from lodger.engine.workbench.pull import read_scripts
 
 SCHEDULES = """\
@@ -260,7 +261,7 @@ def test_a_hostile_folder_ends_in_findings(tmp_path: Path) -> None:
         ("d.js", "file_is_link"), ("g", "folder_unusable"), ("schedules.toml", "toml_invalid"),
     }  # fmt: skip
     with pytest.raises(Usage, match="larger than 1000 bytes"):
-        script_files.source(Path("/dev/zero"), 1000)
+        read_whole(Path("/dev/zero"), 1000)
     (tmp_path / "schedules.toml").unlink()
     (tmp_path / "schedules.toml").write_text(f'name = """\n{"a" * 100_000}\n{" " * 100_000}\n"""\nx . "y" = 1')
     assert script_folder.read(tmp_path).file.places["x", "y"] == (5, 1)
