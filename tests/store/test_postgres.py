@@ -38,8 +38,8 @@ def test_a_server_that_is_not_there(tmp_path: object) -> None:
 
 
 def test_a_database_and_a_user_that_are_not_there(server: Server) -> None:
-    assert refused(server.url("absent")).code == "database_refused"
-    assert refused(server.url("postgres", user="stranger")).code == "database_refused"
+    assert refused(server.url("absent")).code == "database_login_refused"
+    assert refused(server.url("postgres", user="stranger")).code == "database_login_refused"
 
 
 def test_a_database_that_cannot_hold_every_text(server: Server) -> None:

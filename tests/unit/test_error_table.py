@@ -125,6 +125,19 @@ def test_every_code_that_is_raised_stands_in_the_table() -> None:
     assert absent == set(), "add them to engine/core/error_table.toml"
 
 
+def test_codes_of_the_sandbox_and_of_host_calls_stand_in_the_table() -> None:
+    takers = {"SandboxError", "WallUnavailable", "ZygoteFailed", "LimitInvalid", "CallRefused"}
+    given = {
+        node.args[0].value
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in takers
+        if node.args and isinstance(node.args[0], ast.Constant)
+    }
+    assert len(given) > 40
+    assert given - set(error_table()) == set(), "add them to engine/core/error_table.toml"
+
+
 def test_a_code_from_a_variable_has_rows_with_the_values_that_the_raise_gives() -> None:
     others = [(where, fitting(node), given) for where, node, given in raises() if not list(codes(node))]
     wrong = [where for where, found, given in others if not any(placeholders(row) == given for row in found)]
