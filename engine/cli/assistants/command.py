@@ -41,7 +41,7 @@ def mcp(
     except ModuleNotFoundError as missing:
         raise Usage("extra_missing.mcp", name=missing.name) from None
     if skill:
-        say(tools.skill().rstrip())
+        say(*tools.skill().rstrip().splitlines())
         return
     if tenant is None and (write or db is not None or server_said() is not None):
         raise Usage("usage.tenant")

@@ -249,6 +249,6 @@ def prepare(
         if sql:
             say(f"-- {place}")
             for statement in listed:
-                say(statement + ";")
+                say(*f"{statement};".splitlines())
         else:
             say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to change")

@@ -45,7 +45,7 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
         """Restore a tenant from an archive, suspended; lodger tenant resume resumes it."""
         content = read_whole(file, maximum=MAX_BYTES)
         with (
-            opened(db) as engine,
+            opened(db, creates=True) as engine,
             bar(f"restoring {tenant}", "rows", as_json=as_json) as progress,
             report_progress_to(progress),
         ):
