@@ -11,7 +11,9 @@ import typer
 class Opened(Protocol):
     """Opens the engine of a command, or a client with the same verbs."""
 
-    def __call__(self, db: str | None, *, local: str | None = None) -> AbstractContextManager[Any]:
+    def __call__(
+        self, db: str | None, *, local: str | None = None, creates: bool = False
+    ) -> AbstractContextManager[Any]:
         """Open the ledger or server of ``--db`` for a block."""
 
 
