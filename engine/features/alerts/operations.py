@@ -71,8 +71,7 @@ class Alerts(Noun[M]):
             "zone": tz, "late_s": late_s, "overran_s": overran_s, "silent_s": silent_s,
         }  # fmt: skip
         with self._changing(Alerts.put, tenant_id, name, name) as change:
-            before = [each for each in rules.list_of(change.connection, tenant_id) if each.name == name]
-            change.before(before[0] if before else None)
+            change.before(rules.named.find(change.connection, tenant_id, name))
             self._check_addresses(change.connection, tenant_id, addresses)
             return change.made(rules.put(change.connection, tenant_id, name, wanted, self._now_us))
 
@@ -97,7 +96,7 @@ class Alerts(Noun[M]):
             NotFound: alert_unknown.
         """
         with self.context.database.read() as connection:
-            return rules.get(connection, tenant_id, name)
+            return rules.named.get(connection, tenant_id, name)
 
     @operation("GET", "/tenants/{tenant_id}/alerts", Role.VIEWER)
     def list(self, tenant_id: str) -> RuleList:
@@ -107,7 +106,7 @@ class Alerts(Noun[M]):
             NotFound: tenant_unknown.
         """
         with self.context.database.read() as connection:
-            return rules.list_of(connection, tenant_id)
+            return rules.named.list_all(connection, tenant_id)
 
     @operation(
         "DELETE",
@@ -135,7 +134,7 @@ class Alerts(Noun[M]):
             NotFound: alert_unknown.
         """
         with self._changing(Alerts.test, tenant_id, name, name) as change:
-            rule = rules.get(change.connection, tenant_id, name)
+            rule = rules.named.get(change.connection, tenant_id, name)
             rows = messages.test(rule, self.context.ids.new())
             outbox.enqueue(change.connection, rows, self._now_us)
             return change.made(len(rows), after={"name": name, "messages": len(rows)})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
@@ -22,6 +22,7 @@ from lodger.engine.store.schema.scheduling import schedules
 from lodger.engine.store.schema.scheduling import tenants as tenant_rows
 from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.named import Named
 
 MAX_RULES = 50
 MAX_RECEIVERS = 20
@@ -81,10 +82,10 @@ def put(connection: Connection, tenant_id: str, name: str, wanted: dict[str, Any
     values |= {"schedule_id": None if found is None else found.id, "updated_us": now_us}
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     if not connection.execute(update(alert_rules).where(*mine).values(values)).rowcount:
-        if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_RULES:
+        if named.count(connection, tenant_id) >= MAX_RULES:
             raise InputError("alerts_full", tenant=tenant_id, maximum=MAX_RULES)
         connection.execute(insert(alert_rules).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
-    return get(connection, tenant_id, name)
+    return named.get(connection, tenant_id, name)
 
 
 def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -117,32 +118,12 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
 alert_rules.info[ARCHIVED] = lambda row, cells: check(row["name"], row | cells)
 
 
-def get(connection: Connection, tenant_id: str, name: str) -> AlertRule:
-    """Return an alert rule.
-
-    Raises:
-        NotFound: alert_unknown.
-    """
-    for found in _read(connection, _c.tenant_id == tenant_id, _c.name == name):
-        return found
-    raise NotFound("alert_unknown", tenant=tenant_id, name=name)
-
-
-def list_of(connection: Connection, tenant_id: str) -> list[AlertRule]:
-    """Return a tenant's alert rules, by name.
-
-    Raises:
-        NotFound: tenant_unknown.
-    """
-    tenants.get(connection, tenant_id)
-    return _read(connection, _c.tenant_id == tenant_id)
-
-
 def list_active(connection: Connection) -> list[AlertRule]:
     """Return the alert rules of all active tenants."""
     # Not EXISTS: without statistics PostgreSQL would begin with all tenants.
     state = select(tenant_rows.c.state).where(tenant_rows.c.id == _c.tenant_id).scalar_subquery()
-    return _read(connection, state == "active")
+    rows = connection.execute(named.rows.where(state == "active").order_by(_c.tenant_id, _c.name))
+    return [_rule(row) for row in rows]
 
 
 def any_exist(connection: Connection) -> bool:
@@ -164,19 +145,11 @@ def erase(connection: Connection, tenant_id: str, name: str) -> AlertRule:
     Raises:
         NotFound: alert_unknown.
     """
-    ready_queue.lock(connection, [tenant_id])
-    found = get(connection, tenant_id, name)
-    connection.execute(delete(alert_rules).where(_c.tenant_id == tenant_id, _c.name == name))
+    found = named.erase(connection, tenant_id, name)
     connection.execute(delete(alerts).where(alerts.c.tenant_id == tenant_id, alerts.c.rule == name))
-    if not _read(connection, _c.tenant_id == tenant_id):
+    if not named.count(connection, tenant_id):
         connection.execute(delete(alert_queue).where(alert_queue.c.tenant_id == tenant_id))
     return found
-
-
-def _read(connection: Connection, *conditions: Any) -> list[AlertRule]:
-    named = (schedules.c.tenant_id == _c.tenant_id) & (schedules.c.id == _c.schedule_id)
-    found = select(alert_rules, schedules.c.name.label("schedule")).outerjoin(schedules, named).where(*conditions)
-    return [_rule(row) for row in connection.execute(found.order_by(_c.tenant_id, _c.name))]
 
 
 def _rule(row: AnyRow) -> AlertRule:
@@ -202,3 +175,13 @@ def names_of(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
     """Return the names of schedules by id."""
     found = select(schedules.c.id, schedules.c.name).where(schedules.c.id.in_(set(ids)))
     return {row.id: row.name for row in connection.execute(found)}
+
+
+named = Named(
+    alert_rules,
+    select(alert_rules, schedules.c.name.label("schedule")).outerjoin(
+        schedules, (schedules.c.tenant_id == _c.tenant_id) & (schedules.c.id == _c.schedule_id)
+    ),
+    _rule,
+    lambda tenant, name: NotFound("alert_unknown", tenant=tenant, name=name),
+)

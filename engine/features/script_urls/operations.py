@@ -65,7 +65,7 @@ class Urls(Noun[M]):
             NotFound: tenant_unknown.
         """
         with self.context.database.read() as connection:
-            return script_urls.list_all(connection, tenant_id)
+            return script_urls.named.list_all(connection, tenant_id)
 
     @operation(
         "DELETE", "/tenants/{tenant_id}/urls/{name}", Role.EDITOR, status=204, confirm="revoke URL {name} of {tenant_id}"
@@ -77,7 +77,7 @@ class Urls(Noun[M]):
             NotFound: url_unknown.
         """
         with self._changing(Urls.revoke, tenant_id, name, name) as change:
-            change.before(script_urls.erase(change.connection, tenant_id, name))
+            change.before(script_urls.named.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
 
 

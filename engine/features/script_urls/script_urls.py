@@ -7,20 +7,16 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import (
     Column,
     Connection,
-    Select,
     SmallInteger,
     String,
     Table,
     Text,
     UniqueConstraint,
     and_,
-    delete,
-    func,
     insert,
     or_,
     select,
@@ -31,7 +27,6 @@ from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.egress.signature import STYLES
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
@@ -39,6 +34,7 @@ from lodger.engine.store.scripts import bindings
 from lodger.engine.store.stores.expressions import Id
 from lodger.engine.store.tenants import secrets as tenant_secrets
 from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.named import Named
 
 #: Where the API receives requests, after its root.
 PATH = "/api/v1/in/"
@@ -137,13 +133,11 @@ def create(
     tenants.get(connection, tenant_id)
     if bindings.find(connection, tenant_id, wanted.script).fields is not None:
         raise InputError("url_params", script=wanted.script)  # fmt: skip
-    if wanted.secret is not None and wanted.secret not in {
-        each.name for each in tenant_secrets.list_all(connection, tenant_id)
-    }:
-        raise NotFound("secret_unknown", tenant=tenant_id, name=wanted.secret)
-    if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_URLS:
+    if wanted.secret is not None:
+        tenant_secrets.named.get(connection, tenant_id, wanted.secret)
+    if named.count(connection, tenant_id) >= MAX_URLS:
         raise InputError("urls_full", tenant=tenant_id, maximum=MAX_URLS)
-    if connection.execute(_mine(tenant_id, wanted.name)).first() is not None:
+    if named.find(connection, tenant_id, wanted.name) is not None:
         raise Conflict("url_exists", name=wanted.name)
     text = secrets.token_urlsafe(32)
     values = {
@@ -153,7 +147,7 @@ def create(
         "expires_us": wanted.expires_us,
     }  # fmt: skip
     connection.execute(insert(script_urls).values(values))
-    return NewScriptUrl(get(connection, tenant_id, wanted.name), PATH + text)
+    return NewScriptUrl(named.get(connection, tenant_id, wanted.name), PATH + text)
 
 
 def _check(wanted: Wanted, now_us: int) -> None:
@@ -168,41 +162,6 @@ def _check(wanted: Wanted, now_us: int) -> None:
         raise InputError("url_signature_invalid", styles=STYLES)  # fmt: skip
     if wanted.expires_us is not None and wanted.expires_us <= now_us:
         raise InputError("expiry_past.url")
-
-
-def get(connection: Connection, tenant_id: str, name: str) -> ScriptUrl:
-    """Return a URL.
-
-    Raises:
-        NotFound: url_unknown.
-    """
-    row = connection.execute(_mine(tenant_id, name)).first()
-    if row is None:
-        raise NotFound("url_unknown.tenant", tenant=tenant_id, name=name)
-    return _url(row)
-
-
-def list_all(connection: Connection, tenant_id: str) -> list[ScriptUrl]:
-    """Return a tenant's URLs, by name.
-
-    Raises:
-        NotFound: tenant_unknown.
-    """
-    tenants.get(connection, tenant_id)
-    rows = connection.execute(select(script_urls).where(_c.tenant_id == tenant_id).order_by(_c.name))
-    return [_url(row) for row in rows]
-
-
-def erase(connection: Connection, tenant_id: str, name: str) -> ScriptUrl:
-    """Delete a URL and return it; requests to it are unknown from now on.
-
-    Raises:
-        NotFound: url_unknown.
-    """
-    ready_queue.lock(connection, [tenant_id])
-    found = get(connection, tenant_id, name)
-    connection.execute(delete(script_urls).where(_c.tenant_id == tenant_id, _c.name == name))
-    return found
 
 
 def digest_of(text: str) -> str | None:
@@ -231,12 +190,16 @@ def normal_headers(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
-def _mine(tenant_id: str, name: str) -> Select[Any]:
-    return select(script_urls).where(_c.tenant_id == tenant_id, _c.name == name)
-
-
 def _url(row: AnyRow) -> ScriptUrl:
     return ScriptUrl(
         row.id, row.tenant_id, row.name, row.script, bool(row.takes_get), tuple(json.loads(row.headers)), row.signature, row.secret,
         from_us(row.created_us), row.created_by, from_us_or_none(row.expires_us), from_us_or_none(row.used_us),
     )  # fmt: skip
+
+
+named = Named(
+    script_urls,
+    select(script_urls),
+    _url,
+    lambda tenant, name: NotFound("url_unknown.tenant", tenant=tenant, name=name),
+)

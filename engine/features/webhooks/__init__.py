@@ -7,7 +7,7 @@ from lodger.engine.node.outbox import senders
 from lodger.engine.store.queue import events
 from lodger.engine.store.tenants import secrets
 
-events.RECEIVERS.append(events.Receivers(webhooks.enqueue, webhooks.subscriptions, webhooks.exist, webhooks.has))
+events.RECEIVERS.append(events.Receivers(webhooks.enqueue, webhooks.subscriptions, webhooks.exist, webhooks.named.find))
 secrets.SEALED_ELSEWHERE.append(secrets.Sealing(webhooks.reencrypt, webhooks.keys_in_use))
 senders.SENDERS.append(WebhookSender)
 

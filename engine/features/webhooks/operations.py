@@ -48,8 +48,7 @@ class Webhooks(Noun[M]):
             Unavailable: keys_unset and other errors of the keys.
         """
         with self._changing(Webhooks.put, tenant_id, name, name) as change:
-            before = [each for each in webhooks.list_all(change.connection, tenant_id) if each.name == name]
-            change.before(before[0] if before else None)
+            change.before(webhooks.named.find(change.connection, tenant_id, name))
             made = webhooks.put(self.vault, change.connection, tenant_id, name, url, events, self._now_us, style=style)
             return change.made(made, after=made.webhook if isinstance(made, NewWebhook) else made)
 
@@ -62,7 +61,7 @@ class Webhooks(Noun[M]):
             Unavailable: keys_unset and other errors of the keys.
         """
         with self._changing(Webhooks.renew, tenant_id, name, name) as change:
-            change.before(webhooks.get(change.connection, tenant_id, name))
+            change.before(webhooks.named.get(change.connection, tenant_id, name))
             made = webhooks.renew_secret(self.vault, change.connection, tenant_id, name, self._now_us)
             return change.made(made, after={"name": name, "secret": "new"})
 
@@ -74,7 +73,7 @@ class Webhooks(Noun[M]):
             NotFound: webhook_unknown.
         """
         with self.context.database.read() as connection:
-            return webhooks.get(connection, tenant_id, name)
+            return webhooks.named.get(connection, tenant_id, name)
 
     @operation("GET", "/tenants/{tenant_id}/webhooks", Role.VIEWER)
     def list(self, tenant_id: str) -> WebhookList:
@@ -84,7 +83,7 @@ class Webhooks(Noun[M]):
             NotFound: tenant_unknown.
         """
         with self.context.database.read() as connection:
-            return webhooks.list_all(connection, tenant_id)
+            return webhooks.named.list_all(connection, tenant_id)
 
     @operation(
         "DELETE",
@@ -101,7 +100,7 @@ class Webhooks(Noun[M]):
             NotFound: webhook_unknown.
         """
         with self._changing(Webhooks.delete, tenant_id, name, name) as change:
-            change.before(webhooks.erase(change.connection, tenant_id, name))
+            change.before(webhooks.named.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
 
 

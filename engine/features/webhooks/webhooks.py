@@ -18,9 +18,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    delete,
     exists,
-    func,
     insert,
     select,
     update,
@@ -36,6 +34,7 @@ from lodger.engine.store.records import AnyRow, Json
 from lodger.engine.store.schema.metadata import ARCHIVED, metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.named import Named
 from lodger.engine.vault.vault import Sealed, Vault
 
 MAX_WEBHOOKS = 50
@@ -141,14 +140,14 @@ def put(
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     values = {"url": url, "events": json.dumps(wanted), "state": "on", "style": style, "updated_us": now_us}
     if connection.execute(update(webhooks).where(*mine).values(values)).rowcount:
-        return get(connection, tenant_id, name)
-    if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_WEBHOOKS:
+        return named.get(connection, tenant_id, name)
+    if named.count(connection, tenant_id) >= MAX_WEBHOOKS:
         raise InputError("webhooks_full", tenant=tenant_id, maximum=MAX_WEBHOOKS)
     secret = signature.new_secret()
     sealed = vault.seal(secret, "webhook", tenant_id, name)
     keys = {"key_id": sealed.key_id, "sealed": sealed.text}
     connection.execute(insert(webhooks).values(tenant_id=tenant_id, name=name, created_us=now_us, **values, **keys))
-    return NewWebhook(get(connection, tenant_id, name), secret)
+    return NewWebhook(named.get(connection, tenant_id, name), secret)
 
 
 def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
@@ -172,39 +171,7 @@ def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str
     connection.execute(
         update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values)
     )
-    return NewWebhook(get(connection, tenant_id, name), secret)
-
-
-def get(connection: Connection, tenant_id: str, name: str) -> Webhook:
-    """Return a webhook.
-
-    Raises:
-        NotFound: webhook_unknown.
-    """
-    return _webhook(_row(connection, tenant_id, name))
-
-
-def list_all(connection: Connection, tenant_id: str) -> list[Webhook]:
-    """Return a tenant's webhooks, by name.
-
-    Raises:
-        NotFound: tenant_unknown.
-    """
-    tenants.get(connection, tenant_id)
-    rows = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id).order_by(_c.name))
-    return [_webhook(row) for row in rows]
-
-
-def erase(connection: Connection, tenant_id: str, name: str) -> Webhook:
-    """Delete a webhook and return it; its waiting messages fail.
-
-    Raises:
-        NotFound: webhook_unknown.
-    """
-    ready_queue.lock(connection, [tenant_id])
-    found = get(connection, tenant_id, name)
-    connection.execute(delete(webhooks).where(_c.tenant_id == tenant_id, _c.name == name))
-    return found
+    return NewWebhook(named.get(connection, tenant_id, name), secret)
 
 
 def switch_off(connection: Connection, tenant_id: str, name: str, now_us: int) -> None:
@@ -273,7 +240,7 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
 def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
     row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
-        raise NotFound("webhook_unknown", tenant=tenant_id, name=name)
+        raise named.unknown(tenant_id, name)
     return row
 
 
@@ -322,6 +289,6 @@ def exist(tenant: ColumnElement[Any]) -> ColumnElement[bool]:
     return exists().where(_c.tenant_id == tenant, _c.state == "on")
 
 
-def has(connection: Connection, tenant_id: str, name: str) -> bool:
-    """Whether a tenant has this webhook."""
-    return bool(connection.scalar(select(exists().where(_c.tenant_id == tenant_id, _c.name == name))))
+named = Named(
+    webhooks, select(webhooks), _webhook, lambda tenant, name: NotFound("webhook_unknown", tenant=tenant, name=name)
+)

@@ -52,8 +52,7 @@ class Secrets(Noun[M]):
             Unavailable: keys_unset, keys_missing, keys_readable, keys_invalid, extra_missing.
         """
         with self._changing(Secrets.put, tenant_id, name, name) as change:
-            before = [each for each in secrets.list_all(change.connection, tenant_id) if each.name == name]
-            change.before(before[0] if before else None)
+            change.before(secrets.named.find(change.connection, tenant_id, name))
             made = secrets.put(self.vault, change.connection, tenant_id, name, value, hosts, self._now_us)
             if grant:
                 grants.change_grants(self.context, change.connection, tenant_id, [f"secret:{name}"], [])
@@ -67,7 +66,7 @@ class Secrets(Noun[M]):
             NotFound: tenant_unknown.
         """
         with self.context.database.read() as connection:
-            return secrets.list_all(connection, tenant_id)
+            return secrets.named.list_all(connection, tenant_id)
 
     @operation(
         "DELETE",
@@ -84,7 +83,7 @@ class Secrets(Noun[M]):
         """
         with self._changing(Secrets.delete, tenant_id, name, name) as change:
             change.before({"name": name})
-            secrets.erase(change.connection, tenant_id, name)
+            secrets.named.erase(change.connection, tenant_id, name)
             change.made(None, after=None)
 
     @operation("POST", "/secrets/rotate", Role.ADMIN)

@@ -23,13 +23,13 @@ class Receivers:
         enqueue: see :func:`enqueue`.
         subscriptions: the patterns of events by tenant, of those of these tenants that have receivers.
         exist: the condition that the tenant of a column has receivers.
-        has: whether a tenant has a receiver of a name.
+        find: the receiver of a name of a tenant, None if there is none.
     """
 
     enqueue: Callable[[Connection, str, str, Json, tuple[str, int, int], int], int]
     subscriptions: Callable[[Connection, Sequence[str]], dict[str, list[list[str]]]] = lambda _connection, _tenants: {}
     exist: Callable[[ColumnElement[Any]], ColumnElement[bool]] = lambda _tenant: false()
-    has: Callable[[Connection, str, str], bool] = lambda _connection, _tenant, _name: False
+    find: Callable[[Connection, str, str], object | None] = lambda _connection, _tenant, _name: None
 
 
 #: Appended to by wings.
@@ -61,7 +61,7 @@ def have_receivers(tenant: ColumnElement[Any]) -> ColumnElement[bool]:
 
 def has_receiver(connection: Connection, tenant_id: str, name: str) -> bool:
     """Whether a tenant has a receiver of this name."""
-    return any(each.has(connection, tenant_id, name) for each in RECEIVERS)
+    return any(each.find(connection, tenant_id, name) is not None for each in RECEIVERS)
 
 
 def matches(patterns: Sequence[str], event: str) -> bool:

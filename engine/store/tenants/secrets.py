@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.clock import from_us
@@ -16,6 +16,7 @@ from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.script_data import secrets
 from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.named import Named
 from lodger.engine.vault.redaction import SHORTEST
 from lodger.engine.vault.vault import Sealed, Vault
 
@@ -69,10 +70,10 @@ def put(
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     values = {"hosts": places, "key_id": sealed.key_id, "sealed": sealed.text, "updated_us": now_us}
     if connection.execute(update(secrets).where(*mine).values(values)).rowcount == 0:
-        if (connection.scalar(select(func.count()).where(_c.tenant_id == tenant_id)) or 0) >= MAX_SECRETS:
+        if named.count(connection, tenant_id) >= MAX_SECRETS:
             raise InputError("secrets_full", tenant=tenant_id, maximum=MAX_SECRETS)
         connection.execute(insert(secrets).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
-    return _secret(connection.execute(select(secrets).where(*mine)).one())
+    return named.get(connection, tenant_id, name)
 
 
 def _check(name: str, value: str, places: str) -> None:
@@ -85,28 +86,6 @@ def _check(name: str, value: str, places: str) -> None:
         raise InputError("secret_value_invalid.header", name=name)  # fmt: skip
     if len(hosts) > MAX_HOSTS:
         raise InputError("host_invalid.many", count=len(hosts), maximum=MAX_HOSTS)
-
-
-def list_all(connection: Connection, tenant_id: str) -> list[Secret]:
-    """Return a tenant's secrets without their values, by name.
-
-    Raises:
-        NotFound: tenant_unknown.
-    """
-    tenants.get(connection, tenant_id)
-    rows = connection.execute(select(secrets).where(_c.tenant_id == tenant_id).order_by(_c.name))
-    return [_secret(row) for row in rows]
-
-
-def erase(connection: Connection, tenant_id: str, name: str) -> None:
-    """Delete a secret.
-
-    Raises:
-        NotFound: secret_unknown.
-    """
-    ready_queue.lock(connection, [tenant_id])
-    if connection.execute(delete(secrets).where(_c.tenant_id == tenant_id, _c.name == name)).rowcount == 0:
-        raise NotFound("secret_unknown", tenant=tenant_id, name=name)
 
 
 def open_secrets(vault: Vault, connection: Connection, tenant_id: str, names: Iterable[str]) -> dict[str, OpenSecret]:
@@ -174,3 +153,8 @@ def _secret(row: AnyRow) -> Secret:
         from_us(row.created_us),
         from_us(row.updated_us),
     )
+
+
+named = Named(
+    secrets, select(secrets), _secret, lambda tenant, name: NotFound("secret_unknown", tenant=tenant, name=name)
+)
