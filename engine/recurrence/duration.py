@@ -112,10 +112,10 @@ def parse_duration(text: str, index: int = 0) -> int:
     return _bounded(total, index)
 
 
-def duration_in_words(us: int) -> str:
-    """``1 hour 30 minutes``: exact, largest unit the day; microseconds only when there are some."""
+def duration_in_words(us: int, *, days: bool = True) -> str:
+    """``1 hour 30 minutes``: exact, largest unit the day, or the hour without ``days``; microseconds only when there are some."""
     parts = []
-    for unit, name in _WORDS:
+    for unit, name in _WORDS if days else _WORDS[1:]:
         count, us = divmod(us, unit)
         if count:
             parts.append(f"{count} {name}{'' if count == 1 else 's'}")

@@ -72,7 +72,9 @@ class Every(Recurrence):
         how = "starting at" if self.starts else "counted from"
         anchor = us_instant(self.anchor_us)
         last = f", until {format_instant(us_instant(self.last_us))}" if self.ends() else ""
-        return f"Every {duration_in_words(self.period_us)}, {how} {anchor:%A} {format_instant(anchor)}{last}"
+        return (
+            f"Every {duration_in_words(self.period_us, days=False)}, {how} {anchor:%A} {format_instant(anchor)}{last}"
+        )
 
     def never_reason(self) -> str | None:
         """Return None: the anchor itself is a slot."""

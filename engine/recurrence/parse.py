@@ -36,7 +36,7 @@ _ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
 _SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
 _EVERY = r"(?i)every[ \t]"
 _AMAZON_CRON = r"(?i)cron\("
-_CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?]\S*[ \t]+[^ \t\r\na-zA-Z]\S*[ \t]+\S"
+_CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?][0-9*?,/-]*[ \t]+[0-9*?][^ \t\r\n&]*[ \t]+\S"
 #: Name of a property or of a part, and the sign after it.
 _HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
 

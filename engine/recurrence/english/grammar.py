@@ -146,16 +146,11 @@ class _Grammar:
             )
         said = self.text[token.place : token.end]
         what = f"{said!r} is not understood here: {wanted} is expected"
-        if token.kind in ("and", ",", "to"):
+        if token.kind in ("and", ","):
             return Unread(what, token.place, token.end, ("",), example=True)
-        known = token.kind != "unknown"
-        return Unread(
-            what,
-            token.place,
-            token.place if known else token.end,
-            tuple(f"{each} " if known else each for each in examples),
-            example=True,
-        )
+        if token.kind != "unknown":
+            return Unread(what, token.place, token.end, example=True)
+        return Unread(what, token.place, token.end, examples, example=True)
 
     # Clauses
 
@@ -163,6 +158,8 @@ class _Grammar:
         self.take("run")
         if not self.left:
             raise self.unread("the rule is empty")
+        if self.peek().kind in ("and", ","):
+            raise self.unread(f"nothing stands before {self.peek().text!r}", self.peek(), "")
         while self.at < len(self.left):
             strong = False
             while self.peek().kind in ("and", ","):
@@ -192,11 +189,22 @@ class _Grammar:
         return any(self.kinds(*each.split()) for each in kinds.split(" | "))
 
     def _bare_number(self, token: Token) -> Unread:
+        texts = f"at {token.text}", f"on the {ordinal(token.value)} of the month"
+        follows = self.peek(1).kind in (
+            "end",
+            "and",
+            ",",
+            "zone",
+            "on",
+            "every",
+            "weekday",
+            "days",
+            "in",
+            "until",
+            "except",
+        )
         return self.unread(
-            f"{token.text} may be a time or a day: at is missing before it",
-            token,
-            f"at {token.text}",
-            f"on the {ordinal(token.value)} of the month",
+            f"{token.text} may be a time or a day: at is missing before it", token, *(texts if follows else ())
         )
 
     def add(self, kind: str, first: int, strong: bool = False) -> Draft:
@@ -209,7 +217,7 @@ class _Grammar:
                 before = self.text[slice(*draft.parts.get(kind, span))]
                 place, end = draft.parts[kind]
                 texts = (self.text[:place] + self.text[end:], self.text[: span[0]] + self.text[span[1] :])
-                raise Unread(f"{before!r} and {said!r} are two of a kind", *span, texts, whole=True)
+                raise Unread(f"{before!r} and {said!r} are two of a kind", *span, texts, whole=True, drops=True)
             draft = Draft()
             self.drafts.append(draft)
         draft.parts[kind] = span
@@ -220,7 +228,10 @@ class _Grammar:
 
     def every(self, strong: bool, first: int) -> None:
         self.next()
-        if self.kinds("unit") and not self._is_quarter():
+        if self.kinds("unit") and (self.peek(1).text == "end" or self.kinds("unit", "to", "edge")):
+            self.at = first
+            self.days(strong, first)
+        elif self.kinds("unit") and not self._is_quarter():
             self.unit(1, strong, first)
         elif self.take("other"):
             if self.kinds("unit"):
@@ -250,15 +261,15 @@ class _Grammar:
         return self.peek().text == "quarter" and (self.peek(1).text == "hour" or self.kinds("unit", "of"))
 
     def half_hour(self, strong: bool, first: int) -> None:
-        seconds = 1800 if self.kinds("half") or self.kinds("a", "half") else 900
+        """``every half hour``, ``every quarter of an hour``, ``every half minute``."""
         self.take("a")
-        self.next()
+        parts = 2 if self.next().kind == "half" else 4
         self.take("of")
-        self.take("a")
-        if self.peek().text != "hour":
+        self.take("a") or self.take("the")
+        if self.peek().value not in ("hour", "minute"):
             raise self.unexpected("hour")
-        self.next()
-        self.add("interval", first, strong).interval_s = seconds
+        seconds = HOUR_S if self.next().value == "hour" else 60
+        self.add("interval", first, strong).interval_s = seconds // parts
 
     def unit(self, count: int, strong: bool, first: int) -> None:
         name = self.next().value
@@ -266,11 +277,14 @@ class _Grammar:
         if isinstance(seconds, int):
             if self.take("and", "a", "half"):
                 seconds = seconds * 3 // 2
+            while self.kinds("and", "number", "unit") and isinstance(UNITS.get(self.peek(2).value), int):
+                self.at += 3
+                seconds += self.peek(-2).value * int(LENGTHS[self.peek(-1).value] // 1_000_000)
             self.add("interval", first, strong).interval_s = count * seconds
             return
         unit, size = seconds
-        if count == 1 and name in ("day", "week") and self._of("week"):
-            self.at += 3
+        if count == 1 and name in ("day", "week"):
+            self.at += self._of("week")
         if count == 1 and unit == "day":
             self.add("days", first, strong).days += _ALL
             return
@@ -286,7 +300,10 @@ class _Grammar:
 
     def once(self, strong: bool, first: int) -> None:
         self.next()
-        if not (self.kinds("a", "unit") or self.kinds("per", "unit") or self.kinds("every", "unit")):
+        if self.peek().kind in ("every", "adverb"):
+            (self.every if self.kinds("every") else self.adverb)(strong, self.at)
+            return
+        if not (self.kinds("a", "unit") or self.kinds("per", "unit")):
             raise self.unread("once of what is not said", None, "once a day")
         self.next()
         self.unit(1, strong, first)
@@ -402,20 +419,18 @@ class _Grammar:
             if self.kinds("unit") and self.peek(-1).kind != "business":
                 break
             self.at += 1
-        found = self._of_month(0) or (self.peek().kind in ("of", "in") and self.peek(1).kind == "month")
+        found = bool(self._of_month(0)) or (self.peek().kind in ("of", "in") and self.peek(1).kind == "month")
         self.at = here
         return found
 
-    def _of(self, unit: str, ahead: int = 0) -> bool:
-        """Whether ``of the week`` comes."""
-        at = self.peek(ahead)
-        return (
-            at.kind in ("of", "in")
-            and self.peek(ahead + 1).kind in ("the", "every", "a")
-            and self.peek(ahead + 2).value == unit
-        )
+    def _of(self, unit: str, ahead: int = 0) -> int:
+        """Number of tokens of ``of the week`` or ``of week`` that come."""
+        if self.peek(ahead).kind not in ("of", "in"):
+            return 0
+        article = self.peek(ahead + 1).kind in ("the", "every", "a")
+        return 2 + article if self.peek(ahead + 1 + article).value == unit else 0
 
-    def _of_month(self, ahead: int) -> bool:
+    def _of_month(self, ahead: int) -> int:
         return self._of("month", ahead) or self._of("quarter", ahead) or self._of("year", ahead)
 
     # Days
@@ -480,7 +495,7 @@ class _Grammar:
         after = self.text[self.peek(-1).end :]
         return self.whole(
             "a weekday and a day of the month may be one day that is both, or two days", place.place,
-            f"{before} the {number}{after}", f"{before} and on the {number}{after}",
+            f"{before} the {number}{after}", f"{before.removeprefix('every month ')} and on the {number}{after}",
         )  # fmt: skip
 
     def _more_days(self) -> bool:
@@ -529,14 +544,19 @@ class _Grammar:
         if self._is_date():
             return [self._date_or_months()]
         if token.kind == "weekday":
-            return self._weekday()
+            return self._weekdays_of(self._weekday())
         if self._workday_set():
-            return [Days(self._set_bits())]
+            return self._weekdays_of([Days(self._set_bits())])
         if token.kind in ("start", "edge"):
             return self._edge()
-        if token.value == "month" and self.peek(1).text == "end":
-            self.at += 2
-            return [Days(month_days=(-1,))]
+        if token.value in ("month", "quarter"):
+            self.next()
+            self.take("to")  # the hyphen of month-end
+            if self.peek().text != "end":
+                raise self.unexpected("end", "end")
+            self.next()
+            last = Days(month_days=(-1,))
+            return [last if token.value == "month" else in_quarter(last)]
         if token.value == "day" and self.peek(1).kind == "number":
             self.next()
             return self._in_month(self._numbered(self._counts("number")))
@@ -586,6 +606,17 @@ class _Grammar:
             else:
                 bits |= self._weekday()[0].weekdays
         return [Days(bits)]
+
+    def _weekdays_of(self, days: list[Days]) -> list[Days]:
+        """``every Friday of March``; ``of the month`` adds nothing."""
+        if self._of("month"):
+            span = self.peek(-1).end, self.peek(self._of("month") - 1).end
+            raise self.unread("weekdays are those of every month", span, "")
+        if self.kinds("of", "month"):
+            self.next()
+            months = self.month_list()
+            return [replace(each, months=months) for each in days]
+        return days
 
     def _counts(self, kind: str) -> list[int]:
         """``1, 3 and 5 through 7``."""
@@ -650,11 +681,18 @@ class _Grammar:
                 self.take("the")
                 last = self.next()
                 if not 0 < numbers[-1] < last.value <= 31:
-                    raise self.unread("the range goes backwards", last)
+                    around = f"{counted(numbers[-1])} to the 31st and the 1st to the {ordinal(last.value)}"
+                    raise self.unread("the range goes backwards", (places[-1].place, last.end), around)
                 numbers += range(numbers[-1] + 1, last.value + 1)
             elif ahead and self.peek(ahead).kind != "on" and at.kind in ("nth", "last"):
                 self.at += ahead + the
+                either = self.peek(-1 - the).text == "or"
                 token, number = self.peek(), self._ordinal()
+                if either and number == -1 and numbers[-1] > 28 and self.peek().value == "day":
+                    if numbers[-1] < 31:
+                        what = "the day or the last day may be both days or the earlier one"
+                        raise self.unread(what, (places[-1].end, token.place), " and the ")
+                    numbers.pop()
                 if the:
                     breaks.append(len(numbers))
                 numbers.append(number)
@@ -666,8 +704,12 @@ class _Grammar:
             return self._nth_weekdays(numbers, places, breaks, begin)
         if after.value == "day":
             self.next()
-        elif after.value == "week" or (after.kind == "number" and self.peek(1).value == "day"):
+        elif after.value == "week":
             raise self._week_of_month(numbers, begin)
+        elif after.kind == "number" and self.peek(1).kind in ("unit", "weekday", "days") and abs(numbers[0]) == 1:
+            raise self._first_of_many(numbers[0], begin)
+        elif numbers[-1] == -1 and not self._of_month(0):
+            raise self.unread("what the last one is of is not said", self.peek(-1), "last day")
         found = self._numbered(numbers)
         if (
             self.peek(begin - self.at - 1).kind == "every"
@@ -736,19 +778,34 @@ class _Grammar:
             f"on the {ordinal(numbers[0])} Monday of the month",
         )
 
+    def _first_of_many(self, side: int, begin: int) -> Unread:
+        """``first 5 days``, ``last two Mondays``: named one by one."""
+        count, noun = self.next().value, self.next()
+        span = self.since(begin)
+        if noun.kind == "weekday":
+            numbers = [counted(side * each) for each in range(1, min(count, 5) + 1)]
+            return self.unread("each of the days is named", span, f"{joined(numbers)} {WEEKDAYS[noun.value]}")
+        if noun.value != "day" or side < 0:
+            return self.unread("each of the days is named", span)
+        self.at += self._of_month(0)
+        while begin and self.left[begin - 1].kind in ("the", "on", "every"):
+            begin -= 1
+        return self.unread(
+            "each of the days is named", self.since(begin), f"on the 1st through the {ordinal(min(count, 31))}"
+        )
+
     def _skip_of_month(self) -> None:
-        if self._of_month(0):
-            self.at += 3
+        self.at += self._of_month(0)
 
     def _in_month(self, found: list[Days]) -> list[Days]:
         """Read ``of the month``, ``of each quarter``, ``of March``, which bound the days before it."""
         if self._of("month"):
-            self.at += 3
+            self.at += self._of("month")
         elif self._of("quarter"):
-            self.at += 3
+            self.at += self._of("quarter")
             found = [self._of_quarter(each) for each in found]
         elif self._of("year"):
-            span = self.peek().place, self.peek(2).end
+            span = self.peek().place, self.peek(self._of("year") - 1).end
             first = all(n > 0 for each in found for n in (*each.month_days, *(n for n, _ in each.nth)))
             raise self.unread(
                 "days of the year are not counted in English", span, "of January" if first else "of December"
@@ -881,8 +938,19 @@ class _Grammar:
                 return found
             self.at += ahead
 
+    def _month_of_year(self, first: int) -> None:
+        """Refuse ``in March 2027``, which is a range of dates."""
+        year, month = self.peek(), self.peek(-1)
+        if year.kind == "number" and 1900 <= year.value <= 2200 and len(year.text) == 4:
+            self.next()
+            last = civil.days_in_month(year.value, month.value)
+            named = [each.value for each in self.left[first : self.at] if each.kind == "month"]
+            begins, ends = f"{year.value}-{named[0]:02d}-01", f"{year.value}-{month.value:02d}-{last}"
+            raise self.unread("a month of one year is a range of dates", self.since(first), f"from {begins} to {ends}")
+
     def months_of(self, _strong: bool, first: int) -> None:
         months = self.month_list()
+        self._month_of_year(first)
         self.add("months", first).months = months
 
     def in_months(self, _strong: bool, first: int) -> None:
@@ -924,9 +992,19 @@ class _Grammar:
                 end = self.peek(-1).end
             if self.kinds("half day"):
                 half, end = self.next().value, self.peek(-1).end
+            minutes = self.peek()
+            follows = minutes.kind == "number" and self.peek(1).kind not in ("unit", "month")
+            if follows and not half and hour < 24 and 10 <= minutes.value <= 59:
+                what = "hours and minutes have a colon between them"
+                raise self.unread(what, (place, minutes.end), f"{hour:02d}:{minutes.value:02d}")
         else:
             self.at -= 1
             raise self.unexpected("a time of day", "09:00")
+        if hour == 12 and not (minute or half) and self.kinds("moment"):
+            moment = self.next()
+            return _Time(moment.value // HOUR_S, 0, 0, "", True, place, moment.end)
+        if token.kind == "clock" and self.peek().text in ("hours", "hrs"):
+            end = self.next().end
         return self._valid(
             _Time(hour, minute, second, half, fixed or (hour > 12 and not half) or hour == 0, place, end)
         )
@@ -938,9 +1016,11 @@ class _Grammar:
         if time.half and not 1 <= time.hour <= 12:
             raise self.unread("am and pm count hours from 1 to 12", span, f"{time.hour % 24:02d}:{time.minute:02d}")
         if time.hour > 23:
-            raise self.unread(
-                "hours go from 0 to 23", span, "00:00" if time.hour == 24 and not time.minute else "09:00"
-            )
+            if time.hour == 24 and not time.minute:
+                raise self.unread("hours go from 0 to 23", span, "00:00")
+            if not time.minute and 24 < time.hour < 60 and self.drafts[-1].interval_s:
+                raise self.unread("hours go from 0 to 23", span, f"minute {time.hour}")
+            raise Unread("hours go from 0 to 23", *span, ("09:00",), example=True)
         return time
 
     def _spoken_time(self) -> _Time:
@@ -1042,7 +1122,7 @@ class _Grammar:
         return self.peek(ahead).kind == "past"
 
     def minutes(self) -> None:
-        self.next()
+        self.take("at")
         token = self.peek()
         if token.value == "minute":
             self.next()
@@ -1060,9 +1140,14 @@ class _Grammar:
                 self.next()
                 if (self.kinds("the") or self.kinds("every")) and self.peek(1).value == "hour":
                     self.at += 2
+                    self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
         if not all(0 <= each <= 59 for each in numbers):
             raise self.unread("minutes go to 59", self.peek(-1), "30")
         self.drafts[-1].minutes = numbers
+
+    def past_the_hour(self, _strong: bool, first: int) -> None:
+        self.minutes()
+        self.add("minutes", first)
 
     def on_the_hour(self, _strong: bool, first: int) -> None:
         half = self.peek(2).kind == "half"
@@ -1150,7 +1235,7 @@ class _Grammar:
         else:
             begin = self.at
             if not (self._more_days_here()):
-                raise self.unexpected("days or months after except", "Sunday")
+                raise self.unexpected("days or months after except")
             self.at = begin
             self.excepting = True
             but = self.day_list()
@@ -1186,7 +1271,7 @@ class _Grammar:
         if self.zone is not None:
             first_only = self.text[: span[0]].rstrip() + self.text[span[1] :]
             second_only = self.text[: self.zone[1]] + self.text[slice(*span)] + self.text[span[1] :]
-            raise self.whole("two zones are named", span[0], first_only, second_only)
+            raise Unread("two zones are named", *span, (first_only, second_only), whole=True, drops=True)
         self.zone = (token.value, *span)
 
     def _known_zone(self, token: Token) -> str:
@@ -1211,13 +1296,14 @@ _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
     ("in zone", _Grammar.in_zone),
     ("at", _Grammar.at_part),
     ("in month", _Grammar.in_months),
-    ("start of | edge of | start every | unit edge", _Grammar.days),
+    ("start of | edge of | start every | unit edge | unit to edge | unit number", _Grammar.days),
     ("start", _Grammar.starting),
     ("on the half unit | on the unit", _Grammar.on_the_hour),
     ("edge date | edge number | edge month | edge on | edge from", _Grammar.starting),
     ("until | to date | to number month | to month number | to the nth | to nth", _Grammar.until),
     ("except", _Grammar.except_),
     ("from | between", _Grammar.window),
+    ("number unit past | number past", _Grammar.past_the_hour),
     ("clock to | number to number | moment to | number half", _Grammar.window),
     ("clock | moment | number clock | half past", _Grammar.times),
     ("on | the | weekday | days | nth | last | date | slashed | business unit", _Grammar.days),

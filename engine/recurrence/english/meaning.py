@@ -1,5 +1,6 @@
 """What the parts of a clause mean together; parts without effect, contradictions and double meanings are refused."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -43,7 +44,7 @@ def _span(draft: "Draft") -> tuple[int, int]:
 def _without(text: str, draft: "Draft", what: str) -> Unread:
     """Refuse a clause, naming the text without it."""
     place, end = _span(draft)
-    return Unread(what, place, place, (text[:place] + text[end:],), whole=True)
+    return Unread(what, place, place, (text[:place] + text[end:],), whole=True, drops=True)
 
 
 def _complete(text: str, drafts: Sequence["Draft"]) -> None:
@@ -52,27 +53,36 @@ def _complete(text: str, drafts: Sequence["Draft"]) -> None:
         has = [any(kind in draft.parts for kind in kinds) for draft in drafts]
         if any(has) and not all(has):
             lacking, given = drafts[has.index(False)], drafts[has.index(True)]
-            words = " ".join(text[slice(*span)] for kind, span in given.parts.items() if kind in kinds)
-            place, end = _span(lacking)
-            mends = (
-                f"{text[:end]} {words}{text[end:]}",
-                text[:place] + text[end:],
-                *(_cut(text, each) for each in drafts),
-            )
-            raise Unread(f"{text[place:end]!r} has no {name} of its own", place, place, mends, whole=True)
+            raise _lacking(text, lacking, given, kinds, name)
     for kind in _BOUNDS:
         has = [kind in draft.parts for draft in drafts]
         if any(has) and not all(has):
             span = drafts[has.index(True)].parts[kind]
+            ends = {place for draft in drafts for place in _span(draft)}
+            if min(ends) < span[0] and span[1] < max(ends):
+                continue  # amid the parts of its own rule
             said = text[slice(*span)]
             texts = [text[slice(*_span(draft))] + ("" if kind in draft.parts else f" {said}") for draft in drafts]
             raise Unread(f"{said!r} may belong to one rule or to each", *span, (", ".join(texts),), whole=True)
 
 
-def _cut(text: str, draft: "Draft") -> str:
-    """Return a text without the days of a clause."""
-    place, end = draft.parts.get("days", (0, 0))
-    return text[:place] + text[end:]
+_EXCEPT = re.compile(r"(?:except|excluding|without|but)(?: not)?(?: for)?(?: on)? ", re.IGNORECASE)
+
+
+def _lacking(text: str, lacking: "Draft", given: "Draft", kinds: Sequence[str], name: str) -> Unread:
+    """Refuse a rule without days or times of its own, naming it with those that the other one has or excepts."""
+    words = " ".join(text[slice(*span)] for kind, span in given.parts.items() if kind in kinds)
+    place, end = _span(lacking)
+    own = text[place:end]
+    every_day = name == "times" and tuple(given.days) == _EVERY
+    texts = (f"{own} {words}" if every_day else f"{text[:end]} {words}{text[end:]}",)
+    if name == "days" and "but" in given.parts:
+        but = _EXCEPT.sub("", text[slice(*given.parts["but"])], count=1)
+        if [each.second_of_day() for each in lacking.times] == [each.second_of_day() for each in given.times]:
+            texts = (text[:place] + text[end:],)
+        else:
+            texts = (f"{text[:place].rstrip(' ,;')}; {but} {own}{text[end:]}",)
+    return Unread(f"{own!r} has no {name} of its own", place, place, texts, whole=True)
 
 
 def _dated(days: Days) -> Days:
@@ -111,7 +121,8 @@ class _Meaning:
     def dropped(self, what: str, *kinds: str) -> Unread:
         """Refuse a part, naming the texts without each of these."""
         spans = [self.draft.parts[kind] for kind in kinds]
-        return Unread(what, *spans[0], tuple(self.text[:place] + self.text[end:] for place, end in spans), whole=True)
+        texts = tuple(self.text[:place] + self.text[end:] for place, end in spans)
+        return Unread(what, *spans[0], texts, whole=True, drops=True)
 
     def clause(self) -> Clause:
         draft = self.draft
@@ -169,13 +180,13 @@ class _Meaning:
             said = self.words("times")
             at = said if said.startswith("at") else f"at {said}"
             what = "a step of hours, minutes or seconds has no times of day"
-            raise self.other(what, "times", f"every day {at}{tail}", f"{every}{tail}", whole=True)
+            bare = [each for each in draft.times if step == HOUR_S and not each.minute and not each.half]
+            minutes = [f"{every} at minute {each.hour}{tail}" for each in bare[: len(draft.times) == 1]]
+            texts = (f"every day {at}{tail}", *minutes, f"{every}{tail}")
+            raise Unread(what, *draft.parts["times"], texts, whole=True, drops=True)
         if draft.minutes:
             if draft.window or step != HOUR_S:
-                minute = f"{draft.minutes[0]:02d}"
-                series = () if draft.window else (f"{every} from 00:{minute} to 23:{minute}{tail}",)
-                texts = (*series, f"every hour {self.words('minutes')}{tail}")
-                raise self.other("minutes of the hour go with every hour", "minutes", *texts, whole=True)
+                raise self._minutes_of_series(every, tail)
             return tuple(
                 Series(minute * 60, DAY_S - HOUR_S + minute * 60, HOUR_S) for minute in sorted(set(draft.minutes))
             ), 0
@@ -189,6 +200,18 @@ class _Meaning:
             raise self.other(what, "interval", f"{every} from 00:00 to 23:59")
         return (Series(0, DAY_S - step, step),), 0
 
+    def _minutes_of_series(self, every: str, tail: str) -> Unread:
+        """Refuse minutes of the hour beside a window or a step that is not an hour; a window says them with its ends."""
+        minute = self.draft.minutes[0]
+        begin, end = 0, 23 * HOUR_S + 3599
+        if self.draft.window:
+            begin, end = (each.second_of_day() for each in self.draft.window)
+        first = begin + (minute * 60 - begin) % HOUR_S
+        last = end - (end - minute * 60) % HOUR_S
+        series = f"{every} from {clock(first)} to {clock(last)}{tail}" if first < last else ""
+        hourly = () if self.draft.window else (f"every hour {self.words('minutes')}{tail}",)
+        return self.other("minutes of the hour go with every hour", "minutes", series, *hourly, whole=True)
+
     def _window(self, step: int) -> tuple[Series, ...]:
         draft = self.draft
         assert draft.window is not None
@@ -199,12 +222,8 @@ class _Meaning:
                 "the step is longer than this time", "window", f"every day at {clock(first)}{self._tail()}", whole=True
             )
         if last < first and (draft.months or draft.but or (draft.days and tuple(draft.days) != _EVERY)):
-            raise self.other(
-                "a time over midnight belongs to two days",
-                "window",
-                f"from {clock(first)} to 23:59",
-                f"from 00:00 to {clock(last)}",
-            )
+            halves = (f"from {clock(first)} to 23:59", f"from 00:00 to {clock(last)}")
+            raise Unread("a time over midnight belongs to two days", *draft.parts["window"], halves, drops=True)
         if last < first:
             return (
                 Series(
@@ -296,11 +315,10 @@ class _Meaning:
         if len(clause.days) > 1 and any(each.weekdays and not each.month_days for each in clause.days):
             raise self.dropped("a month has several of a weekday", "step")
         if any(each.weekdays and not each.month_days for each in clause.days):
-            days = WEEKDAYS[(clause.days[0].weekdays & -clause.days[0].weekdays).bit_length() - 1]
-            raise Unread(
-                "a month has several of a weekday", *self.draft.parts["step"],
-                (f"every {days}{self._at()}", f"on the 1st {days} of {'each quarter' if quarter else 'the month'}{self._at()}"), whole=True,
-            )  # fmt: skip
+            bits, said = clause.days[0].weekdays, self.words("days")
+            nth = f"on the 1st {WEEKDAYS[bits.bit_length() - 1]} of {'each quarter' if quarter else 'the month'}{self._at()}"
+            texts = (f"{said}{self._at()}", *([nth] if bits.bit_count() == 1 else []))
+            raise Unread("a month has several of a weekday", *self.draft.parts["step"], texts, whole=True)
         if quarter:
             if clause.months or any(each.months for each in clause.days):
                 raise self.dropped("the months of a quarter are January, April, July and October", "step")
@@ -311,9 +329,8 @@ class _Meaning:
 
     def _years(self, clause: Clause, count: int) -> Clause:
         if count > 12:
-            raise self.dropped("years are not counted in English", "step")if clause.days else self.other(
-                "years are not counted in English", "step", "every 1 January"
-            )  # fmt: skip
+            place, end = self.draft.parts["step"]
+            raise Unread("years are not counted in English", place, end)
         if not clause.days:
             if clause.months:
                 raise self._no_days()

@@ -34,7 +34,7 @@ class Wording(NamedTuple):
 
     def rewritten(self, text: str) -> Iterator[str]:
         """Yield a text with each of the texts for the wording."""
-        return (self.pattern.sub(each, text, count=1) for each in self.texts)
+        return (self.pattern.sub(each, text) for each in self.texts)
 
 
 @cache
@@ -54,6 +54,27 @@ def _wordings_in(text: str) -> Iterator[Wording]:
     return (each for each in _wordings() if each.pattern.search(text))
 
 
+#: Words that change what is meant, so that a text without them is another wish.
+_MEANT = frozenset(
+    (
+        "nearest",
+        "next",
+        "this",
+        "if",
+        "unless",
+        "when",
+        "while",
+        "night",
+        "then",
+        "any",
+        "odd",
+        "even",
+        "before",
+        "after",
+    )
+)
+
+
 def begins(text: str) -> bool:
     """Whether a text is meant to be English: some word of it is known, or misspelt, or has a wording of its own."""
     try:
@@ -63,7 +84,8 @@ def begins(text: str) -> bool:
     if len(split) == 1 and split[0].kind == "number":
         return True
     known = (each.kind not in (*_SIGNS, "every") and (each.kind != "unknown" or _nearest(each.text)) for each in split)
-    return any(known) or any(_wordings_in(text))
+    between = any(each.kind == "to" and each.text.isalpha() for each in split)
+    return any(known) or between or any(_wordings_in(text))
 
 
 def refused(text: str, unread: Unread) -> RuleInvalid:
@@ -81,7 +103,7 @@ def refused(text: str, unread: Unread) -> RuleInvalid:
     texts = texts or list(_accepted(_respelt(text), 1))
     if texts:
         return RuleInvalid("english_unclear", what=what, texts=_quoted(texts), index=unread.place)
-    texts = list(_accepted([*_instead(text, unread), *_shortened(text)], 2))
+    texts = list(_accepted(_shortened(text, unread), 2))
     if texts:
         return RuleInvalid("english_unclear.example", what=what, texts=_quoted(texts), index=unread.place)
     return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
@@ -105,15 +127,36 @@ def _accepted(candidates: Iterable[str], most: int) -> Iterator[str]:
         except Unread as unread:
             if depth < 3:
                 reworded = (each for wording in islice(_wordings_in(text), 1) for each in wording.rewritten(text))
-                more = [*reworded, *([] if unread.example else _instead(text, unread)), *_respelt(text)]
+                more = [*reworded, *([] if unread.example or unread.drops else _instead(text, unread)), *_respelt(text)]
                 waiting.extendleft((" ".join(each.split()).strip(" ,;"), depth + 1) for each in reversed(more))
             continue
         most -= 1
         yield text
 
 
+_YEARS = re.compile(r"every (?:(other|second)|(\d+)(?:st|nd|rd|th)?) years?\b", re.IGNORECASE)
+
+
+def _years(text: str) -> Iterator[str]:
+    """Yield the RRULE of a step of years, which English does not count."""
+    match = _YEARS.search(text)
+    if not match:
+        return
+    try:
+        rest = _YEARS.sub("every year", text) if text[match.end() :].strip() else "every 1 January"
+        (clause,) = read(rest).clauses
+    except (Unread, ValueError):
+        return
+    date, second = clause.days[0].date, clause.times[0].first if clause.times else 0
+    if date is not None:
+        time = f"BYHOUR={second // 3600};BYMINUTE={second // 60 % 60};BYSECOND=0"
+        step = f"FREQ=YEARLY;INTERVAL={match[2] or 2}"
+        yield f"{step};BYMONTH={date.month};BYMONTHDAY={date.day};{time}"
+
+
 def _other_languages(text: str) -> Iterator[str]:
     """Yield rules of other languages for what English does not say here."""
+    yield from _years(text)
     if match := _NEAREST.search(text):
         time = _AT.search(text)
         hour, minute = (int(time[1]), int(time[2] or 0)) if time else (0, 0)
@@ -127,19 +170,23 @@ def _instead(text: str, unread: Unread) -> Iterator[str]:
         yield each if unread.whole else text[: unread.place] + each + text[unread.end :]
 
 
-def _shortened(text: str) -> Iterator[str]:
-    """Yield the text without its unknown words, or up to the first of them."""
+def _shortened(text: str, unread: Unread) -> Iterator[str]:
+    """Yield examples for an unknown place, then the text without its unknown words, or up to the first of them."""
     try:
         unknown = [each for each in tokens(text) if each.kind == "unknown"]
-    except Unread as unread:
-        yield text[: unread.place]
+    except Unread as failed:
+        yield text[: failed.place]
         return
+    if _MEANT & {each.text for each in unknown}:
+        return
+    yield from _instead(text, unread)
     if unknown:
         rest = text
         for token in reversed(unknown):
             rest = rest[: token.place] + rest[token.end :]
         yield rest
-        yield text[: unknown[0].place]
+        if unknown[0].text.isalpha():
+            yield text[: unknown[0].place]
 
 
 def _respelt(text: str) -> Iterator[str]:
@@ -165,13 +212,15 @@ def _respelt(text: str) -> Iterator[str]:
 
 
 #: Words that are nearest to no other.
-_SHORTEST = 4
+_SHORTEST = 3
 
 
 def _nearest(word: str) -> str | None:
-    if len(word) < _SHORTEST - 1:
+    if len(word) < _SHORTEST or word in _MEANT:
         return None
-    near = get_close_matches(word, [each for each in WORDS if len(each) >= _SHORTEST - 1], 4, 0.72)
+    near = get_close_matches(
+        word, [each for each in WORDS if len(each) >= _SHORTEST], 4, 0.85 if len(word) == _SHORTEST else 0.72
+    )
     if not near:
         return None
     near.sort(key=lambda each: sorted(each) != sorted(word))

@@ -64,9 +64,9 @@ _ADVERBS = {
 }  # fmt: skip
 _DAY_SETS = {"weekday": WORKDAYS, "workday": WORKDAYS, "weekend": WEEKEND}
 _KINDS = {
-    "every": "every each", "other": "other alternate", "at": "at @", "on": "on", "the": "the", "of": "of", "in": "in during within",
+    "every": "every each all", "other": "other alternate", "at": "at @", "on": "on", "the": "the", "of": "of", "in": "in during within",
     "from": "from", "between": "between", "start": "starting beginning counted since", "until": "until till",
-    "to": "to through thru - –", "and": "and & + or / plus also", ",": ", ;", "except": "except excluding without but",
+    "to": "to through thru - –", "and": "and & or / plus also", ",": ", ;", "except": "except excluding without but",
     "not": "not", "for": "for", "last": "last", "edge": "start end beginning", "business": "business working work",
     "past": "past", "half": "half", "half day": "am pm", "clock": "o'clock oclock", "a": "a an", "once": "once",
     "per": "per", "time": "time", "run": "run",
@@ -128,6 +128,7 @@ class Unread(Exception):
         place, end: where.
         instead: texts for the place; with ``whole`` for the whole rule.
         example: they are examples of what may stand there, and not what was meant.
+        drops: they leave a part of the text out.
     """
 
     def __init__(
@@ -139,10 +140,11 @@ class Unread(Exception):
         *,
         whole: bool = False,
         example: bool = False,
+        drops: bool = False,
     ) -> None:
         super().__init__(what)
         self.what, self.place, self.end, self.instead = what, place, end, instead
-        self.whole, self.example = whole, example
+        self.whole, self.example, self.drops = whole, example, drops
 
 
 def tokens(text: str) -> list[Token]:
@@ -166,6 +168,8 @@ def _second(found: list[Token], place: int) -> Token:
     after = [each.kind for each in found[place + 1 : place + 4]]
     if place and found[place - 1].kind == "number":
         return found[place]
+    if place and found[place - 1].kind == "the":
+        return found[place]._replace(kind="nth", value=2)
     counts = after[:1] and after[0] in ("weekday", "days", "business", "unit", "month", "of")
     listed = after[:1] and after[0] in ("and", ",") and {"nth", "last"} & set(after[1:3])
     return (
