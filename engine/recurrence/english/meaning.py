@@ -133,6 +133,9 @@ class _Meaning:
         days, months = tuple(draft.days) if tuple(draft.days) != _EVERY else (), draft.months
         if months and days and all((each.month_days or each.nth) and not each.months for each in days):
             days, months = tuple(replace(each, months=months) for each in days), 0
+        common = {each.months for each in days if each.weekdays and not each.month_days} if not months else set()
+        if len(common) == 1 and all(each.weekdays and not each.month_days for each in days):
+            days, months = tuple(replace(each, months=0) for each in days), common.pop()
         bounds = draft.first, draft.last, draft.begins, draft.bounded
         clause = Clause(days, months, (0, ""), tuple(draft.but), times, period_us, *bounds)
         if draft.step[0]:
@@ -345,6 +348,10 @@ class _Meaning:
         """Refuse filters and alternatives that change no day, and clauses without any day."""
         if not (clause.days or clause.months or clause.but):
             return clause
+        for each in clause.days:
+            for counted_days in (each.month_days, each.nth):
+                if len(set(counted_days)) < len(counted_days):
+                    raise self.other("one of the days is named twice", "days", *self._fewer())
         days = _of_years(clause)
         if not any(days):
             raise self._never(clause)

@@ -5,7 +5,7 @@ import tomllib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.words import joined
 
 #: Most texts that are tried and that are named.
-_MAX_TRIED, _MAX_NAMED = 40, 3
+_MAX_TRIED, _MAX_NAMED = 25, 3
 #: Kinds of tokens that other texts have, too.
 _SIGNS = ("sign", "number", "and", ",", "to")
 _NEAREST = re.compile(r"(?:nearest weekday|weekday nearest)\D*(\d+)", re.IGNORECASE)
@@ -81,7 +81,7 @@ def begins(text: str) -> bool:
         split = tokens(text)
     except Unread:
         return False
-    if len(split) == 1 and split[0].kind == "number":
+    if len(split) == 1 and split[0].kind in ("number", "every"):
         return True
     known = (each.kind not in (*_SIGNS, "every") and (each.kind != "unknown" or _nearest(each.text)) for each in split)
     between = any(each.kind == "to" and each.text.isalpha() for each in split)
@@ -215,6 +215,7 @@ def _respelt(text: str) -> Iterator[str]:
 _SHORTEST = 3
 
 
+@lru_cache(maxsize=512)
 def _nearest(word: str) -> str | None:
     if len(word) < _SHORTEST or word in _MEANT:
         return None
