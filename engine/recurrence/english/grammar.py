@@ -31,7 +31,7 @@ from lodger.engine.recurrence.duration import DAY_US
 from lodger.engine.recurrence.duration import UNITS as LENGTHS
 from lodger.engine.recurrence.english.meaning import in_quarter, meant
 from lodger.engine.recurrence.english.phrase import HOUR_S, WORKDAYS, Date, Days, Phrase
-from lodger.engine.recurrence.english.vocabulary import UNITS, Token, Unread, tokens
+from lodger.engine.recurrence.english.vocabulary import UNITS, WORDS, Token, Unread, tokens
 from lodger.engine.recurrence.english.words import counted
 from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, ordinal
 
@@ -211,6 +211,10 @@ class _Grammar:
         """Add a part to its clause: the present one, or the next when the kind comes again."""
         draft, span = self.drafts[-1], self.since(first)
         main = kind in ("days", "times", "interval", "step")
+        # "every Monday, every 2 weeks on Friday": the step has days of its own.
+        strong = strong or (
+            kind == "step" and "days" in draft.parts and self.peek().kind in ("on", "weekday", "days", "the")
+        )
         if kind in draft.parts or (strong and main and draft.parts):
             if not main or (draft.last_kind == kind and not strong):
                 said = self.text[slice(*span)]
@@ -322,7 +326,8 @@ class _Grammar:
                 digits, name = "", ""
                 for each in f"{token.text} ":
                     if (each.isdigit() and name) or each == " ":
-                        found.append((int(digits), name))
+                        kind, unit_name = WORDS.get(name, ("", name))
+                        found.append((int(digits), unit_name if kind == "unit" else name))
                         digits, name = "", ""
                     digits, name = (digits + each, name) if each.isdigit() else (digits, name + each)
             elif token.kind == "number" and self.peek(1).kind == "unit":
@@ -372,11 +377,13 @@ class _Grammar:
         self.unit(count, strong, first)
 
     def _every_nth_weekday(self, count: int, strong: bool, first: int) -> None:
-        draft = self.add("step", first, strong)
-        draft.step, draft.unit = (count, "week"), "week"
         begin = self.at
-        draft.days += self.day_list()
-        self.add("days", begin)
+        found = self.day_list()
+        draft = self.add("step", first, strong or "days" in self.drafts[-1].parts)
+        draft.step, draft.unit = (count, "week"), "week"
+        draft.days += found
+        draft.parts["days"] = self.since(begin)
+        draft.last_kind = "days"
 
     def _every_other_set(self, first: int) -> Unread:
         weekend = self.peek().text.startswith("weekend")
@@ -579,8 +586,12 @@ class _Grammar:
         return token.value if token.kind == "days" else WORKDAYS
 
     def _weekday(self) -> list[Days]:
-        first = self.next().value
+        begin, first = self.at, self.next().value
         last = first
+        comma = self.kinds(",")
+        if self._is_date(comma):
+            self.at += comma
+            return [Days(date=self._date_on(first, begin))]
         if self.kinds("to", "weekday"):
             self.next()
             last = self.next().value
@@ -617,6 +628,23 @@ class _Grammar:
             months = self.month_list()
             return [replace(each, months=months) for each in days]
         return days
+
+    def _date_on(self, weekday: int, begin: int) -> Date:
+        """``Thursday, December 31, 2026``: the weekday must be that of the date."""
+        date = self.date()
+        span = self.since(begin)
+        said = self.text[self.left[begin + 1 + (self.left[begin + 1].kind == ",")].place : span[1]]
+        if not date.year:
+            raise self.unread(
+                "a weekday and a date may be one day or two",
+                span,
+                f"every {said}",
+                f"{WEEKDAYS[weekday]} and every {said}",
+            )
+        on = civil.weekday(civil.day_of(date.year, date.month, date.day))
+        if on != weekday:
+            raise self.unread(f"this date is a {WEEKDAYS[on]}", span, said)
+        return date
 
     def _counts(self, kind: str) -> list[int]:
         """``1, 3 and 5 through 7``."""
@@ -1105,8 +1133,13 @@ class _Grammar:
         """Times, minutes of the hour, weekends, or the end of the month."""
         after = self.peek(1)
         if (
-            after.kind in ("the", "edge", "start") and (after.kind != "the" or self.peek(2).kind in ("edge", "start"))
-        ) or after.kind == "days":
+            (after.kind == "the" and self.peek(2).kind == "days")
+            or (
+                after.kind in ("the", "edge", "start")
+                and (after.kind != "the" or self.peek(2).kind in ("edge", "start"))
+            )
+            or after.kind == "days"
+        ):
             self.next()
             self.days(strong, first)
         elif after.value == "minute" or after.kind == "past" or self._past_the_hour(1):

@@ -59,8 +59,9 @@ def _complete(text: str, drafts: Sequence["Draft"]) -> None:
         if any(has) and not all(has):
             span = drafts[has.index(True)].parts[kind]
             ends = {place for draft in drafts for place in _span(draft)}
-            if min(ends) < span[0] and span[1] < max(ends):
-                continue  # amid the parts of its own rule
+            counted_from = kind == "first" and not drafts[has.index(True)].bounded
+            if counted_from or (min(ends) < span[0] and span[1] < max(ends)):
+                continue  # it stands amid the parts of its own rule, or counts a step, which the others lack
             said = text[slice(*span)]
             texts = [text[slice(*_span(draft))] + ("" if kind in draft.parts else f" {said}") for draft in drafts]
             raise Unread(f"{said!r} may belong to one rule or to each", *span, (", ".join(texts),), whole=True)
@@ -221,9 +222,8 @@ class _Meaning:
         first, last = (each.second_of_day() for each in draft.window)
         length = (last - first) % DAY_S
         if step > length:
-            raise self.other(
-                "the step is longer than this time", "window", f"every day at {clock(first)}{self._tail()}", whole=True
-            )
+            text = f"every day at {clock(first)}{self._tail()}"
+            raise Unread("the step is longer than this time", *draft.parts["window"], (text,), whole=True, drops=True)
         if last < first and (draft.months or draft.but or (draft.days and tuple(draft.days) != _EVERY)):
             halves = (f"from {clock(first)} to 23:59", f"from 00:00 to {clock(last)}")
             raise Unread("a time over midnight belongs to two days", *draft.parts["window"], halves, drops=True)

@@ -71,6 +71,7 @@ _MEANT = frozenset(
         "even",
         "before",
         "after",
+        "never",
     )
 )
 

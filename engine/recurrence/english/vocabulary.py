@@ -55,8 +55,8 @@ UNITS: dict[str, int | tuple[str, int]] = {
 }  # fmt: skip
 _UNIT_NAMES = {
     "second": "second seconds sec secs s", "minute": "minute minutes min mins m", "hour": "hour hours hr hrs h",
-    "day": "day days d", "week": "week weeks wk wks w", "fortnight": "fortnight fortnights", "month": "month months",
-    "quarter": "quarter quarters", "year": "year years",
+    "day": "day days d", "week": "week weeks wk wks w", "fortnight": "fortnight fortnights", "month": "month months mo mos",
+    "quarter": "quarter quarters", "year": "year years yr yrs y",
 }  # fmt: skip
 _ADVERBS = {
     "hourly": "hour", "daily": "day", "weekly": "week", "fortnightly": "fortnight", "monthly": "month",
@@ -158,6 +158,8 @@ def tokens(text: str) -> list[Token]:
         if match is None:
             raise Unread(f"{text[at:].strip()[:20]!r} is not a word of a rule", at, end)
         at = match.end()
+        if match["sign"] == "." and lower[at : at + 1].isdigit():
+            raise Unread("fractions stand in a rule of their own, such as every 90 minutes", at - 1, end)
         if match["sign"] != ".":  # of an abbreviation
             found.append(_token(match, text))
     return [_second(found, place) if each.text == "second" else each for place, each in enumerate(found)]
