@@ -58,10 +58,9 @@ def recognise(text: str) -> Kind:
         return Kind.CHANGES
     if re.match(_ONCE, body) or re.match(_BARE_TIME, body):
         return Kind.ONCE
-    is_english = english.begins(body)
     if body[:1] in "eE" and whole_days(body):
         return Kind.ENGLISH
-    if is_interval(body) or (not is_english and re.match(_EVERY, body)):
+    if is_interval(body) or (re.match(_EVERY, body) and not english.begins(body)):
         return Kind.EVERY
     if re.match(_AMAZON_CRON, body):
         return Kind.CRON
@@ -69,7 +68,7 @@ def recognise(text: str) -> Kind:
         return Kind.SCHYNTAX
     if re.match(_CRON, body):
         return Kind.CRON
-    if is_english:
+    if english.begins(body):
         return Kind.ENGLISH
     if not body:
         raise RuleInvalid("rule_unrecognised.empty", index=0)

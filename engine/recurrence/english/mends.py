@@ -18,6 +18,8 @@ from lodger.engine.recurrence.words import joined
 
 #: Most texts that are tried and that are named.
 _MAX_TRIED, _MAX_NAMED = 25, 3
+#: Longest text that is searched for wordings and misspelt words.
+_MAX_LOOKED = 500
 #: Kinds of tokens that other texts have, too.
 _SIGNS = ("sign", "number", "and", ",", "to")
 _NEAREST = re.compile(r"(?:nearest weekday|weekday nearest)\D*(\d+)", re.IGNORECASE)
@@ -84,6 +86,8 @@ def begins(text: str) -> bool:
         return False
     if len(split) == 1 and split[0].kind in ("number", "every"):
         return True
+    if len(text) > _MAX_LOOKED:
+        return any(each.kind not in (*_SIGNS, "unknown") for each in split)
     known = (each.kind not in (*_SIGNS, "every") and (each.kind != "unknown" or _nearest(each.text)) for each in split)
     between = any(each.kind == "to" and each.text.isalpha() for each in split)
     return any(known) or between or any(_wordings_in(text))
