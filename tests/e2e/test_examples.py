@@ -91,7 +91,8 @@ def test_inside_fastapi(tmp_path: Path) -> None:
 def test_inside_django_with_the_node_apart(tmp_path: Path) -> None:
     with _served("with_django.py", tmp_path) as (http, env):
         made = http.post("/shops/oak/scripts/hello?rule=every+1s", content="export default () => 'hello'")
-        assert made.json() == {"version": 1, "runs": "Every 1 second, counted from Thursday 1970-01-01T00:00:00Z"}
+        assert made.json()["version"] == 1
+        assert made.json()["runs"].startswith("Every 1 second, counted from ")
         refused = http.post("/shops/oak/scripts/hello?rule=sometimes", content="export default () => 1")
         assert refused.status_code == 422
         assert refused.json()["code"]

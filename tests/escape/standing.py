@@ -22,7 +22,7 @@ def ordinary_python() -> str:
     folders = [*os.get_exec_path(), "/usr/local/bin", "/usr/bin"]
     names = ("python3", "python3.13", "python3.12", "python3.11")
     for candidate in (sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)):
-        test = f"import sys, ctypes; open({str(SCRIPT)!r}).close(); sys.exit(sys.version_info < (3, 11))"
+        test = f"import sys, ctypes, wasmtime; open({str(SCRIPT)!r}).close(); sys.exit(sys.version_info < (3, 11))"
         try:
             done = subprocess.run(
                 [candidate, "-c", test], user=OVERFLOW_UID, group=OVERFLOW_UID, extra_groups=[], capture_output=True
@@ -31,7 +31,9 @@ def ordinary_python() -> str:
             continue
         if done.returncode == 0:
             return candidate
-    pytest.skip("NOT TESTED as an ordinary user: none may execute a Python 3.11+ here and read these tests")
+    pytest.skip(
+        "NOT TESTED as an ordinary user: none may execute a Python 3.11+ with wasmtime here and read these tests"
+    )
 
 
 @contextmanager
