@@ -9,7 +9,8 @@ from tests.sim.simulator.oracle import Regular, Several, Wall, count, names
 from tests.sim.simulator.plan import BEGINNINGS
 
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.recurrence.compile import compile_schedule
+from lodger.engine.recurrence.compile import compile_schedule, with_absolute_times
+from lodger.engine.store.revision_cache import encode_rules
 
 S = 1_000_000
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -65,7 +66,8 @@ def test_it_agrees_with_the_engine_around_every_change_of_clocks(zone: str, gap:
         start = at(begin)
         for text in rules.WALLS:
             rule = {"kind": "wall", "zone": zone, "text": text, "gap": gap, "both": both}
-            engine, oracle = compile_schedule(rules.stored(rule, start)), rules.oracle(rule, start)
+            given = with_absolute_times(rules.stored(rule, start), from_us(start))
+            engine, oracle = compile_schedule(given), rules.oracle(rule, start, rules.starts_of(encode_rules(given))[1])
             slot = start - 6 * 3600 * S
             for _ in range(150):
                 following = engine.next_after(from_us(slot))

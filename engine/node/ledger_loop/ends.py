@@ -62,10 +62,6 @@ class Ends(Part):
             committed = await self.context.db.read(partial(self._answered, committed=committed, batch=batch))
         self._settle(batch, committed)
 
-    def goes_first(self, now: Instant) -> bool:
-        """Always: what has ended frees slots, and tenants' places."""
-        return True
-
     def wait_s(self, now: Instant) -> float:
         """Wait for others to share the transaction, unless no other attempt runs or an action waits for a slot."""
         if self.context.identity.lease is None:

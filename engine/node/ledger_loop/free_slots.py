@@ -88,7 +88,7 @@ class FreeSlots(Part):
             wait_s = max(wait_s, self.outlook.claimed_s + BACKLOG_CLAIM_INTERVAL_S - now.s)
         return min(context.idle_s, wait_s)
 
-    def goes_first(self, now: Instant) -> bool:
+    def wants_alone(self, now: Instant) -> bool:
         """Whether to wait for rows that others had locked: with a backlog, the due clocks take part in every transaction."""
         upcoming, rests = self.outlook.startable_us, now.s < self._rests_until_s
         return self._was_passed_by and not rests and upcoming is not None and upcoming <= now.us
@@ -131,7 +131,7 @@ class FreeSlots(Part):
         ahead_us = context.ahead_us(now_us)
         if lease is not None and turn.room is not None and startable_us is not None and startable_us <= ahead_us:
             turn.claims = claims.claim(
-                store, connection, lease, turn.room.slots, now_us, turn.room, turn.spent, wait=turn.parts[0] is self,
+                store, connection, lease, turn.room.slots, now_us, turn.room, turn.spent, wait=turn.parts == [self],
                 ahead_us=ahead_us,
             )  # fmt: skip
             startable_us, turn.has_claimed, turn.has_looked = _next_startable(connection, lease), True, True
@@ -141,9 +141,7 @@ class FreeSlots(Part):
     def written(self, turn: Turn) -> None:
         """Start the claimed attempts, unless their lease was lost meanwhile: then they are another's, or claimed anew."""
         if turn.has_looked:
-            # What was ticked after this part is not among what it saw.
-            ticked = turn.parts[0] is self and any(each.runs for each in turn.ticked)
-            self.outlook.startable_us = 0 if ticked else turn.startable_us
+            self.outlook.startable_us = turn.startable_us
         if not turn.has_claimed:
             return
         self.context.bus.publish(Claimed(tuple(turn.claims), turn.spent))
@@ -151,10 +149,10 @@ class FreeSlots(Part):
         if held is None or lease is None or held.epoch != lease.epoch:
             return
         self._attempts.begin(turn.claims)
-        self._was_passed_by = not turn.claims and turn.parts[0] is not self
+        self._was_passed_by = not turn.claims and turn.parts != [self]
         if turn.claims:
             self._vain, self._rests_until_s = 0, 0.0
-        elif turn.parts[0] is self:
+        elif turn.parts == [self]:
             # An action is due that this node may not start: another node has it, or a budget or the node's memory.
             wait_s = min(self.context.settings.poll_s, VAIN_S * 2**self._vain)
             self._vain, self._rests_until_s = min(self._vain + 1, MAX_DOUBLINGS), self.clock.elapsed_s() + wait_s

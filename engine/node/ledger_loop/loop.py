@@ -76,8 +76,10 @@ class LedgerLoop(Service):
         self._between_rounds.clear()
         try:
             await self._look()
-            if self._wait_s() <= 0:
-                await self._write()
+            # Two, so that a part that wants to be alone costs the others no look.
+            for _transaction in range(2):
+                if self._wait_s() <= 0:
+                    await self._write()
             return 0.0 if self._outdated() else self._wait_s()
         finally:
             self._between_rounds.set()
@@ -159,7 +161,8 @@ class LedgerLoop(Service):
     def _turn(self) -> Turn | None:
         now = self._now()
         turn = Turn(now, self.context.ahead_us(now.us), self.context.identity.lease)
-        for part in sorted(self._awake(), key=lambda part: not part.goes_first(now)):
+        awake = self._awake()
+        for part in [part for part in awake if part.wants_alone(now)][:1] or awake:
             if part.wants(turn):
                 turn.parts.append(part)
         return turn if turn.parts else None

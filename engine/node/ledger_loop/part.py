@@ -109,8 +109,8 @@ class Part:
         """Return the seconds until a transaction is to be written for this part alone; 0 or less: now."""
         raise NotImplementedError
 
-    def goes_first(self, now: Instant) -> bool:
-        """Whether to write before the parts that do not; their order is that of the loop otherwise."""
+    def wants_alone(self, now: Instant) -> bool:
+        """Whether a transaction is to be this part's alone, because it has to wait for locks of others."""
         return False
 
     def wants(self, turn: Turn) -> bool:

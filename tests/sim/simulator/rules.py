@@ -1,5 +1,6 @@
 """Rules of the simulated schedules: their form for the engine, and their oracle."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -8,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from tests.sim.simulator.oracle import Oracle, Regular, Several, Wall
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
@@ -62,21 +63,32 @@ def stored(rule: Rule, start_us: int) -> ScheduleRules:
     )
 
 
-def oracle(rule: Rule, start_us: int) -> Oracle:
-    """Return the oracle of the rule's slots."""
+def starts_of(stored: str) -> tuple[str, tuple[int, ...]]:
+    """Return stored rules as they were given, and the instants that their intervals count from, in microseconds, exclusions last."""
+    read = json.loads(stored)
+    specs = [*read["rules"], *read["exclusions"]]
+    counted = [spec.pop("counted_from", None) for spec in specs]
+    starts = tuple(0 if each is None else to_us(datetime.fromisoformat(each)) for each in counted)
+    return json.dumps(read, sort_keys=True), starts
+
+
+def oracle(rule: Rule, start_us: int, starts: tuple[int, ...]) -> Oracle:
+    """Return the oracle of the rule's slots; intervals without a start of their own count from ``starts``."""
     made: Oracle
     match rule["kind"]:
         case "every":
             made = Regular(
-                rule["s"] * SECOND, 0 if rule.get("from_s") is None else start_us + round(rule["from_s"] * SECOND)
+                rule["s"] * SECOND,
+                starts[0] if rule.get("from_s") is None else start_us + round(rule["from_s"] * SECOND),
             )
         case "cron":
             made = Regular(rule["s"] * SECOND, 0)
         case "wall":
             made = _wall(rule["zone"], rule["text"], rule["gap"], rule["both"])
         case _:
-            included, taken = (tuple(Regular(each * SECOND, 0) for each in rule[key]) for key in ("s", "without"))
-            made = Several(included, taken)
+            every = [*rule["s"], *rule["without"]]
+            all_of = [Regular(each * SECOND, start) for each, start in zip(every, starts, strict=True)]
+            made = Several(tuple(all_of[: len(rule["s"])]), tuple(all_of[len(rule["s"]) :]))
     end_s = rule.get("end_s")
     return made if end_s is None else Several((made,), end=start_us + round(end_s * SECOND))
 

@@ -175,11 +175,12 @@ class World:
 
     def register_rule(self, rule: rules.Rule) -> dict[str, Any]:
         """Register a rule for the oracle, and return the arguments for the engine."""
-        self._known[encode_rules(rules.stored(rule, self.plan.start_us))] = rule
+        self._known[rules.starts_of(encode_rules(rules.stored(rule, self.plan.start_us)))[0]] = rule
         return rules.arguments_for(rule, self.plan.start_us)
 
     def _understood(self, stored: str) -> Oracle:
-        return rules.oracle(self._known[stored], self.plan.start_us)
+        given, starts = rules.starts_of(stored)
+        return rules.oracle(self._known[given], self.plan.start_us, starts)
 
     def _statement(self, *arguments: object) -> None:
         self.figures["statements"] += 1
