@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 from sqlalchemy import text
@@ -37,6 +38,27 @@ def test_a_question_without_end_is_given_up_and_the_connection_lives_on(
         asyncio.run(go())
     finally:
         reads.close()
+        reads.close()
+        database.close()
+
+
+def test_silent_connections_hold_no_other_reader_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads_module, "STATEMENT_S", 2.0)
+    database, answered = Database(url), threading.Event()
+    reads = ThreadReads(database, elapsed_s=SystemClock().elapsed_s)
+
+    async def go() -> None:
+        hung = [asyncio.create_task(reads(lambda _connection: answered.wait(60))) for _ in range(reads_module.THREADS)]
+        async with asyncio.timeout(30):
+            assert await reads(lambda connection: connection.execute(text("SELECT 7")).scalar()) == 7
+        assert not any(each.done() for each in hung)
+        answered.set()
+        await asyncio.gather(*hung)
+
+    try:
+        asyncio.run(go())
+    finally:
+        answered.set()
         reads.close()
         database.close()
 

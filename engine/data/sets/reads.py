@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -19,10 +20,12 @@ T = TypeVar("T")
 
 #: A statement that takes longer is given up: a filter no index helps with may not hold a thread.
 STATEMENT_S = 5.0
-#: How long after that a server may be silent.
-SILENCE_S = 10.0
-#: Number of questions that are answered at once.
+#: How long after that a server may be silent: a call is given up before the default wall of a run, 10 s, ends the run.
+SILENCE_S = 3.0
+#: Number of questions that are answered at once; a server that is silent for longer than a statement may take is not waited for.
 THREADS = 4
+#: Number of threads, those of silent servers included.
+MAX_THREADS = 16
 
 
 class ThreadReads:
@@ -43,7 +46,8 @@ class ThreadReads:
         self._elapsed_s = elapsed_s
         # A server that says nothing after its own limit has passed says nothing any more.
         patience = Patience(STATEMENT_S + SILENCE_S)
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-read", initializer=patience.adopt)
+        self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="lodger-read", initializer=patience.adopt)
+        self._places = asyncio.Semaphore(THREADS)
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
         """Return the result of ``work``.
@@ -51,7 +55,19 @@ class ThreadReads:
         Raises:
             CallRefused: ``too_slow``.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._answer, work)
+        return await self._in_thread(self._answer, work)
+
+    async def _in_thread(self, function: Callable[..., T], *given: object) -> T:
+        """Run a function in one of the threads; a place that a silent server holds is free again after the limit of a statement."""
+        await self._places.acquire()
+        loop, held = asyncio.get_running_loop(), ExitStack()
+        held.callback(self._places.release)
+        alarm = loop.call_later(STATEMENT_S, held.close)
+        try:
+            return await loop.run_in_executor(self._pool, function, *given)
+        finally:
+            alarm.cancel()
+            held.close()
 
     def _answer(self, work: Callable[[Connection], T]) -> T:
         with self._database.read() as connection:
@@ -64,7 +80,7 @@ class ThreadReads:
     async def numbers(self, rows: TableDataset, many: int) -> list[int] | None:
         """Take keys of a set from its database: :func:`lodger.engine.data.sets.numbers.taken`."""
         database = rows.database or self._database
-        return await asyncio.get_running_loop().run_in_executor(self._pool, taken, database, rows, many)
+        return await self._in_thread(taken, database, rows, many)
 
     def close(self) -> None:
         """End the threads; safe to call twice."""

@@ -30,6 +30,7 @@ from lodger.engine.data.sets.dataset import Dataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.guard import isolated_query
 from lodger.engine.data.sets.numbers import Numbers
+from lodger.engine.data.sets.reads import STATEMENT_S
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.node.executors.attempt_budgets import Counters, DayRoom, Share
@@ -130,6 +131,9 @@ class Attempt:
         self._on_log = on_log
         self._span = span
         self._over = False
+        #: When the database was asked the questions that it has not answered; how long one had waited that was given up.
+        self._reading: dict[object, float] = {}
+        self._unanswered_s = 0.0
         self._turn = asyncio.Lock()
         self.session = Session(
             tenant_id=claim.tenant_id,
@@ -157,8 +161,22 @@ class Attempt:
 
     async def _ask(self, read: QueryRunner, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
         asked = isolated_query(work, self.claim.tenant_id, self.datasets, rows)
-        database = None if rows is None else database_of(rows)
-        return await (read(asked) if database is None else database.ask(asked))
+        database, loop = None if rows is None else database_of(rows), asyncio.get_running_loop()
+        key = object()
+        self._reading[key] = loop.time()
+        try:
+            return await (read(asked) if database is None else database.ask(asked))
+        except asyncio.CancelledError:  # the attempt has ended before the answer
+            self._unanswered_s = max(self._unanswered_s, loop.time() - self._reading[key])
+            raise
+        finally:
+            del self._reading[key]
+
+    def _has_waited_in_vain(self) -> bool:
+        """Whether a database has left a question of the attempt unanswered for as long as a statement may take, or half of its wall."""
+        now_s = asyncio.get_running_loop().time() if self._reading else 0.0
+        waited_s = max([self._unanswered_s, *(now_s - begun_s for begun_s in self._reading.values())])
+        return waited_s >= min(STATEMENT_S, self.claim.limits.wall_ms / 2000)
 
     def context(self) -> str:
         """Return the context JSON of the bundle."""
@@ -270,8 +288,12 @@ class Attempt:
     def verdict(self, outcome: Outcome, error: ScriptError | None) -> Outcome:
         """Sharpen a script error that is a refused call which the script let pass: denied, a budget, an effect.
 
+        A wall that ends while the database does not answer is the engine's fault.
+
         A script can throw a look-alike of a refusal it was really given; either way the blame is its own.
         """
+        if outcome is Outcome.WALL_LIMIT and self._has_waited_in_vain():
+            return Outcome.ENGINE_FAULT
         return sharpened(self.refused, outcome, error)
 
     def effects(self) -> tuple[dict[str, Any], ...]:

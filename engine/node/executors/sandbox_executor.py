@@ -16,7 +16,7 @@ from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.host import Host
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.stored_modules import MAP
-from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, Usage
+from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -144,7 +144,9 @@ def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recordin
     attempt.fetch_state.count_abandoned()
     outcome = attempt.verdict(report.outcome, report.error)
     error = report.error
-    if error is not None and outcome is not report.outcome and attempt.refused is not None:
+    if outcome is Outcome.ENGINE_FAULT and report.outcome is Outcome.WALL_LIMIT:
+        error = ScriptError("EngineFault", "the database did not answer a call of this run in time")
+    elif error is not None and outcome is not report.outcome and attempt.refused is not None:
         error = replace(error, name="CallRefused")
     good, redactor = outcome is Outcome.OK, attempt.redactor
     effects = attempt.effects() if good else tuple(attempt.fetch_state.shown)
