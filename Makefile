@@ -25,7 +25,7 @@ test: lint ## lint, and the whole suite
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --reruns 1 $(ARGS)
 
 quick: .venv/lodger-installed ## unit tests: less than a minute
-	$(BIN)/python -m pytest -n auto --dist loadfile -q -m "not slow" tests/unit $(ARGS)
+	LODGER_FUZZ=brief $(BIN)/python -m pytest -n auto --dist loadfile -q -m "not slow" -k "not postgresql" tests/unit $(ARGS)
 
 lint: .venv/lodger-installed ## style, types and layers
 	$(BIN)/ruff check .

@@ -19,11 +19,12 @@ from tests.run_summary import pytest_sessionfinish, pytest_terminal_summary
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary"]
 
 # The gate asks the same questions each time, and no clock decides; LODGER_FUZZ=whole draws new ones, and tells how to draw them again.
+# LODGER_FUZZ=brief asks few, for `make quick`.
 settings.register_profile(
     "gate",
     deadline=None,
     derandomize=os.environ.get("LODGER_FUZZ") != "whole",
-    max_examples=100 if os.environ.get("LODGER_FUZZ") == "whole" else 40,
+    max_examples={"whole": 100, "brief": 5}.get(os.environ.get("LODGER_FUZZ", ""), 40),
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
