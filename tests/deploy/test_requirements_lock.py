@@ -31,3 +31,15 @@ def test_what_runs_inside_the_sandbox_is_the_pinned_version(package: str) -> Non
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pinned = [*project["dependencies"], *project["optional-dependencies"]["native"]]
     assert f"{package}=={locked()[package]}" in pinned
+
+
+def test_the_contributors_lock_names_the_public_index_alone() -> None:
+    """``uv.lock``, as ``uv lock`` writes it: every package and version that the project asks for, from PyPI."""
+    text = (ROOT / "uv.lock").read_text()
+    assert set(re.findall(r"\w+://[^/\"]+", text)) == {"https://pypi.org", "https://files.pythonhosted.org"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    found = {each["name"]: each.get("version") for each in tomllib.loads(text)["package"]}
+    groups = [one for group in project["dependency-groups"].values() for one in group]
+    for requirement in map(Requirement, [*project["project"]["dependencies"], *groups]):
+        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        assert requirement.specifier.contains(found[name], prereleases=True), requirement
