@@ -64,7 +64,7 @@ def test_a_draft_is_tried_without_a_tenant() -> None:
     run = body(answers[0])
     assert (run["outcome"], run["result"], run["logs"][0]["text"], len(run["effects"])) == ("ok", 7, "tried", 1)
     assert body(answers[1])["problems"][0]["name"] == "SyntaxError"
-    assert body(answers[2])["text"].startswith("At 09:00, on Monday through Friday")
+    assert body(answers[2])["text"].startswith("Every Monday through Friday at 09:00")
     refused = answers[3]
     assert refused.is_error
     assert '"rule_unrecognised"' in refused.content[0].text

@@ -49,7 +49,7 @@ def mcp(
         if tenant is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             db = str(Path(folder) / "drafts.db")
-        engine = stack.enter_context(opened(db))
+        engine = stack.enter_context(opened(db, creates=tenant is None))
         if tenant is None:
             engine.tenants.create(_DRAFTS)
         else:
