@@ -36,7 +36,7 @@ class FreeSlots(Part):
         self._is_changed = True
         self._vain = 0
         self._rests_until_s = 0.0
-        #: Whether the last claim beside other parts found nothing of what is due: others may have locked it.
+        #: Whether the last claim beside other parts left an action that is due: others may have locked it.
         self._was_passed_by = False
         bus = context.bus
         bus.subscribe(LedgerChanged, self._changed)
@@ -149,7 +149,8 @@ class FreeSlots(Part):
         if held is None or lease is None or held.epoch != lease.epoch:
             return
         self._attempts.begin(turn.claims)
-        self._was_passed_by = not turn.claims and turn.parts != [self]
+        upcoming = turn.startable_us
+        self._was_passed_by = turn.parts != [self] and upcoming is not None and upcoming <= turn.now.us
         if turn.claims:
             self._vain, self._rests_until_s = 0, 0.0
         elif turn.parts == [self]:
