@@ -136,11 +136,16 @@ class Serving:
         """Serve until stopped. Waits for a database that cannot be reached yet, for :data:`START_PATIENCE_S`.
 
         Raises:
-            Unavailable: the database did not answer in time, or cannot be used.
+            Unavailable: the database did not answer in time, or cannot be used; keys_missing and other errors of the key file.
         """
         from lodger.engine.core.clock import SystemClock
         from lodger.engine.core.errors import Unavailable
 
+        if self._settings.secret_keys is not None:
+            from lodger.engine.vault.keyring import Keyring
+
+            # Else the first secret that is needed would tell: after days, and a tenant.
+            Keyring(self._settings.secret_keys).keys()
         clock, backoff_s = SystemClock(), BACKOFF_S
         end_s = clock.elapsed_s() + START_PATIENCE_S
         while True:

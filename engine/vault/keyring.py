@@ -47,9 +47,9 @@ class Keyring:
         try:
             about = path.stat()
         except OSError as error:
-            raise Unavailable("keys_missing", path=path, reason=str(error.strerror)) from error
+            raise Unavailable("keys_missing", reason=str(error.strerror)) from error
         if about.st_mode & 0o077:
-            raise Unavailable("keys_readable", path=path, st_mode=about.st_mode & 511)  # fmt: skip
+            raise Unavailable("keys_readable", st_mode=about.st_mode & 511)  # fmt: skip
         stamp = (about.st_mtime_ns, about.st_ino)
         if stamp != self._read:
             self._keys = _parsed(path, path.read_text(encoding="ascii", errors="replace"))
@@ -90,7 +90,7 @@ class Keyring:
                 os.fsync(file.fileno())
             beside.replace(path)
         except OSError as error:
-            raise Unavailable("keys_unwritable", path=path, reason=str(error.strerror)) from error
+            raise Unavailable("keys_unwritable", reason=str(error.strerror)) from error
 
 
 def _parsed(path: Path, text: str) -> dict[str, bytes]:
@@ -104,10 +104,10 @@ def _parsed(path: Path, text: str) -> dict[str, bytes]:
         except binascii.Error:
             key = b""
         if match is None or len(key) != KEY_BYTES or match[1] in found:
-            raise Unavailable("keys_invalid", number=number, path=path)  # fmt: skip
+            raise Unavailable("keys_invalid", number=number)  # fmt: skip
         found[match[1]] = key
     if not found:
-        raise Unavailable("keys_invalid.empty", path=path)
+        raise Unavailable("keys_invalid.empty")
     return found
 
 

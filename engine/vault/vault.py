@@ -50,7 +50,7 @@ class Vault:
         """
         key = self.keyring.keys().get(sealed.key_id)
         if key is None:
-            raise Unavailable("key_unknown", key_id=sealed.key_id, path=self.keyring.path)  # fmt: skip
+            raise Unavailable("key_unknown", key_id=sealed.key_id)  # fmt: skip
         data = base64.b64decode(sealed.text)
         cipher = _cipher(key)
         from cryptography.exceptions import InvalidTag

@@ -244,6 +244,14 @@ def test_an_untrusted_proxy_setting_is_refused_at_start(tmp_path: Path) -> None:
     assert of_api(tmp_path) == []
 
 
+def test_a_key_file_that_is_missing_is_told_at_the_start(tmp_path: Path) -> None:
+    for role in ("all", "api", "node"):
+        arguments = ("up", "--role", role, "--port", "0", "--db", "l.db", "--json")
+        ran = lodger(*arguments, cwd=tmp_path, LODGER_SECRET_KEYS=str(tmp_path / "absent"))
+        assert (ran.code, "keys_missing" in ran.out + ran.err) == (1, True)
+    assert of_api(tmp_path) == []
+
+
 def test_the_api_alone_and_the_node_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with up(tmp_path, "--role", "api", LODGER_METRICS_PORT="0") as api:
         token = first_token(api, tmp_path)

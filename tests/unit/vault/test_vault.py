@@ -180,3 +180,25 @@ def test_half_a_surrogate_pair_is_no_reason_to_fail() -> None:
     redactor = Redactor()
     redactor.add("KEY", "secretvalue")
     assert redactor.text("\ud800 secretvalue") == "\ud800 [secret KEY]"
+
+
+def test_no_error_tells_where_the_keys_lie(tmp_path: Path) -> None:
+    """Tenants read these errors over HTTP."""
+    path = tmp_path / "keys"
+    refusals = []
+
+    def refused() -> None:
+        with pytest.raises(Unavailable) as error:
+            Keyring(path).keys()
+        refusals.append(error.value)
+
+    refused()
+    for text, mode in (("", 0o600), ("x\n", 0o600), ("", 0o644)):
+        path.write_text(text)
+        path.chmod(mode)
+        refused()
+    with pytest.raises(Unavailable) as unwritable:
+        Keyring(tmp_path / "nowhere" / "keys").add()
+    told = [each.as_dict() for each in (*refusals, unwritable.value)]
+    assert {each["code"] for each in told} == {"keys_missing", "keys_invalid", "keys_readable", "keys_unwritable"}
+    assert not any(str(tmp_path) in str(each) for each in told)
