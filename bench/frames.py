@@ -19,8 +19,8 @@ from lodger.sandbox.frames import ARMED, CALL, DONE, DROPPED, FAIL, HEAD, LOG, L
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.workers.attempt import Attempt, AttemptContext, NeverArmed
 from lodger.sandbox.workers.launcher import Death, WorkerEnd
+from lodger.sandbox.workers.worker_run import AttemptContext, NeverArmed, WorkerRun
 
 LIMITS = Limits(
     wall_ms=2000, frame_bytes=8192, result_bytes=4096, log_lines=50, log_bytes=4096, log_line_bytes=256, host_calls=30
@@ -144,7 +144,7 @@ async def _attempt(wire: bytes, tally: Tally) -> Report | None:
     host = Switchboard(LIMITS)
     worker = Puppet(ours, os.pidfd_open(os.getpid()), host)
     job = Job(Bundle({"main.js": "1"}), LIMITS)
-    running = asyncio.ensure_future(Attempt(worker, job, host, AttemptContext(0, {}, lambda: 0)).run())
+    running = asyncio.ensure_future(WorkerRun(worker, job, host, AttemptContext(0, {}, lambda: 0)).run())
 
     async def write() -> None:
         try:

@@ -27,7 +27,7 @@ from lodger.bench import attempts, peers
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.recurrence.rule import RuleSpec
-from lodger.engine.store.stores import prepared
+from lodger.engine.store.drivers import prepared
 
 #: Longest measurement of the bare pool in each situation, seconds; with few runs it is shorter.
 POOL_S = 3.0

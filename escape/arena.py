@@ -11,7 +11,7 @@ from lodger.escape import invariants, owned_guest
 from lodger.escape.case import Case
 from lodger.escape.neighbours import ID as NEIGHBOUR
 from lodger.sandbox.errors import SandboxError
-from lodger.sandbox.job import Host, Job, Report
+from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -132,7 +132,7 @@ class Arena:
         """Return the user ids that its workers may have."""
         return range(os.geteuid(), os.geteuid() + 1)
 
-    async def run(self, _job: Job, _host: Host) -> Report:
+    async def run(self, _job: Job, _host: CallHandler) -> Report:
         """Run one job and return its report."""
         return Report(Outcome.ENGINE_FAULT)
 
@@ -167,7 +167,7 @@ class ScriptArena(Arena):
         """Return the user ids that its workers may have."""
         return invariants.uids_of(self._pool.ready[0], self.walls)
 
-    async def run(self, job: Job, host: Host) -> Report:
+    async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one script and return its report."""
         return await self._pool.run(job, host)
 
@@ -207,7 +207,7 @@ class CommandArena(Arena):
         """Return the user ids that its workers may have."""
         return invariants.uids_of(self._zygote(), self.walls)
 
-    async def run(self, job: Job, host: Host) -> Report:
+    async def run(self, job: Job, host: CallHandler) -> Report:
         """Compile and run one command and return its report; only the neighbour's code stays cached."""
         try:
             return await self._pool.run(job, host)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lodger.escape.evidence import Trial, by_outcome
 from lodger.escape.layers import LAYERS, on_runtime
-from lodger.sandbox.job import Host, Report
+from lodger.sandbox.job import CallHandler, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
@@ -20,7 +20,7 @@ Seen = Callable[[Trial], str]
 #: Inspects an armed worker from outside while it waits in the call ``hold``; returns facts for the evidence.
 Inspect = Callable[[int], Mapping[str, str]]
 #: Returns the host of the script's calls. May raise Unseen.
-MakeHost = Callable[[Limits], Host]
+MakeHost = Callable[[Limits], CallHandler]
 #: Attacks a part of the engine without a worker. Blocks at most a few seconds.
 DirectAttack = Callable[[], Report]
 

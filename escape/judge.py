@@ -13,7 +13,7 @@ from lodger.escape.evidence import MARGIN, Escaped, Slow, Trial, Unseen
 from lodger.escape.neighbours import Neighbour
 from lodger.escape.switchboard import Switchboard
 from lodger.sandbox.errors import SandboxError
-from lodger.sandbox.job import Bundle, Host, Job, Report
+from lodger.sandbox.job import Bundle, CallHandler, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
@@ -180,7 +180,7 @@ class Judge:
         )
         return Job(bundle, limits, tag=case.id, tenant=_TENANT)
 
-    async def run(self, case: Case, limits: Limits, held: Limits, make_host: Callable[[Limits], Host]) -> Trial:
+    async def run(self, case: Case, limits: Limits, held: Limits, make_host: Callable[[Limits], CallHandler]) -> Trial:
         """Run a case in new workers and return the reports.
 
         Args:
@@ -226,7 +226,9 @@ class Judge:
             await asyncio.wait([running], timeout=_LOOK_S)
         return maximum
 
-    async def _inspect(self, case: Case, host: Host, pid: int, running: "asyncio.Future[Report]") -> Mapping[str, str]:
+    async def _inspect(
+        self, case: Case, host: CallHandler, pid: int, running: "asyncio.Future[Report]"
+    ) -> Mapping[str, str]:
         assert case.inspect is not None
         assert isinstance(host, Switchboard)
         held: asyncio.Future[Any] = asyncio.ensure_future(host.held.wait())

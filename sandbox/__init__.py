@@ -5,16 +5,16 @@ Names are imported on first use (PEP 562): a worker imports this package and mus
 
 TYPE_CHECKING = False  # the same as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
-    from lodger.sandbox.job import Bundle, Host, Job, Report, ScriptError, Usage
+    from lodger.sandbox.job import Bundle, CallHandler, Job, Report, ScriptError, Usage
     from lodger.sandbox.limits import Limits
     from lodger.sandbox.outcome import Outcome
     from lodger.sandbox.pool import Pool
 
-__all__ = ["Bundle", "Host", "Job", "Limits", "Outcome", "Pool", "Report", "ScriptError", "Usage"]
+__all__ = ["Bundle", "CallHandler", "Job", "Limits", "Outcome", "Pool", "Report", "ScriptError", "Usage"]
 
 _HOMES = {
     "Bundle": "job",
-    "Host": "job",
+    "CallHandler": "job",
     "Job": "job",
     "Report": "job",
     "ScriptError": "job",

@@ -133,11 +133,11 @@ class Reply:
     json: str
 
 
-class HostGone(Exception):
+class CallHandlerGone(Exception):
     """The service behind a host call is unavailable, such as a stopped database; the attempt is retried."""
 
 
-class Host(Protocol):
+class CallHandler(Protocol):
     """The parent's side of host calls. Arguments are untrusted; an exception other than :class:`HostGone` is a fault of the engine."""
 
     async def call(self, name: str, arguments: str) -> Reply:
@@ -152,6 +152,6 @@ class Host(Protocol):
 class Runs(Protocol):
     """A pool of workers."""
 
-    async def run(self, job: Job, host: Host) -> Report:
+    async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one job in a new worker and return its report."""
         ...

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lodger.sandbox.errors import ZygoteFailed
-from lodger.sandbox.job import Host, Job, Report
+from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.pool import WasmPool
 from lodger.sandbox.workers.admission import refuse
-from lodger.sandbox.workers.attempt import Attempt
 from lodger.sandbox.workers.warm_pool import WarmPool, now_us
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+from lodger.sandbox.workers.worker_run import WorkerRun
 
 
 class Pool(WarmPool):
@@ -49,14 +49,14 @@ class Pool(WarmPool):
         self._code_cache = code_cache
         self._wasm: WasmPool | None = None
 
-    async def run(self, job: Job, host: Host) -> Report:
+    async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one job in a new worker and return its report. Raises JobCancelled, with the worker killed, and ZygoteFailed."""
         refused = refuse(job)
         if refused is not None:
             return Report(refused.outcome, error=refused.error, walls=self.walls)
         if job.bundle.runtime == "wasm":
             return await (await self.for_modules()).run(job, host)
-        return await self.attempt(lambda worker, context: Attempt(worker, job, host, context))
+        return await self.attempt(lambda worker, context: WorkerRun(worker, job, host, context))
 
     async def for_modules(self) -> WasmPool:
         """Return the pool for WebAssembly, started on first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""

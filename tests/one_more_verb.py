@@ -26,7 +26,7 @@ Tenants.greet = greet
 
 # Modules imported from here on collect the table.
 from tests import reference_pages
-from tests.api.house import house
+from tests.api.running_api import running_api
 
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.cli.entry import run
@@ -39,7 +39,7 @@ async def awaited(folder: Path, url: str, token: str) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    with house(f"sqlite:///{folder / 'ledger.db'}") as lodge:
+    with running_api(f"sqlite:///{folder / 'ledger.db'}") as lodge:
         lodge.engine.tenants.create("acme")
         assert lodge.engine.tenants.greet("acme") == "hello, acme"
         assert lodge.ask("POST", "/tenants/acme/greeting", {"words": "hi"}).json() == "hi, acme"

@@ -31,8 +31,8 @@ from tests.store.virtual_clock import VirtualClock
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.drivers.features import StatementTimeout
 from lodger.engine.store.lifecycle import retention
-from lodger.engine.store.stores.features import StatementTimeout
 from lodger.engine.sync import Engine
 
 #: Sums of the work, to print.

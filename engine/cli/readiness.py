@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.core.clock import Clock, SystemClock, from_us
 from lodger.engine.output.failure import Teaching, described
 from lodger.engine.recurrence.calendar.zones import tzdata_version
-from lodger.engine.store.stores.features import Check
+from lodger.engine.store.drivers.features import Check
 
 if TYPE_CHECKING:
     from lodger.engine.core.settings import Settings

@@ -57,8 +57,8 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, WriteSet
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import events, outbox
-from lodger.engine.store.stores import driver_of
 
 
 def apply(connection: Connection, pending: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:

@@ -5,9 +5,9 @@ from sqlalchemy import Connection, select
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.commit_errors import ConflictFound
 from lodger.engine.effects.effect import Consumed
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema.feeds import cursors
-from lodger.engine.store.stores import driver_of
 
 _c = cursors.c
 

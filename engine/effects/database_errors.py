@@ -13,7 +13,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.effects.commit_errors import EffectRefused
-from lodger.engine.store.stores import driver_of
+from lodger.engine.store.drivers import driver_of
 
 #: For constraints checked at the end of a transaction, which no single call of the script violates.
 CONSTRAINT_AT_COMMIT = "a constraint of the table forbids a change of this run"

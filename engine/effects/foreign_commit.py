@@ -18,7 +18,7 @@ from lodger.engine.effects import commit
 from lodger.engine.effects.commit_errors import NotApplied
 from lodger.engine.effects.database_errors import CONSTRAINT_AT_COMMIT, TransactionLost, is_refusal
 from lodger.engine.effects.write_set import WriteSet
-from lodger.engine.store.stores import driver_of
+from lodger.engine.store.drivers import driver_of
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 

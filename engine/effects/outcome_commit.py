@@ -20,14 +20,14 @@ from lodger.engine.effects.sealed_commits import SealedAttempt
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running
-from lodger.engine.store.stores import driver_of
-from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome

@@ -22,12 +22,12 @@ from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.store.schema.script_data import sealed
-from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage import budget_reservations, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome

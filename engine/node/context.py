@@ -10,8 +10,8 @@ from lodger.engine.core.events import Event, EventBus, LeaseLost
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import patience
 from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.stores import patience
 from lodger.engine.store.usage.usage import DAY_US
 
 #: Characters of a node's name.

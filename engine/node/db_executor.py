@@ -8,8 +8,8 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.stores import patience
-from lodger.engine.store.stores.patience import Patience
+from lodger.engine.store.drivers import patience
+from lodger.engine.store.drivers.patience import Patience
 
 T = TypeVar("T")
 

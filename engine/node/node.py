@@ -16,8 +16,8 @@ from lodger.engine.node.executors.by_kind import KINDS, ByKind
 from lodger.engine.node.executors.host_executor import HostExecutor
 from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.node.host import Host
 from lodger.engine.node.ledger_loop.loop import LedgerLoop
+from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.node.outbox.senders import Senders
 from lodger.engine.node.reporting import Reporter
 from lodger.engine.node.running_attempts import RunningAttempts
@@ -64,7 +64,7 @@ class Node:
     """
 
     def __init__(
-        self, host: Host, executor: Executor | None = None, name: str | None = None, *, deliver: bool = True
+        self, host: NodeEnvironment, executor: Executor | None = None, name: str | None = None, *, deliver: bool = True
     ) -> None:
         store = host.store
         self.clock = ServerClock(store.clock, int(store.settings.lease_s * 1_000_000))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.host import Host
+from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import Service
 from lodger.sandbox.job import Runs
@@ -20,7 +20,7 @@ class NodeParts:
     """
 
     context: NodeContext
-    host: Host
+    host: NodeEnvironment
     attempts: RunningAttempts
     delivers: bool
     pool: Runs | None

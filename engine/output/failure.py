@@ -55,7 +55,7 @@ _SYSTEM = {
 
 
 def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
-    from lodger.engine.store.stores.sqlite.connections import explain  # SQLAlchemy, only for these errors
+    from lodger.engine.store.drivers.sqlite.connections import explain  # SQLAlchemy, only for these errors
 
     text = str(error)
     if "no such table" in text:

@@ -24,10 +24,10 @@ from lodger.engine.service.operations.table import Nouns, OperationTable, table_
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import patience
 from lodger.engine.store.migrations import revision
 from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile, RevisionCache
-from lodger.engine.store.stores import patience
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from lodger.engine.core.execution import Executor
-    from lodger.engine.node.host import Host
     from lodger.engine.node.node import Node
+    from lodger.engine.node.node_environment import NodeEnvironment
     from lodger.engine.store.records import Action
     from lodger.sandbox.job import LogLine
 
@@ -300,11 +300,11 @@ class Engine(Nouns[Sync]):
         return self.events.subscribe(LedgerWritten, lambda _event: watcher())
 
     @property
-    def host(self) -> "Host":
+    def host(self) -> "NodeEnvironment":
         """The host that nodes and trials of this engine run on."""
-        from lodger.engine.node.host import Host
+        from lodger.engine.node.node_environment import NodeEnvironment
 
-        return Host(
+        return NodeEnvironment(
             self.context, self.datasets, self.vault, self.handlers, self.events, self.process_metrics, self.is_own,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Statements on many rows, in as few round trips as the database allows (:mod:`lodger.engine.store.stores`)."""
+"""Statements on many rows, in as few round trips as the database allows (:mod:`lodger.engine.store.drivers`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, select, true, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.stores import Driver, PerDriver, driver_of
-from lodger.engine.store.stores.features import RowQuery, RowWriter
+from lodger.engine.store.drivers import Driver, PerDriver, driver_of
+from lodger.engine.store.drivers.features import RowQuery, RowWriter
 
 Row = dict[str, Any]
 

@@ -12,9 +12,9 @@ from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.content_cache import ContentCache
+from lodger.engine.store.drivers import PerDriver
 from lodger.engine.store.records import Json
 from lodger.engine.store.revision_cache import RevisionCache
-from lodger.engine.store.stores import PerDriver
 
 
 @dataclass(frozen=True, slots=True)

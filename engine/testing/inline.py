@@ -12,8 +12,8 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.node.host import Host
 from lodger.engine.node.node import Node
+from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.node.running_attempts import key_of
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.schema.scheduling import turns
@@ -59,7 +59,7 @@ class InlineNode(Node):
 
     def __init__(
         self,
-        host: Host,
+        host: NodeEnvironment,
         clock: FakeClock,
         pretend: Pretend | None,
         way_out: WayOut | None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lodger.engine.core.attempt_record import AttemptRecord, RecordedCall, one_form
 from lodger.engine.core.refusal import CallRefused
-from lodger.sandbox.job import HostGone, LogLine, Reply
+from lodger.sandbox.job import CallHandlerGone, LogLine, Reply
 from lodger.sandbox.outcome import Outcome
 
 
@@ -110,7 +110,7 @@ class RecordedHost:
 
     def _answer(self, recorded: RecordedCall) -> Reply:
         if recorded.ok is None:
-            raise HostGone("the service behind this call was gone when it was recorded")
+            raise CallHandlerGone("the service behind this call was gone when it was recorded")
         if not recorded.ok:
             refusal = json.loads(recorded.answer)
             self.refused = CallRefused(refusal["code"], refusal["message"], outcome=recorded.outcome)

@@ -24,7 +24,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import no_addresses, sharpened
 from lodger.engine.node.executors.by_kind import with_checked_params
 from lodger.engine.node.executors.sandbox_executor import Ran, SandboxExecutor, demanded, script_bundle
-from lodger.engine.node.host import Host
+from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.trials.claims import Source, claim, runnable_files
@@ -86,7 +86,7 @@ async def on_memory(
 
 
 @asynccontextmanager
-async def on_ledger(host: Host) -> AsyncIterator[SandboxExecutor]:
+async def on_ledger(host: NodeEnvironment) -> AsyncIterator[SandboxExecutor]:
     """Open an executor of trials on the present data of a ledger.
 
     Raises:

@@ -6,7 +6,7 @@ sets its limits; ``run`` loads the author's modules and runs promise jobs until 
 inside the guest, under the same limits.
 """
 
-from lodger.sandbox.runtimes.js.guest import Guest, Host
+from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.realm import QuickRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
@@ -19,7 +19,7 @@ _MAPPED_AT_ONCE = 65536  # bytes of a file that the kernel maps at one page faul
 class _RehearsalGuest:
     """Stand-in for a guest in rehearsals: makes the calls of a first job to the realm and runs no code in the guest."""
 
-    host = Host()
+    host = HostFunctions()
     maximum = 0
 
     def __init__(self, guest: Guest) -> None:

@@ -14,7 +14,7 @@ from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import ExtensionFileLoader
 
 from lodger.sandbox.runtimes.answer import Answered
-from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHost
+from lodger.sandbox.runtimes.native.guest import ENTRIES, NativeGuest, NativeHostFunctions
 from lodger.sandbox.runtimes.native.realm import NativeRealm
 from lodger.sandbox.runtimes.warm_up import LIMITS, REHEARSALS, SCRIPT, NullChannel
 from lodger.sandbox.runtimes.written import region
@@ -30,7 +30,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of mallopt(3)
 class _RehearsalGuest:
     """Stand-in for a guest in rehearsals: makes the calls of a first job to the realm and runs no script."""
 
-    host = NativeHost()
+    host = NativeHostFunctions()
     entries = dict.fromkeys(ENTRIES)
     maximum = 0
 

@@ -14,10 +14,10 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
 from lodger.sandbox.workers import verdict
-from lodger.sandbox.workers.attempt import Attempt, AttemptContext
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.sandbox.workers.warm_pool import WarmPool
+from lodger.sandbox.workers.worker_run import AttemptContext, WorkerRun
 
 #: Limits of one compilation; enough for a module of 8 MiB.
 LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
@@ -39,7 +39,7 @@ class _NoHost:
         raise AssertionError
 
 
-class Compilation(Attempt):
+class Compilation(WorkerRun):
     """An attempt that returns compiled code, which is written to a memory file as it arrives."""
 
     def __init__(self, writer: SealedCodeWriter, job: Job, worker: WorkerEnd, context: AttemptContext) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from lodger.sandbox import frames
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import ZygoteFailed
-from lodger.sandbox.job import Host, Job, Report
+from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.settings import runtime_settings
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -17,10 +17,10 @@ from lodger.sandbox.wasm.compiler import LIMITS, Compiler
 from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.admission import refuse
-from lodger.sandbox.workers.attempt import Attempt, AttemptContext, NeverArmed
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.workers.warm_pool import WarmPool, now_us
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+from lodger.sandbox.workers.worker_run import AttemptContext, NeverArmed, WorkerRun
 
 _READY = frames.HEAD.pack(0, frames.READY)
 _WARM_UP_S = 10.0
@@ -46,7 +46,7 @@ class WasmPool:
     """
 
     runtime = "wasm"
-    attempt_type = Attempt
+    attempt_type = WorkerRun
     zygote_type = Zygote
     compilers_type: Callable[..., WarmPool] = WarmPool
 
@@ -115,7 +115,7 @@ class WasmPool:
         async with self._starting:
             await self._close()
 
-    async def run(self, job: Job, host: Host) -> Report:
+    async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one module in a new worker and return its report. Raises JobCancelled, with the worker killed, and ZygoteFailed."""
         refused = refuse(job)
         if refused is not None:
@@ -147,7 +147,7 @@ class WasmPool:
         code.close()
         return None
 
-    async def _attempt(self, job: Job, host: Host, code: SealedCode) -> Report:
+    async def _attempt(self, job: Job, host: CallHandler, code: SealedCode) -> Report:
         for _ in range(_TRIES):
             try:
                 worker = await self._worker(code)

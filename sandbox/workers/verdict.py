@@ -4,7 +4,7 @@ import os
 import signal
 from dataclasses import dataclass
 
-from lodger.sandbox.job import HostGone, ScriptError
+from lodger.sandbox.job import CallHandlerGone, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 
@@ -99,12 +99,12 @@ def engine_fault(why: str) -> Verdict:
 
 def is_bug(error: Exception) -> bool:
     """Return whether an exception of the host is logged with a traceback: not if a service is unavailable."""
-    return not isinstance(error, HostGone)
+    return not isinstance(error, CallHandlerGone)
 
 
 def of_host(error: Exception) -> Verdict:
     """Return the verdict on an attempt after an exception of the host."""
-    if isinstance(error, HostGone):
+    if isinstance(error, CallHandlerGone):
         return engine_fault("a service behind this script's calls could not be reached")
     return engine_fault("the engine failed to handle a host call")
 

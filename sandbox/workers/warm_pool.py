@@ -19,9 +19,9 @@ from lodger.sandbox.job import Report
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.settings import runtime_settings
 from lodger.sandbox.workers import verdict
-from lodger.sandbox.workers.attempt import Attempt, AttemptContext, NeverArmed
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+from lodger.sandbox.workers.worker_run import AttemptContext, NeverArmed, WorkerRun
 
 _READY = frames.HEAD.pack(0, frames.READY)
 _WARM_UP_S = 10.0
@@ -142,7 +142,7 @@ class WarmPool:
         async with self._starting:
             await self._close()
 
-    async def attempt(self, make: Callable[[WorkerEnd, AttemptContext], Attempt]) -> Report:
+    async def attempt(self, make: Callable[[WorkerEnd, AttemptContext], WorkerRun]) -> Report:
         """Run an attempt with a ready worker, or another if it dies before it is armed, and return its report. Raises ZygoteFailed."""
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.databases.fixtures import empty_url, kind, url
 
 __all__ = ["empty_url", "kind", "lodge", "url"]
@@ -14,17 +14,17 @@ POOLED = 8
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[House]:
+def lodge(tmp_path: Path) -> Iterator[RunningApi]:
     """A house of the test's own, furnished for tenant acme."""
-    with house(f"sqlite:///{tmp_path / 'ledger.db'}") as made:
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as made:
         made.furnish()
         yield made
 
 
 @pytest.fixture(scope="module")
-def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     """One house for all tests of a module that ask for what is refused: each finds it as it was."""
-    with house(f"sqlite:///{tmp_path_factory.mktemp('steady') / 'ledger.db'}") as made:
+    with running_api(f"sqlite:///{tmp_path_factory.mktemp('steady') / 'ledger.db'}") as made:
         made.furnish()
         made.token("admin")
         made.token("viewer", "acme")

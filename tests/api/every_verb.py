@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from tests.api.house import ONE
+from tests.api.running_api import ONE
 from tests.escape.commands import HELLO
 from tests.store.virtual_clock import EPOCH
 

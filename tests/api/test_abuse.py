@@ -17,19 +17,19 @@ from pathlib import Path
 import httpx2
 import pytest
 import trustme
-from tests.api.house import House, body_of, house, received
+from tests.api.running_api import RunningApi, body_of, received, running_api
 
 from lodger.engine.server import bodies
 
 HEAD = b"Host: a\r\nConnection: close\r\n"
 
 
-def head(lodge: House, method: str, path: str, *headers: str) -> bytes:
+def head(lodge: RunningApi, method: str, path: str, *headers: str) -> bytes:
     lines = [f"{method} /api/v1{path} HTTP/1.1", "Host: a", f"Authorization: Bearer {lodge.token('admin')}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
-def quick(lodge: House) -> float:
+def quick(lodge: RunningApi) -> float:
     """Send a request as another client; return its duration."""
     begun = time.perf_counter()
     assert lodge.ask("GET", "/me", role="viewer", tenant="acme").status_code == 200
@@ -58,7 +58,7 @@ SMUGGLED = {
 
 
 @pytest.mark.parametrize("how", SMUGGLED)
-def test_what_two_readers_would_read_differently_is_refused(steady: House, how: str) -> None:
+def test_what_two_readers_would_read_differently_is_refused(steady: RunningApi, how: str) -> None:
     """One request, one answer: what stands behind it on the connection is never taken for another request."""
     lodge = steady
     hidden = b"GET /healthz HTTP/1.1\r\nHost: hidden\r\nX-Request-Id: smuggled\r\n\r\n"
@@ -75,7 +75,7 @@ def test_what_two_readers_would_read_differently_is_refused(steady: House, how: 
 
 @pytest.mark.parametrize("token", [False, True], ids=["a stranger", "somebody known"])
 def test_a_body_that_is_none_is_answered_once_and_not_written_down(
-    steady: House, token: bool, caplog: pytest.LogCaptureFixture
+    steady: RunningApi, token: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It comes with its headers: the request is begun when its body turns out to be none."""
     shown = b"Authorization: Bearer " + steady.token("admin").encode() + b"\r\n" if token else b""
@@ -91,13 +91,13 @@ def test_a_body_that_is_none_is_answered_once_and_not_written_down(
     "line", [b"GET /api/v1/me HTTP/0.9", b"GET /api/v1/me HTTP/3.0", b"GET  /api/v1/me HTTP/1.1", b"G\xc3\x89T / HTTP/1.1",
              b"PRI * HTTP/2.0", b"CONNECT a:1 HTTP/1.1", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET / a HTTP/1.1"],
 )  # fmt: skip
-def test_lines_that_are_no_request(steady: House, line: bytes) -> None:
+def test_lines_that_are_no_request(steady: RunningApi, line: bytes) -> None:
     answer = steady.raw(line + b"\r\n" + HEAD + b"\r\n")
     assert answer == b"" or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 404"))
     assert quick(steady) < 30
 
 
-def test_headers_without_end_are_refused_within_their_bound(lodge: House) -> None:
+def test_headers_without_end_are_refused_within_their_bound(lodge: RunningApi) -> None:
     for sent in (b"X-One: " + b"a" * 4_000_000, b"".join(b"X-%d: 1\r\n" % number for number in range(300_000))):
         with connected(lodge) as connection:
             with suppress(OSError):  # it is cut while the rest of it is still on its way
@@ -118,7 +118,7 @@ def test_headers_without_end_are_refused_within_their_bound(lodge: House) -> Non
         "./acme",
     ],
 )
-def test_a_path_that_climbs_is_refused_before_it_is_looked_for(steady: House, path: str) -> None:
+def test_a_path_that_climbs_is_refused_before_it_is_looked_for(steady: RunningApi, path: str) -> None:
     """A proxy that tidies it up would have let another path through."""
     token = steady.token("viewer", "acme")
     sent = (
@@ -130,13 +130,13 @@ def test_a_path_that_climbs_is_refused_before_it_is_looked_for(steady: House, pa
 
 
 @contextmanager
-def connected(lodge: House) -> Iterator[socket.socket]:
+def connected(lodge: RunningApi) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", lodge.port), 20) as connection:
         yield connection
 
 
 def test_a_body_that_takes_its_time_is_refused_and_delays_nobody(tmp_path: Path) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=0.5) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=0.5) as lodge:
         lodge.furnish()
         sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 100")
         with connected(lodge) as one, connected(lodge) as two:
@@ -150,7 +150,7 @@ def test_a_body_that_takes_its_time_is_refused_and_delays_nobody(tmp_path: Path)
         assert [script.name for script in lodge.engine.scripts.list("acme")] == ["job"]
 
 
-def test_a_gigabyte_is_refused_before_it_is_read(lodge: House) -> None:
+def test_a_gigabyte_is_refused_before_it_is_read(lodge: RunningApi) -> None:
     for path, media in (("x", "application/json"), ("x/module", "application/wasm")):
         sent = head(
             lodge, "PUT", f"/tenants/acme/scripts/{path}", f"Content-Type: {media}", f"Content-Length: {1 << 30}"
@@ -160,7 +160,7 @@ def test_a_gigabyte_is_refused_before_it_is_read(lodge: House) -> None:
         assert body_of(answer)["code"] == "body_too_large"
 
 
-def test_a_body_of_unknown_length_is_read_no_further_than_its_bound(lodge: House) -> None:
+def test_a_body_of_unknown_length_is_read_no_further_than_its_bound(lodge: RunningApi) -> None:
     """Endless chunks: the answer comes early, the connection ends, the memory of the process does not grow with what is sent."""
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     before = _resident()
@@ -191,7 +191,7 @@ def _resident() -> int:
 def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large body is refused while others hold the memory; a small one is always accepted."""
     monkeypatch.setattr(bodies, "MAX_HELD", 300_000)
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=600, api_upload_bytes=1024) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=600, api_upload_bytes=1024) as lodge:
         lodge.furnish()
         sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 150000")
         put = {"headers": {"content-type": "application/json"}}
@@ -215,7 +215,7 @@ def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_connections_are_bounded_and_served_again_when_some_have_ended(tmp_path: Path) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_connections=12) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_connections=12) as lodge:
         lodge.furnish()
         shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}", "connection": "close"}
         with ExitStack() as idle:
@@ -227,7 +227,7 @@ def test_connections_are_bounded_and_served_again_when_some_have_ended(tmp_path:
         assert any(lodge.http.get(f"{lodge.url}/api/v1/me", headers=shown).status_code == 200 for _ in range(500))
 
 
-def test_a_thousand_idle_connections_keep_no_request_waiting(lodge: House) -> None:
+def test_a_thousand_idle_connections_keep_no_request_waiting(lodge: RunningApi) -> None:
     before = _resident()
     with ExitStack() as idle:
         for _ in range(1000):
@@ -237,7 +237,7 @@ def test_a_thousand_idle_connections_keep_no_request_waiting(lodge: House) -> No
         assert _resident() - before < 64 * 1024 * 1024
 
 
-def test_a_hundred_clients_at_once_are_all_answered(lodge: House) -> None:
+def test_a_hundred_clients_at_once_are_all_answered(lodge: RunningApi) -> None:
     lodge.token("admin")
     said: list[int] = []
 
@@ -262,7 +262,7 @@ def test_it_is_served_over_tls_and_sessions_know_it(tmp_path: Path) -> None:
     made.private_key_pem.write_to_path(key)
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
-    with house(f"sqlite:///{tmp_path / 'l.db'}", tls_cert=cert, tls_key=key) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", tls_cert=cert, tls_key=key) as lodge:
         lodge.furnish()
         assert lodge.url.startswith("https://")
         with httpx2.Client(verify=trusting, trust_env=False) as http:
@@ -276,7 +276,7 @@ def test_it_is_served_over_tls_and_sessions_know_it(tmp_path: Path) -> None:
         assert b"200" not in lodge.raw(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"\r\n"), "plain words on a TLS port"
 
 
-def test_what_is_refused_says_the_same_for_every_way_of_asking(lodge: House) -> None:
+def test_what_is_refused_says_the_same_for_every_way_of_asking(lodge: RunningApi) -> None:
     """A problem's body never repeats a token, a stored secret or a path of the host."""
     token = lodge.token("admin")
     for sent in (b"{" * 50, json.dumps({"source": token}).encode()):

@@ -16,7 +16,7 @@ from typing import Any, Self
 import pytest
 from dateutil.rrule import DAILY, rrule, rruleset
 from tests.api.every_verb import answers, same
-from tests.api.house import ONE, House, house
+from tests.api.running_api import ONE, RunningApi, running_api
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine as AsyncEngine
@@ -31,19 +31,19 @@ from lodger.engine.vault.keyring import Keyring
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[House]:
+def lodge(tmp_path: Path) -> Iterator[RunningApi]:
     Keyring(tmp_path / "keys").add()
-    with house(f"sqlite:///{tmp_path / 'served.db'}", secret_keys=tmp_path / "keys") as made:
+    with running_api(f"sqlite:///{tmp_path / 'served.db'}", secret_keys=tmp_path / "keys") as made:
         yield made
 
 
 @pytest.fixture
-def client(lodge: House) -> Iterator[Client]:
+def client(lodge: RunningApi) -> Iterator[Client]:
     with Client(lodge.url, lodge.token("admin")) as made:
         yield made
 
 
-def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, lodge: House) -> None:
+def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, lodge: RunningApi) -> None:
     for noun, kind in TABLE.nouns.items():
         theirs, ours = getattr(lodge.engine, noun), getattr(client, noun)
         shell = getattr(AsyncClient("http://x", "t"), noun)
@@ -62,7 +62,7 @@ def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, 
 
 
 @pytest.fixture
-def local(tmp_path: Path, lodge: House) -> list[tuple[str, str]]:
+def local(tmp_path: Path, lodge: RunningApi) -> list[tuple[str, str]]:
     settings = Settings(
         sqlite_synchronous="NORMAL", min_interval_s=1, secret_keys=tmp_path / "keys", concurrent_runs=100
     )
@@ -71,7 +71,7 @@ def local(tmp_path: Path, lodge: House) -> list[tuple[str, str]]:
 
 
 def test_a_server_answers_what_the_engine_itself_answers(
-    client: Client, local: list[tuple[str, str]], lodge: House
+    client: Client, local: list[tuple[str, str]], lodge: RunningApi
 ) -> None:
     same(answers(client, lodge.engine), local)
     assert {verb for verb, _ in local} | set(TABLE.local_only) == {route.name for route in TABLE.routes} | set(
@@ -103,7 +103,7 @@ async def gathered(stream: Any) -> list[Any]:
     return [each async for each in stream]
 
 
-def test_the_async_client_answers_the_same(lodge: House, local: list[tuple[str, str]]) -> None:
+def test_the_async_client_answers_the_same(lodge: RunningApi, local: list[tuple[str, str]]) -> None:
     loop = asyncio.new_event_loop()
     client = AsyncClient(lodge.url, lodge.token("admin"))
     try:
@@ -137,14 +137,14 @@ def test_errors_are_those_of_the_engine(client: Client) -> None:
         client.tenants.destroy("acme")  # type: ignore[attr-defined]  # there is no such verb
 
 
-def test_who_and_why_go_along(client: Client, lodge: House) -> None:
+def test_who_and_why_go_along(client: Client, lodge: RunningApi) -> None:
     with audit_as(why="größer, ticket 4711"):
         client.tenants.create("acme")
     row = lodge.engine.audit.list("acme")[0]
     assert (row.why, row.via) == ("größer, ticket 4711", "http")
 
 
-def test_lists_are_whole_unless_a_page_is_asked_for(client: Client, lodge: House) -> None:
+def test_lists_are_whole_unless_a_page_is_asked_for(client: Client, lodge: RunningApi) -> None:
     for number in range(2300):
         with lodge.engine.context.database.write() as connection:
             connection.exec_driver_sql(
@@ -160,7 +160,7 @@ def test_lists_are_whole_unless_a_page_is_asked_for(client: Client, lodge: House
     assert client.tenants.list(limit=10, cursor=page.next)[0].id == "t1500"
 
 
-def test_a_request_that_got_lost_is_sent_again_and_done_once(lodge: House) -> None:
+def test_a_request_that_got_lost_is_sent_again_and_done_once(lodge: RunningApi) -> None:
     """A proxy that loses the first answer, after it has let the request through."""
     with Flaky(lodge.port) as flaky, Client(f"http://127.0.0.1:{flaky.port}", lodge.token("admin")) as client:
         client.tenants.create("acme")
@@ -175,7 +175,7 @@ def test_a_request_that_got_lost_is_sent_again_and_done_once(lodge: House) -> No
         assert lost.value.code == "server_unreachable", "a secret is not asked for twice"
 
 
-def test_a_live_stream_that_breaks_is_continued(lodge: House) -> None:
+def test_a_live_stream_that_breaks_is_continued(lodge: RunningApi) -> None:
     """Whatever happens while the connection is cut is told once, in both clients."""
     lodge.furnish()
     actions = lodge.engine.actions
@@ -291,7 +291,7 @@ def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "acme/schedules/s", "a\\b", "../schedules/s"])
-def test_a_name_never_turns_into_another_address(client: Client, lodge: House, name: str) -> None:
+def test_a_name_never_turns_into_another_address(client: Client, lodge: RunningApi, name: str) -> None:
     """What would climb in the path, or be two segments of it, deletes something else: it is not sent."""
     lodge.furnish()
     for call in (

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.api.house import ONE, house
+from tests.api.running_api import ONE, running_api
 
 from lodger.engine.vault.keyring import Keyring
 
@@ -30,7 +30,7 @@ def test_the_api_keeps_to_its_description(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIG)
     phases = ("examples,coverage,fuzzing,stateful", "--max-examples", "60") if WHOLE else ("examples,coverage",)
     Keyring(tmp_path / "keys").add()
-    with house(
+    with running_api(
         f"sqlite:///{tmp_path / 'ledger.db'}",
         secret_keys=tmp_path / "keys",
         api_failures_per_minute=10_000,

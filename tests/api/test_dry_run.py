@@ -3,7 +3,7 @@
 from typing import Any
 
 import sqlalchemy as sa
-from tests.api.house import House
+from tests.api.running_api import RunningApi
 from tests.unit.data.shop import customers, order, orders, platform
 
 SCRIPT = """
@@ -51,8 +51,8 @@ DIFF = """
 """
 
 
-def furnish(house: House) -> None:
-    engine = house.engine
+def furnish(running_api: RunningApi) -> None:
+    engine = running_api.engine
     with engine.context.database.write() as connection:
         platform.create_all(connection)
         for number in (1, 2, 3):
@@ -66,7 +66,7 @@ def furnish(house: House) -> None:
     engine.scripts.put("acme", "sale", SCRIPT.replace('{ state: "open" }', "{ id: 1 }"))
 
 
-def test_a_dry_run_is_a_readable_diff_and_changes_nothing(lodge: House) -> None:
+def test_a_dry_run_is_a_readable_diff_and_changes_nothing(lodge: RunningApi) -> None:
     furnish(lodge)
     before = state(lodge)
     answer = lodge.ask("POST", "/tenants/acme/scripts/sale/dry-run", {}, role="editor", tenant="acme")
@@ -81,7 +81,7 @@ def test_a_dry_run_is_a_readable_diff_and_changes_nothing(lodge: House) -> None:
     assert state(lodge) == before
 
 
-def test_the_sets_that_scripts_may_read_are_listed_with_their_columns(lodge: House) -> None:
+def test_the_sets_that_scripts_may_read_are_listed_with_their_columns(lodge: RunningApi) -> None:
     furnish(lodge)
     lodge.engine.collections.index("acme", "notes", "at")
     found = lodge.ask("GET", "/tenants/acme/sets", role="viewer", tenant="acme").json()
@@ -94,7 +94,7 @@ def test_the_sets_that_scripts_may_read_are_listed_with_their_columns(lodge: Hou
     assert lodge.engine.scripts.sets("acme") == []
 
 
-def test_what_failed_shows_no_effects(lodge: House) -> None:
+def test_what_failed_shows_no_effects(lodge: RunningApi) -> None:
     furnish(lodge)
     asked = {"source": SCRIPT.replace("return made.id", "throw new Error('no')").replace('{ state: "open" }', "{}")}
     ended: dict[str, Any] = lodge.ask("POST", "/tenants/acme/scripts/sale/dry-run", asked).json()
@@ -102,8 +102,8 @@ def test_what_failed_shows_no_effects(lodge: House) -> None:
     assert "range of JavaScript" in ended["error"]["message"]
 
 
-def state(house: House) -> list[Any]:
-    with house.engine.context.database.read() as connection:
+def state(running_api: RunningApi) -> list[Any]:
+    with running_api.engine.context.database.read() as connection:
         metadata = sa.MetaData()
         metadata.reflect(
             connection, only=["orders", "lodger_documents", "lodger_kv", "lodger_outbox", "lodger_actions"]

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
@@ -14,13 +14,13 @@ from lodger.engine.sync import Engine
 WRONG = {"authorization": "Bearer lodger_x"}
 
 
-def guess(lodge: House, number: int, **headers: str) -> list[int]:
+def guess(lodge: RunningApi, number: int, **headers: str) -> list[int]:
     return [lodge.http.get(f"{lodge.url}/api/v1/me", headers=WRONG | headers).status_code for _ in range(number)]
 
 
 @pytest.mark.parametrize("trusted", ["127.0.0.1", "127.0.0.0/8", "127.0.0.9/8", "*"])
 def test_clients_of_a_trusted_proxy_are_counted_by_their_own_address(tmp_path: Path, trusted: str) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=3, trusted_proxies=trusted) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=3, trusted_proxies=trusted) as lodge:
         assert 429 in guess(lodge, 20, **{"x-forwarded-for": "192.0.2.1"})
         assert guess(lodge, 1, **{"x-forwarded-for": "192.0.2.2"}) == [401]
         secure = lodge.http.get(f"{lodge.url}/healthz", headers={"x-forwarded-proto": "https"})
@@ -30,7 +30,7 @@ def test_clients_of_a_trusted_proxy_are_counted_by_their_own_address(tmp_path: P
 def test_an_untrusted_address_is_not_believed_and_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=3, trusted_proxies="10.0.0.1") as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=3, trusted_proxies="10.0.0.1") as lodge:
         assert [record for record in caplog.records if record.name == "lodger.api"] == []
         with caplog.at_level(logging.WARNING, "lodger.api"):
             assert 429 in guess(lodge, 20, **{"x-forwarded-for": "192.0.2.1"})

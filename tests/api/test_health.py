@@ -1,22 +1,22 @@
 """Health of the API without a token: alive as long as it answers, ready as long as its ledger does."""
 
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.databases.fixtures import name, relay, server
 from tests.databases.relay import Relay
 
 from lodger.engine.server import endpoints
-from lodger.engine.store.stores import patience
+from lodger.engine.store.drivers import patience
 
 __all__ = ["name", "relay", "server"]
 
 
-def health(lodge: House, kind: str) -> tuple[int, dict[str, object]]:
+def health(lodge: RunningApi, kind: str) -> tuple[int, dict[str, object]]:
     answer = lodge.http.get(f"{lodge.url}/health/{kind}")
     return answer.status_code, answer.json()
 
 
-def until_ready(lodge: House, *, ready: bool) -> dict[str, object]:
+def until_ready(lodge: RunningApi, *, ready: bool) -> dict[str, object]:
     """Ask until the answer, which is kept for a second, is this one."""
     while (found := health(lodge, "ready"))[0] != (200 if ready else 503):
         pass
@@ -28,7 +28,7 @@ def test_a_ledger_that_is_cut_off_or_silent_makes_it_not_ready(
 ) -> None:
     monkeypatch.setattr(endpoints, "READY_S", 0.5)
     monkeypatch.setattr(patience, "PATIENCE_S", 2.0)
-    with house(relay.url(name, connect_timeout="2")) as lodge:
+    with running_api(relay.url(name, connect_timeout="2")) as lodge:
         assert until_ready(lodge, ready=True) == {"ok": True}
         relay.cut()
         (problem,) = until_ready(lodge, ready=False)["problems"]  # type: ignore[misc]  # JSON

@@ -1,11 +1,11 @@
 """What an Idempotency-Key stands for: another method, path, query, precondition or body under it is another request, and a mistake."""
 
-from tests.api.house import House
 from tests.api.request_keys import key
+from tests.api.running_api import RunningApi
 from tests.escape.commands import HELLO
 
 
-def test_a_key_stands_for_method_path_query_precondition_and_body(lodge: House) -> None:
+def test_a_key_stands_for_method_path_query_precondition_and_body(lodge: RunningApi) -> None:
     index, module = "/tenants/acme/collections/carts/indexes/city", "/tenants/acme/scripts/tool/module"
     wasm = {"content": HELLO, "headers": key("q") | {"content-type": "application/wasm"}}
     seen = {"if-match": "*"}

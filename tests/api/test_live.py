@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from sqlalchemy import Connection, update
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
 
 from lodger.engine.client import AsyncClient, Client
@@ -28,7 +28,7 @@ from lodger.sandbox.job import LogLine
 
 @contextmanager
 def listening(
-    lodge: House, path: str, token: str | None = None, tenant: str = "acme"
+    lodge: RunningApi, path: str, token: str | None = None, tenant: str = "acme"
 ) -> Iterator[Iterator[tuple[str, Any]]]:
     """Return the events of a stream, from the moment that it listens."""
     shown = {"authorization": f"Bearer {token or lodge.token('viewer', tenant)}"}
@@ -53,7 +53,7 @@ def events(answer: httpx2.Response) -> Iterator[tuple[str, Any]]:
 
 
 def test_a_tenants_actions_are_told_as_they_are_made_and_move_on(url: str) -> None:
-    with house(url) as lodge:
+    with running_api(url) as lodge:
         lodge.furnish()
         lodge.furnish("zeta")
         waiting = lodge.engine.actions.run_now("acme", "s")
@@ -73,7 +73,7 @@ def test_a_tenants_actions_are_told_as_they_are_made_and_move_on(url: str) -> No
             assert {each["tenant_id"] for each in seen} == {"acme"}
 
 
-def test_one_action_with_its_lines_until_it_is_over(lodge: House) -> None:
+def test_one_action_with_its_lines_until_it_is_over(lodge: RunningApi) -> None:
     asked = lodge.engine.actions.run_now("acme", "s")
     with listening(lodge, f"/tenants/acme/actions/{asked.id}/live") as reported:
         kind, body = next(reported)
@@ -88,7 +88,7 @@ def test_one_action_with_its_lines_until_it_is_over(lodge: House) -> None:
 
 
 def identified(
-    lodge: House, path: str, last: str | None = None, *, until: int | None = None
+    lodge: RunningApi, path: str, last: str | None = None, *, until: int | None = None
 ) -> list[tuple[str, str, Any]]:
     """Return id, kind and body of the events of a stream: all, or the first ``until``; of none the id that it begins with."""
     shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"} | (
@@ -114,7 +114,7 @@ def identified(
     return found
 
 
-def test_a_stream_of_an_action_continues_after_each_of_its_events(lodge: House) -> None:
+def test_a_stream_of_an_action_continues_after_each_of_its_events(lodge: RunningApi) -> None:
     asked = lodge.engine.actions.run_now("acme", "s")
     path = f"/tenants/acme/actions/{asked.id}/live"
     (ready,) = identified(lodge, path, until=1)
@@ -145,7 +145,7 @@ def test_a_stream_of_an_action_continues_after_each_of_its_events(lodge: House) 
         )
 
 
-def test_a_stream_of_a_tenant_continues_where_it_broke_off(lodge: House) -> None:
+def test_a_stream_of_a_tenant_continues_where_it_broke_off(lodge: RunningApi) -> None:
     path = "/tenants/acme/live"
     (begin,) = identified(lodge, path, until=0)
     made = [lodge.engine.actions.run_now("acme", "s").id for _ in range(3)]
@@ -159,21 +159,21 @@ def test_a_stream_of_a_tenant_continues_where_it_broke_off(lodge: House) -> None
 def test_a_stream_of_a_tenant_continues_in_a_server_that_was_started_meanwhile(tmp_path: Path) -> None:
     """The other process does not know what was sent: each action that is open or has changed since is sent as it is."""
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    with house(url) as lodge:
+    with running_api(url) as lodge:
         lodge.furnish()
         over = lodge.engine.actions.run_now("acme", "s").id
         worked(lodge)
         lodge.clock.advance(60)
         (begin,) = identified(lodge, "/tenants/acme/live", until=0)
         begun_us = lodge.clock.us
-    with house(url) as lodge:
+    with running_api(url) as lodge:
         lodge.clock.us = begun_us
         made = lodge.engine.actions.run_now("acme", "s").id
         found = identified(lodge, "/tenants/acme/live", begin[0], until=1)
         assert [body["id"] for _id, _kind, body in found] == [made] != [over]
 
 
-def test_whose_it_is_not_hears_nothing(lodge: House) -> None:
+def test_whose_it_is_not_hears_nothing(lodge: RunningApi) -> None:
     lodge.furnish("zeta")
     theirs = lodge.engine.actions.run_now("zeta", "s")
     for path in ("/tenants/zeta/live", f"/tenants/zeta/actions/{theirs.id}/live", f"/tenants/acme/actions/{theirs.id}/live",
@@ -182,7 +182,7 @@ def test_whose_it_is_not_hears_nothing(lodge: House) -> None:
 
 
 def test_streams_are_bounded_by_token_and_counted_out_however_they_end(
-    lodge: House, monkeypatch: pytest.MonkeyPatch
+    lodge: RunningApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "MAX_STREAMS_OF_TOKEN", 2)
     with listening(lodge, "/tenants/acme/live") as one, listening(lodge, "/tenants/acme/live") as two:
@@ -194,7 +194,7 @@ def test_streams_are_bounded_by_token_and_counted_out_however_they_end(
     opened(lodge)
 
 
-def opened(lodge: House) -> None:
+def opened(lodge: RunningApi) -> None:
     """Begin a stream, as soon as those that were closed are counted out."""
     shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"}
     for _ in range(500):
@@ -207,7 +207,7 @@ def opened(lodge: House) -> None:
 
 @pytest.mark.parametrize("what", ["tenant", "action"])
 def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
-    lodge: House, monkeypatch: pytest.MonkeyPatch, what: str
+    lodge: RunningApi, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr(live, "COMMENT_S", 0.2)
     made = lodge.engine.tokens.create("short", "viewer", tenant_id="acme")
@@ -234,7 +234,7 @@ def test_a_revoked_token_ends_its_streams_however_much_there_is_to_tell(
         talking.join()
 
 
-def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_of_actions_share_one_question(lodge: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_changes, "POLL_S", 0.05)
     asked, moved, looks = [], threading.Condition(), Counter[str]()
     change_stamps, poll = action_stream.change_stamps, running_lines.LogStream.poll
@@ -270,7 +270,7 @@ def test_streams_of_actions_share_one_question(lodge: House, monkeypatch: pytest
             assert moved.wait_for(lambda: asked[-1] == {("acme", made[0])}, 60), "who is gone is not asked for"
 
 
-def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_falls_behind_is_let_go(lodge: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_changes, "MAX_WAITING", 3)
     with listening(lodge, "/tenants/acme/live") as reported:
         next(reported)
@@ -282,12 +282,12 @@ def test_a_reader_that_falls_behind_is_let_go(lodge: House, monkeypatch: pytest.
         assert len(list(reported)) < 300
 
 
-def store(lodge: House, connection: Connection, number: int) -> None:
+def store(lodge: RunningApi, connection: Connection, number: int) -> None:
     request = actions.Request("job", lodge.clock.us + 1_000_000, number, None)
     actions.once(lodge.engine.context, connection, "acme", request, lodge.clock.us)
 
 
-def test_a_tenant_that_goes_ends_its_streams(lodge: House) -> None:
+def test_a_tenant_that_goes_ends_its_streams(lodge: RunningApi) -> None:
     with listening(lodge, "/tenants/acme/live") as reported:
         next(reported)
         lodge.engine.tenants.delete("acme")
@@ -296,7 +296,7 @@ def test_a_tenant_that_goes_ends_its_streams(lodge: House) -> None:
 
 def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(action_stream, "MAX_ACTIONS", 7)
-    with house(url) as lodge:
+    with running_api(url) as lodge:
         lodge.furnish()
         each = action_stream.ActionStream("acme")
         with lodge.engine.context.database.read() as connection:
@@ -317,7 +317,7 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
             assert each.poll(connection) == []
 
 
-def test_both_clients_listen_with_the_engines_own_records(lodge: House) -> None:
+def test_both_clients_listen_with_the_engines_own_records(lodge: RunningApi) -> None:
     asked = lodge.engine.actions.run_now("acme", "s")
     with Client(lodge.url, lodge.token("viewer", "acme")) as client:
         reported = client.live("acme", asked.id)

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 
 from lodger.engine.server import app
 from lodger.engine.service.checks.trial_runs import TrialRuns
@@ -57,22 +57,22 @@ def crowd(asks: list[Callable[[int], int]], barrier: Barrier) -> Iterator[list[i
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Iterator[House]:
+def full(tmp_path: Path) -> Iterator[RunningApi]:
     """A house of three tenants, each with its token, with lookups already done."""
-    with house(f"sqlite:///{tmp_path / 'l.db'}") as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}") as lodge:
         for tenant_id in ("acme", "bolt", "calm"):
             lodge.furnish(tenant_id)
             assert lodge.ask("GET", "/me", role="editor", tenant=tenant_id).status_code == 200
         yield lodge
 
 
-def served(lodge: House) -> None:
+def served(lodge: RunningApi) -> None:
     """Ask as the neighbour."""
     answer = lodge.ask("GET", "/tenants/calm/schedules", role="editor", tenant="calm")
     assert answer.status_code == 200
 
 
-def of(lodge: House, tenant_id: str, method: str, path: str, body: Any = None) -> Callable[[int], int]:
+def of(lodge: RunningApi, tenant_id: str, method: str, path: str, body: Any = None) -> Callable[[int], int]:
     def ask(_number: int) -> int:
         return lodge.ask(
             method, f"/tenants/{tenant_id}{path}", body, role="editor", tenant=tenant_id, timeout=120
@@ -81,7 +81,7 @@ def of(lodge: House, tenant_id: str, method: str, path: str, body: Any = None) -
     return ask
 
 
-def test_one_tokens_crowd_has_its_share_of_the_threads(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_tokens_crowd_has_its_share_of_the_threads(full: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     barrier, get = Barrier(), schedules.get
 
     def held(connection: Any, tenant_id: str, *given: Any, **more: Any) -> Any:
@@ -97,7 +97,9 @@ def test_one_tokens_crowd_has_its_share_of_the_threads(full: House, monkeypatch:
     assert said == [200] * 30
 
 
-def test_those_who_wait_for_the_writer_leave_threads_to_readers(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_who_wait_for_the_writer_leave_threads_to_readers(
+    full: RunningApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     barrier, put = Barrier(), scripts.put
 
     def held(*given: Any, **more: Any) -> Any:
@@ -114,7 +116,7 @@ def test_those_who_wait_for_the_writer_leave_threads_to_readers(full: House, mon
     assert said == [200] * 20
 
 
-def test_runs_that_take_seconds_leave_threads_to_everybody(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_that_take_seconds_leave_threads_to_everybody(full: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     barrier = Barrier()
 
     def held(*_given: Any, **_more: Any) -> Checked:
@@ -131,7 +133,9 @@ def test_runs_that_take_seconds_leave_threads_to_everybody(full: House, monkeypa
     assert said == [200] * 16
 
 
-def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(full: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(
+    full: RunningApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     barrier, caller, known = Barrier(), tokens.authenticate, set(full.tokens.values())
 
     def held(connection: Any, text: str, now_us: int) -> Any:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.api.house import house
+from tests.api.running_api import running_api
 
 from lodger.engine.store.connection import backups
 from lodger.engine.sync import Engine
@@ -15,7 +15,7 @@ def test_reads_ask_the_replica_and_writes_and_tokens_the_ledger(tmp_path: Path) 
         engine.scripts.put("acme", "job", "export default () => 1")
         engine.schedules.create("acme", "before", script="job", rules="every 60s")
     backups.backup(url, tmp_path / "copy.db")
-    with house(url, read_database=copy) as lodge:
+    with running_api(url, read_database=copy) as lodge:
         made = lodge.ask("POST", "/tenants/acme/schedules", {"name": "after", "script": "job", "rules": "every 60s"})
         assert made.status_code == 201, "its token, which the replica has not yet, is known"
         listed = lodge.ask("GET", "/tenants/acme/schedules").json()["items"]

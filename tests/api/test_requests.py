@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx2
 import pytest
 from sqlalchemy import update
-from tests.api.house import ONE, House, house
 from tests.api.request_keys import key, together
+from tests.api.running_api import ONE, RunningApi, running_api
 from tests.escape.commands import HELLO
 
 from lodger.engine.features import TABLE
@@ -20,7 +20,7 @@ from lodger.sandbox.limits import LIMITS
 TWO = "export default () => 2"
 
 
-def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
+def test_every_answer_is_what_its_verb_gives(lodge: RunningApi) -> None:
     """The shape of an answer is that of the record, whole."""
     from lodger.engine.core.serialization import to_jsonable
 
@@ -34,7 +34,7 @@ def test_every_answer_is_what_its_verb_gives(lodge: House) -> None:
     assert lodge.ask("GET", "/tenants/acme").json()["code"] == "tenant_unknown"
 
 
-def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: House) -> None:
+def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: RunningApi) -> None:
     answer = lodge.ask(
         "PATCH", "/tenants/acme/schedules/s", {"rules": "every 120s"}, role="editor", tenant="acme",
         headers={"lodger-why": "r%C3%BChig", "x-request-id": "abc-1"},
@@ -79,7 +79,7 @@ def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: House) -> None:
         (b'{"source": "a", "why": "\\u001b[2J"}', 422, "why_invalid"),
     ],
 )  # fmt: skip
-def test_a_body_that_is_not_taken(steady: House, body: bytes, status: int, code: str) -> None:
+def test_a_body_that_is_not_taken(steady: RunningApi, body: bytes, status: int, code: str) -> None:
     answer = steady.ask(
         "PUT", "/tenants/acme/scripts/x", content=body, headers={"content-type": "application/json; charset=utf-8"}
     )
@@ -113,7 +113,7 @@ def test_a_body_that_is_not_taken(steady: House, body: bytes, status: int, code:
     ],
 )  # fmt: skip
 def test_a_wrong_field_says_where_what_and_how_to_fix_it(
-    steady: House, method: str, path: str, body: object, at: str, what: str, fix: str
+    steady: RunningApi, method: str, path: str, body: object, at: str, what: str, fix: str
 ) -> None:
     answer = steady.ask(method, path, body)
     said = answer.json()
@@ -124,7 +124,7 @@ def test_a_wrong_field_says_where_what_and_how_to_fix_it(
     assert "pydantic" not in answer.text.lower()
 
 
-def test_a_body_of_another_kind(lodge: House) -> None:
+def test_a_body_of_another_kind(lodge: RunningApi) -> None:
     for media in ("text/plain", "application/xml", "application/wasm", ""):
         answer = lodge.ask(
             "PUT", "/tenants/acme/scripts/x", content=b'{"source": "a"}', headers={"content-type": media}
@@ -138,7 +138,7 @@ def test_a_body_of_another_kind(lodge: House) -> None:
     "query", ["limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "limti=5", "cursor=x", "state=x", "since=yesterday",
               "since=5", "since=2026-01-01T00:00:00", "before=%00", "state=%00", "script=%ed%a0%80"],
 )  # fmt: skip
-def test_a_query_that_is_not_taken(steady: House, query: str) -> None:
+def test_a_query_that_is_not_taken(steady: RunningApi, query: str) -> None:
     answer = steady.ask("GET", f"/tenants/acme/actions?{query}")
     if answer.status_code == 200:
         assert answer.json()["items"] == []
@@ -150,7 +150,7 @@ def test_a_query_that_is_not_taken(steady: House, query: str) -> None:
         }  # fmt: skip
 
 
-def test_hostile_names_in_paths(lodge: House) -> None:
+def test_hostile_names_in_paths(lodge: RunningApi) -> None:
     """Path tricks: what climbs, splits, or cannot be stored is a clear 4xx, and nothing comes into being."""
     for name in ("..%2f..%2fetc%2fpasswd", "%2e%2e", "a%2fb", "a%5cb", "%00", "%0d%0aSet-Cookie:x", "%e2%80%ae", "%ff%fe",
                  "x" * 201, "x" * 3000, "%20", "con%20", "a%00b"):  # fmt: skip
@@ -166,7 +166,7 @@ def test_hostile_names_in_paths(lodge: House) -> None:
         assert lodge.ask("GET", path).json()["name"] == good
 
 
-def test_lists_are_paged(lodge: House) -> None:
+def test_lists_are_paged(lodge: RunningApi) -> None:
     for number in range(25):
         lodge.engine.actions.run_now("acme", "s", params=number)
     seen, cursor = [], ""
@@ -185,7 +185,7 @@ def test_lists_are_paged(lodge: House) -> None:
     assert lodge.ask("GET", "/actions?tenant_id=acme&state=ready&limit=5", role="operator").json()["next"]
 
 
-def test_a_page_ends_where_it_grows_too_long(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_ends_where_it_grows_too_long(lodge: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MAX_CHARACTERS", 100_000)
     for _ in range(10):
         lodge.engine.actions.run_now("acme", "s", params="x" * 40_000)
@@ -194,7 +194,7 @@ def test_a_page_ends_where_it_grows_too_long(lodge: House, monkeypatch: pytest.M
     assert page["next"]
 
 
-def test_a_change_is_made_to_what_was_seen_or_not_at_all(lodge: House) -> None:
+def test_a_change_is_made_to_what_was_seen_or_not_at_all(lodge: RunningApi) -> None:
     path = "/tenants/acme/schedules/s"
     read = lodge.ask("GET", path)
     tag = read.headers["etag"]
@@ -212,7 +212,7 @@ def test_a_change_is_made_to_what_was_seen_or_not_at_all(lodge: House) -> None:
     assert lodge.ask("DELETE", path, headers={"if-match": "*"}).status_code == 200
 
 
-def test_if_none_match_makes_only_what_is_not_there(lodge: House) -> None:
+def test_if_none_match_makes_only_what_is_not_there(lodge: RunningApi) -> None:
     path = "/tenants/acme/scripts/fresh"
     only = {"if-none-match": "*"}
     assert lodge.ask("PUT", path, {"source": ONE}, headers=only).status_code == 200
@@ -256,7 +256,7 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
     }
     assert overwrite - BLIND <= set(edits) == set(EDITS)
     Keyring(tmp_path / "keys").add()
-    with house(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
         lodge.furnish()
         engine = lodge.engine
         engine.webhooks.put("acme", "hook", "https://example.com/in")
@@ -299,7 +299,7 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
 
 def test_the_tag_of_what_was_read_is_the_one_to_ask_with(tmp_path: Path) -> None:
     Keyring(tmp_path / "keys").add()
-    with house(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
         lodge.furnish()
         lodge.engine.webhooks.put("acme", "hook", "https://example.com/in")
         for read, path, body in (
@@ -312,7 +312,7 @@ def test_the_tag_of_what_was_read_is_the_one_to_ask_with(tmp_path: Path) -> None
             assert lodge.ask("PUT", path, body, headers=seen).status_code == 412, "it has moved"
 
 
-def test_of_many_who_saw_the_same_one_changes_it(lodge: House) -> None:
+def test_of_many_who_saw_the_same_one_changes_it(lodge: RunningApi) -> None:
     tag = lodge.ask("GET", "/tenants/acme/schedules/s").headers["etag"]
     shown = lodge.bearer("editor", "acme")
     said: list[int] = []
@@ -329,7 +329,7 @@ def test_of_many_who_saw_the_same_one_changes_it(lodge: House) -> None:
     assert lodge.engine.schedules.get("acme", "s").revision == 2
 
 
-def test_the_same_request_is_carried_out_once(lodge: House) -> None:
+def test_the_same_request_is_carried_out_once(lodge: RunningApi) -> None:
     path, body = "/tenants/acme/run-in", {"script": "job", "delay": "90s"}
     first = lodge.ask("POST", path, body, headers=key("a"))
     again = lodge.ask("POST", path, body, headers=key("a"))
@@ -347,7 +347,7 @@ def test_the_same_request_is_carried_out_once(lodge: House) -> None:
     assert lodge.ask("POST", path, body, headers=key("a")).json() != first.json()
 
 
-def test_a_refused_request_is_not_remembered(lodge: House) -> None:
+def test_a_refused_request_is_not_remembered(lodge: RunningApi) -> None:
     body = {"name": "t", "script": "later", "rules": "every 60s"}
     assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=key("b")).status_code == 404
     lodge.engine.scripts.put("acme", "later", ONE)
@@ -355,7 +355,7 @@ def test_a_refused_request_is_not_remembered(lodge: House) -> None:
 
 
 def test_of_many_with_one_key_one_is_carried_out(url: str) -> None:
-    with house(url) as lodge:
+    with running_api(url) as lodge:
         lodge.furnish()
         shown, said = lodge.bearer(), []
 
@@ -373,7 +373,7 @@ def test_of_many_with_one_key_one_is_carried_out(url: str) -> None:
         assert len(lodge.engine.audit.list("acme", verb="actions.run_now")) == 1
 
 
-def test_keys_that_are_none_and_answers_that_are_not_kept(lodge: House) -> None:
+def test_keys_that_are_none_and_answers_that_are_not_kept(lodge: RunningApi) -> None:
     for wrong in ("", "x" * 201, "a\tb"):
         answer = lodge.ask("POST", "/tenants/acme/suspend", headers=key(wrong))
         assert (answer.status_code, answer.json()["code"]) == (400, "header_invalid")
@@ -384,7 +384,7 @@ def test_keys_that_are_none_and_answers_that_are_not_kept(lodge: House) -> None:
     assert made["text"] not in lodge.ask("GET", "/tokens").text
 
 
-def test_a_module_goes_up_and_comes_down_as_bytes(lodge: House) -> None:
+def test_a_module_goes_up_and_comes_down_as_bytes(lodge: RunningApi) -> None:
     from tests.escape.commands import HELLO
 
     path = "/tenants/acme/scripts/wasm/module"
@@ -397,7 +397,7 @@ def test_a_module_goes_up_and_comes_down_as_bytes(lodge: House) -> None:
     assert (wrong.status_code, wrong.json()["code"]) == (422, "module_refused")
 
 
-def test_the_audit_log_streams_as_lines(lodge: House) -> None:
+def test_the_audit_log_streams_as_lines(lodge: RunningApi) -> None:
     lodge.furnish("other")
     whole = lodge.ask("GET", "/audit/export", role="operator")
     assert whole.headers["content-type"] == "application/x-ndjson"
@@ -409,7 +409,7 @@ def test_the_audit_log_streams_as_lines(lodge: House) -> None:
     assert lodge.ask("GET", "/audit/export?since=2027-01-01T00:00:00Z", role="operator").text == ""
 
 
-def test_the_description_is_whole(lodge: House) -> None:
+def test_the_description_is_whole(lodge: RunningApi) -> None:
     said = lodge.ask("GET", "/openapi.json", role="viewer", tenant="acme").json()
     assert said["openapi"].startswith("3.1")
     described = {(method.upper(), path) for path, item in said["paths"].items() for method in item}
@@ -420,7 +420,7 @@ def test_the_description_is_whole(lodge: House) -> None:
     assert ":meth:" not in text
 
 
-def test_the_deepest_result_that_limits_allow_keeps_no_list_from_being_shown(lodge: House) -> None:
+def test_the_deepest_result_that_limits_allow_keeps_no_list_from_being_shown(lodge: RunningApi) -> None:
     deepest = next(each.maximum for each in LIMITS if each.name == "json_depth")
     asked = lodge.engine.run_in("acme", "job", 0)
     with lodge.engine.context.database.write() as connection:

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from fastapi.routing import APIRoute
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.store.verbs import every_verb
 
 from lodger.engine.core.access.roles import Role
@@ -37,8 +37,8 @@ BY_URL = {("GET", "/api/v1/in/{text}"), ("POST", "/api/v1/in/{text}")}
 NEEDED = {(route.method, ROOT + route.path): route.role for route in TABLE.routes} | OTHERS
 
 
-def routes(house: House) -> list[tuple[str, str]]:
-    found = house.api.framework.routes
+def routes(running_api: RunningApi) -> list[tuple[str, str]]:
+    found = running_api.api.framework.routes
     return [
         (method, route.path) for route in found if isinstance(route, APIRoute) for method in sorted(route.methods or ())
     ]
@@ -48,12 +48,14 @@ def filled(path: str, **names: str) -> str:
     return re.sub(r"{(\w+)}", lambda found: (NAMES | names)[found[1]], path)
 
 
-def ask(house: House, method: str, path: str, token: str | None, **headers: str) -> httpx2.Response:
+def ask(running_api: RunningApi, method: str, path: str, token: str | None, **headers: str) -> httpx2.Response:
     """Ask once; of a stream that goes on, what it begins with."""
     shown = {} if token is None else {"authorization": f"Bearer {token}"}
-    house.http.cookies.clear()
-    asked = house.http.build_request(method, house.url + path, headers=shown | {"x-request-id": "same"} | headers)
-    answer = house.http.send(asked, stream=True)
+    running_api.http.cookies.clear()
+    asked = running_api.http.build_request(
+        method, running_api.url + path, headers=shown | {"x-request-id": "same"} | headers
+    )
+    answer = running_api.http.send(asked, stream=True)
     if answer.headers.get("content-type", "").startswith("text/event-stream"):
         answer.close()
     else:
@@ -62,20 +64,20 @@ def ask(house: House, method: str, path: str, token: str | None, **headers: str)
 
 
 @pytest.fixture
-def open_house(tmp_path: Path) -> Iterator[House]:
+def open_house(tmp_path: Path) -> Iterator[RunningApi]:
     """A house of two tenants in which guessing is hardly limited."""
-    with house(f"sqlite:///{tmp_path / 'ledger.db'}", api_failures_per_minute=10_000) as made:
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", api_failures_per_minute=10_000) as made:
         made.furnish()
         made.furnish("other")
         yield made
 
 
-def test_every_route_is_in_the_table_and_every_verb_is_a_route(open_house: House) -> None:
+def test_every_route_is_in_the_table_and_every_verb_is_a_route(open_house: RunningApi) -> None:
     assert set(routes(open_house)) - OPEN - BY_URL == set(NEEDED)
     assert {route.name for route in TABLE.routes} | set(TABLE.local_only) == every_verb(open_house.engine)
 
 
-def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Subtests) -> None:
+def test_whoever_may_not_gets_no_further(open_house: RunningApi, subtests: pytest.Subtests) -> None:
     lodge = open_house
     expired = lodge.engine.tokens.create("old", "admin", expires_at=from_us(lodge.clock.us + 1)).text
     lodge.clock.advance(2)
@@ -110,7 +112,7 @@ def test_whoever_may_not_gets_no_further(open_house: House, subtests: pytest.Sub
                     assert (answer.status_code, answer.json()["code"]) == (403, "role_too_low")
 
 
-def test_whoever_may_is_let_in(open_house: House, subtests: pytest.Subtests) -> None:
+def test_whoever_may_is_let_in(open_house: RunningApi, subtests: pytest.Subtests) -> None:
     """Nothing is said here about the answer but that it is not a refusal of the caller."""
     for (method, path), role in sorted(NEEDED.items()):
         if role is None:
@@ -125,7 +127,7 @@ def test_whoever_may_is_let_in(open_house: House, subtests: pytest.Subtests) -> 
                 assert answer.json()["code"] != "route_unknown"
 
 
-def test_a_tenant_that_is_there_and_one_that_is_not_answer_alike_byte_for_byte(lodge: House) -> None:
+def test_a_tenant_that_is_there_and_one_that_is_not_answer_alike_byte_for_byte(lodge: RunningApi) -> None:
     """Asked before the tenant exists and after, with everything in it: not a byte differs, headers included."""
     mine = lodge.token("editor", "acme")
     lodge.engine.tenants.create("mine")
@@ -138,7 +140,7 @@ def test_a_tenant_that_is_there_and_one_that_is_not_answer_alike_byte_for_byte(l
         assert dict(one.headers) | {"date": ""} == dict(two.headers) | {"date": ""}
 
 
-def test_things_of_other_tenants_answer_like_absent_ones(lodge: House) -> None:
+def test_things_of_other_tenants_answer_like_absent_ones(lodge: RunningApi) -> None:
     """By id, through one's own tenant's path: an action, a schedule and a script of another tenant are not there."""
     lodge.furnish("other")
     action = lodge.engine.actions.run_now("other", "s")
@@ -163,7 +165,7 @@ NO_ROUTES = ["/", "/api", "/api/v1", "/api/v1/", "/api/v2/tenants", "/docs", "/r
      "/api/v1/tenants/", "/api/v1//tenants", "/API/V1/TENANTS"]  # fmt: skip
 
 
-def test_what_is_no_route_is_denied_before_it_is_looked_for(open_house: House, subtests: pytest.Subtests) -> None:
+def test_what_is_no_route_is_denied_before_it_is_looked_for(open_house: RunningApi, subtests: pytest.Subtests) -> None:
     for path in NO_ROUTES:
         with subtests.test(path=path):
             assert ask(open_house, "GET", path, None).status_code == 401
@@ -172,7 +174,7 @@ def test_what_is_no_route_is_denied_before_it_is_looked_for(open_house: House, s
             assert ask(open_house, "GET", path + "?token=" + open_house.token("admin"), None).status_code == 401
 
 
-def test_other_methods(open_house: House) -> None:
+def test_other_methods(open_house: RunningApi) -> None:
     token = open_house.token("admin").encode()
     for method in (b"TRACE", b"CONNECT", b"OPTIONS", b"PROPFIND", b"HEAD"):
         answer = open_house.raw(
@@ -185,7 +187,7 @@ def test_other_methods(open_house: House) -> None:
         assert b"access-control" not in answer.lower()
 
 
-def test_another_origin_is_allowed_nothing(open_house: House) -> None:
+def test_another_origin_is_allowed_nothing(open_house: RunningApi) -> None:
     answer = ask(open_house, "GET", "/api/v1/me", open_house.token("admin"), origin="https://evil.example")
     assert not [name for name in answer.headers if name.startswith("access-control")]
     assert answer.headers["cache-control"] == "no-store"

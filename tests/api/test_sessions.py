@@ -6,21 +6,21 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 
 from lodger.engine.store.tenants import sessions
 
 
-def login(lodge: House, token: str, **headers: str) -> httpx2.Response:
+def login(lodge: RunningApi, token: str, **headers: str) -> httpx2.Response:
     lodge.http.cookies.clear()
     return lodge.http.post(f"{lodge.url}/api/v1/session", json={"token": token}, headers=headers)
 
 
-def put(lodge: House, **headers: str) -> httpx2.Response:
+def put(lodge: RunningApi, **headers: str) -> httpx2.Response:
     return lodge.http.post(f"{lodge.url}/api/v1/tenants/acme/schedules/s/pause", json={}, headers=headers)
 
 
-def test_a_session_from_login_to_logout(lodge: House) -> None:
+def test_a_session_from_login_to_logout(lodge: RunningApi) -> None:
     begun = login(lodge, lodge.token("editor", "acme"))
     assert begun.status_code == 201
     cookie = begun.headers["set-cookie"]
@@ -40,7 +40,7 @@ def test_a_session_from_login_to_logout(lodge: House) -> None:
     assert after.json()["code"] == "session_over"
 
 
-def test_another_site_changes_nothing_and_logs_nobody_in(lodge: House) -> None:
+def test_another_site_changes_nothing_and_logs_nobody_in(lodge: RunningApi) -> None:
     site = "sec-fetch-site"
     for headers in ({"origin": "https://evil.example"}, {site: "cross-site"}, {site: "same-site"}, {"origin": "null"}):
         assert login(lodge, lodge.token("admin"), **headers).json()["code"] == "other_site"
@@ -49,7 +49,7 @@ def test_another_site_changes_nothing_and_logs_nobody_in(lodge: House) -> None:
     assert lodge.engine.schedules.get("acme", "s").state == "armed"
 
 
-def test_a_form_of_another_site_logs_nobody_in(lodge: House) -> None:
+def test_a_form_of_another_site_logs_nobody_in(lodge: RunningApi) -> None:
     for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
         answer = lodge.http.post(
             f"{lodge.url}/api/v1/session", content=b'{"token": "x"}', headers={"content-type": media}
@@ -57,7 +57,7 @@ def test_a_form_of_another_site_logs_nobody_in(lodge: House) -> None:
         assert (answer.status_code, answer.json()["code"]) == (415, "media_type")
 
 
-def test_a_session_that_somebody_planted_is_none(lodge: House) -> None:
+def test_a_session_that_somebody_planted_is_none(lodge: RunningApi) -> None:
     """Fixation: the name is drawn at login, and the one that was there before ends."""
     planted = "A" * 43
     assert lodge.http.get(f"{lodge.url}/api/v1/me", headers={"cookie": f"lodger={planted}"}).status_code == 401
@@ -77,7 +77,7 @@ def test_a_session_that_somebody_planted_is_none(lodge: House) -> None:
 
 
 @pytest.mark.parametrize("how", ["revoked", "expired", "idle", "old", "tenant"])
-def test_a_session_ends_with_its_token_and_with_time(lodge: House, how: str) -> None:
+def test_a_session_ends_with_its_token_and_with_time(lodge: RunningApi, how: str) -> None:
     from lodger.engine.core.clock import from_us
 
     ends = from_us(lodge.clock.us + 3600 * 1_000_000) if how == "expired" else None
@@ -99,7 +99,7 @@ def test_a_session_ends_with_its_token_and_with_time(lodge: House, how: str) -> 
     assert lodge.http.get(me).status_code == 401
 
 
-def test_sessions_of_one_token_are_bounded(lodge: House) -> None:
+def test_sessions_of_one_token_are_bounded(lodge: RunningApi) -> None:
     token = lodge.token("viewer", "acme")
     for _ in range(sessions.MAX_SESSIONS + 5):
         assert login(lodge, token).status_code == 201
@@ -109,7 +109,7 @@ def test_sessions_of_one_token_are_bounded(lodge: House) -> None:
     assert count == sessions.MAX_SESSIONS
 
 
-def test_neither_token_nor_session_is_stored(lodge: House) -> None:
+def test_neither_token_nor_session_is_stored(lodge: RunningApi) -> None:
     token = lodge.token("editor", "acme")
     cookie = login(lodge, token).headers["set-cookie"].partition("=")[2].partition(";")[0]
     with lodge.engine.context.database.read() as connection:
@@ -121,7 +121,7 @@ def test_neither_token_nor_session_is_stored(lodge: House) -> None:
 
 
 def test_brute_force_is_slowed_by_address_and_right_tokens_pass(tmp_path: Path) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=5) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=5) as lodge:
         lodge.furnish()
         right = lodge.token("admin")
         wrong = right[:-4] + "AAAA"
@@ -145,7 +145,7 @@ def test_brute_force_is_slowed_by_address_and_right_tokens_pass(tmp_path: Path) 
         assert 429 in guessed, "sessions are guessed no faster than tokens"
 
 
-def test_a_wrong_token_is_explained(lodge: House) -> None:
+def test_a_wrong_token_is_explained(lodge: RunningApi) -> None:
     answer = lodge.http.get(f"{lodge.url}/api/v1/me", headers={"authorization": "Bearer lodger_x"})
     body = answer.json()
     assert (answer.status_code, body["code"]) == (401, "token_invalid")
@@ -154,7 +154,7 @@ def test_a_wrong_token_is_explained(lodge: House) -> None:
 
 
 def test_requests_of_a_token_are_limited_and_another_is_not_slowed(tmp_path: Path) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_requests_per_minute=60) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_requests_per_minute=60) as lodge:
         lodge.furnish()
         answers = [lodge.ask("GET", "/me", role="viewer", tenant="acme") for _ in range(60)]
         assert {answer.status_code for answer in answers} == {200}
@@ -165,7 +165,7 @@ def test_requests_of_a_token_are_limited_and_another_is_not_slowed(tmp_path: Pat
         assert any(lodge.ask("GET", "/me", role="viewer", tenant="acme").status_code == 200 for _ in range(20_000))
 
 
-def refusal(lodge: House, role: str, tenant: str) -> httpx2.Response:
+def refusal(lodge: RunningApi, role: str, tenant: str) -> httpx2.Response:
     """Ask until it is too often, as it is at last however slow this machine asks."""
     for _ in range(20_000):
         answer = lodge.ask("GET", "/me", role=role, tenant=tenant)
@@ -175,7 +175,7 @@ def refusal(lodge: House, role: str, tenant: str) -> httpx2.Response:
 
 
 def test_the_tokens_of_a_tenant_share_its_limit(tmp_path: Path) -> None:
-    with house(f"sqlite:///{tmp_path / 'l.db'}", api_tenant_requests_per_minute=60) as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_tenant_requests_per_minute=60) as lodge:
         lodge.furnish()
         lodge.furnish("other")
         for _ in range(30):
@@ -190,13 +190,13 @@ def test_the_tokens_of_a_tenant_share_its_limit(tmp_path: Path) -> None:
     ["", "Bearer", "Basic YWRtaW46YWRtaW4=", "bearer lodger_", "Bearer null", "Bearer ' OR 1=1 --",
      "Bearer eyJhbGciOiJub25lIn0.eyJyb2xlIjoiYWRtaW4ifQ.", "Bearer " + "a" * 5000, "Bearer \u00e9"],
 )  # fmt: skip
-def test_what_is_no_token(lodge: House, authorization: str) -> None:
+def test_what_is_no_token(lodge: RunningApi, authorization: str) -> None:
     answer = lodge.http.get(f"{lodge.url}/api/v1/me", headers={"authorization": authorization.encode("latin-1")})
     assert answer.status_code in {400, 401}
     assert answer.json()["code"] in {"token_invalid", "header_invalid", "token_missing"}
 
 
-def test_two_authorizations_are_none(lodge: House) -> None:
+def test_two_authorizations_are_none(lodge: RunningApi) -> None:
     token = lodge.token("admin").encode()
     answer = lodge.raw(
         b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer x\r\nAuthorization: Bearer "
@@ -206,7 +206,7 @@ def test_two_authorizations_are_none(lodge: House) -> None:
     assert answer.startswith(b"HTTP/1.1 400")
 
 
-def test_a_token_says_when_it_was_used(lodge: House) -> None:
+def test_a_token_says_when_it_was_used(lodge: RunningApi) -> None:
     def stamp() -> datetime | None:
         return lodge.engine.tokens.list("acme")[0].used_at
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.api.house import House
+from tests.api.running_api import RunningApi
 
 from lodger.engine.client import Client
 from lodger.engine.core.errors import InputError, NotFound
@@ -11,7 +11,7 @@ from lodger.engine.sync import Engine
 
 
 @pytest.fixture
-def action(lodge: House) -> str:
+def action(lodge: RunningApi) -> str:
     lodge.engine.scripts.put("acme", "once", "export default () => 1")
     lodge.engine.actions.run_in("acme", "once", 3_600_000)
     return lodge.engine.actions.run_in("acme", "once", 3_600_000).id
@@ -22,7 +22,7 @@ def parts(whole: str) -> tuple[str, ...]:
 
 
 @pytest.fixture(params=["engine", "client"])
-def surface(request: pytest.FixtureRequest, lodge: House) -> Iterator[Engine | Client]:
+def surface(request: pytest.FixtureRequest, lodge: RunningApi) -> Iterator[Engine | Client]:
     if request.param == "engine":
         yield lodge.engine
     else:
@@ -42,7 +42,7 @@ def test_actions_are_found_by_a_part_of_their_id(surface: Engine, action: str) -
     assert [each.id for each in surface.live("acme", action[-8:])] == [action]  # type: ignore[union-attr]  # no lines
 
 
-def test_ambiguous_foreign_and_unknown_parts_are_refused(surface: Engine, lodge: House, action: str) -> None:
+def test_ambiguous_foreign_and_unknown_parts_are_refused(surface: Engine, lodge: RunningApi, action: str) -> None:
     with pytest.raises(InputError) as ambiguous:
         surface.actions.get("acme", action[:4])
     assert ambiguous.value.code == "action_ambiguous"
@@ -60,13 +60,15 @@ def test_ambiguous_foreign_and_unknown_parts_are_refused(surface: Engine, lodge:
         assert unknown.value.code == "action_unknown"
 
 
-def test_over_http(lodge: House, action: str) -> None:
+def test_over_http(lodge: RunningApi, action: str) -> None:
     assert lodge.ask("GET", f"/tenants/acme/actions/{action[-8:]}").json()["id"] == action
     refused = lodge.ask("GET", f"/tenants/acme/actions/{action[:4]}")
     assert (refused.status_code, refused.json()["code"]) == (422, "action_ambiguous")
 
 
-def test_schedules_are_found_by_a_part_of_their_id_but_names_win(surface: Engine, lodge: House, action: str) -> None:
+def test_schedules_are_found_by_a_part_of_their_id_but_names_win(
+    surface: Engine, lodge: RunningApi, action: str
+) -> None:
     made = surface.schedules.create("acme", "daily", script="once", rules="0 9 * * *")
     assert surface.schedules.get("acme", made.id[-8:]).name == "daily"
     assert surface.actions.run_now("acme", made.id[-8:]).schedule == "daily"

@@ -1,6 +1,6 @@
 """A server whose node works."""
 
-from tests.api.house import House
+from tests.api.running_api import RunningApi
 from tests.store.bench import node_id
 
 from lodger.engine.core.execution import Finished
@@ -12,7 +12,7 @@ from lodger.sandbox.outcome import Outcome
 
 
 def worked(
-    lodge: House,
+    lodge: RunningApi,
     *,
     fails: bool = False,
     logs: tuple[LogLine, ...] = (),

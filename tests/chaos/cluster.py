@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tests.chaos import leash
+from tests.chaos import child_processes
 
 from lodger.engine.core.clock import SystemClock
 
@@ -32,8 +32,8 @@ class Node:
         self._began_s = self._clock.elapsed_s()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                leash.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", self.name,
-                             "--expose", "tests.chaos.town:expose", "--db", self._url, "--json"),
+                child_processes.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", self.name,
+                             "--expose", "tests.chaos.exposed_lamps:expose", "--db", self._url, "--json"),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT,
                 env=bare | {"PYTHONPATH": str(ROOT)} | self._settings,
             )  # fmt: skip

@@ -18,7 +18,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.ledger_loop import ends
-from lodger.engine.store.stores import patience
+from lodger.engine.store.drivers import patience
 from lodger.sandbox.outcome import Outcome
 
 SETTINGS = Settings(

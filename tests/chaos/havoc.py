@@ -17,9 +17,9 @@ from os import close, pidfd_open
 from pathlib import Path
 
 from sqlalchemy import Connection
-from tests.chaos import town
+from tests.chaos import exposed_lamps
 from tests.chaos.cluster import Node, slay
-from tests.chaos.reckoning import Planned, Reckoning, alive_since, left_open, reckon
+from tests.chaos.comparison import Comparison, Planned, alive_since, compare, left_open
 from tests.databases.relay import Relay
 from tests.databases.server import Server, own
 
@@ -86,7 +86,7 @@ class Havoc:
         ]
         self._later: list[tuple[float, Callable[[], None]]] = []
 
-    def run(self, say: Callable[[str], None] = lambda _said: None) -> Reckoning:
+    def run(self, say: Callable[[str], None] = lambda _said: None) -> Comparison:
         """Run the chaos, wait until all actions are finished, and return the reckoning.
 
         Raises:
@@ -106,7 +106,7 @@ class Havoc:
                 say(f"done to them: {dict(self.deeds)}; now they are left in peace")
                 self._rest(engine)
                 assert [node.stop() for node in self.nodes] == [0] * len(self.nodes)
-                found = reckon(engine, self.planned)
+                found = compare(engine, self.planned)
                 found.faults += [f"{node.name} said {line}" for node in self.nodes for line in node.about("Traceback")]
                 return found
         finally:
@@ -119,12 +119,12 @@ class Havoc:
         return max(2, self.schedules // 50)
 
     def _prepare(self, engine: Engine) -> None:
-        town.traces.metadata.create_all(engine.context.database.engine)
-        town.expose(engine)
+        exposed_lamps.traces.metadata.create_all(engine.context.database.engine)
+        exposed_lamps.expose(engine)
         engine.prepare()
         for tenant in range(self._tenants()):
             engine.tenants.create(f"t{tenant}", grants=["sets:write", "kv"], limits=LIMITS)
-            for name, (source, _marks) in town.SCRIPTS.items():
+            for name, (source, _marks) in exposed_lamps.SCRIPTS.items():
                 engine.scripts.put(f"t{tenant}", name, source)
 
     def _furnish(self, engine: Engine) -> None:

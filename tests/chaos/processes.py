@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.chaos import engine_process, leash
+from tests.chaos import child_processes, engine_process
 from tests.traces import TABLE
 
 from lodger.engine.core.clock import SystemClock
@@ -41,7 +41,7 @@ def start(url: str) -> Iterator[Start]:
 
     def begin(name: str, mode: str = "work", through: str | None = None) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            leash.python("-m", "tests.chaos.engine_process", through or url, name, mode),
+            child_processes.python("-m", "tests.chaos.engine_process", through or url, name, mode),
             stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         begun.append(process)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import text
-from tests.chaos import town
+from tests.chaos import exposed_lamps
 from tests.chaos.cluster import Node, cpu_ticks, pause, slay
 from tests.databases.relay import Relay
 from tests.databases.server import own
@@ -132,7 +132,7 @@ def pair(folder: Path) -> Iterator[Pair]:
         with Engine.open(server.url(database)) as engine:
             engine.tenants.create("acme", limits=LIMITS)
             engine.scripts.put("acme", "long", LONG)
-            town.traces.metadata.create_all(engine.context.database.engine)
+            exposed_lamps.traces.metadata.create_all(engine.context.database.engine)
             nodes += [Node(name, relay.url(database), folder) for name, relay in relays.items()]
             for node in nodes:
                 node.start()

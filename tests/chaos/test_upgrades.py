@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine as Pool
 from sqlalchemy import text
-from tests.chaos import leash
+from tests.chaos import child_processes
 from tests.chaos.processes import until
 from tests.databases.next_release import REVISION, ROOT, environment, lodger, next_release, python
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.store.stores import addresses
+from lodger.engine.store.drivers import addresses
 
 FURNISH = """
 import sys
@@ -82,7 +82,7 @@ def ledger(url: str) -> Iterator[Ledger]:
 def nodes(tree: Path, url: str, *names: str) -> Iterator[list["subprocess.Popen[str]"]]:
     begun = [
         subprocess.Popen(
-            leash.python("-m", "tests.chaos.engine_process", url, name, "race"),
+            child_processes.python("-m", "tests.chaos.engine_process", url, name, "race"),
             stdout=subprocess.PIPE,
             text=True,
             cwd=tree,
@@ -157,7 +157,7 @@ def waits(node: "subprocess.Popen[str]", code: str) -> None:
 @contextmanager
 def up(tree: Path, url: str, name: str) -> Iterator["subprocess.Popen[str]"]:
     node = subprocess.Popen(
-        leash.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", name, "--db", url, "--json"),
+        child_processes.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", name, "--db", url, "--json"),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, cwd=tree, env=environment(tree),
     )  # fmt: skip
     try:

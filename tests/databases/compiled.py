@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.util import LRUCache
 
-from lodger.engine.store.stores.postgresql import PostgresDriver
-from lodger.engine.store.stores.sqlite import SqliteDriver
+from lodger.engine.store.drivers.postgresql import PostgresDriver
+from lodger.engine.store.drivers.sqlite import SqliteDriver
 
 #: More than Lodger has statements; what tests make up goes again.
 MAX_STATEMENTS = 2000

@@ -7,7 +7,7 @@ On a machine with thirty other processes that hit tests in the middle of a quest
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lodger.engine.store.stores.postgresql import connections as postgresql
+from lodger.engine.store.drivers.postgresql import connections as postgresql
 
 _NAME = "idle_in_transaction_session_timeout"
 #: As long as a test may take.

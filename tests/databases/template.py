@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from sqlalchemy.engine import URL
 
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.stores.sqlite import SqliteDriver
+from lodger.engine.store.drivers.sqlite import SqliteDriver
 
 #: What it is called in its folder.
 TEMPLATE = "template.db"

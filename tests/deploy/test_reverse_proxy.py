@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx2
 import pytest
 import trustme
-from tests.api.house import House, house, received
+from tests.api.running_api import RunningApi, received, running_api
 from tests.api.workers import worked
 
 from lodger.sandbox.job import LogLine
@@ -29,7 +29,7 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 class Proxy:
     """A running proxy before a house."""
 
-    lodge: House
+    lodge: RunningApi
     port: int
     trusting: ssl.SSLContext
 
@@ -112,7 +112,7 @@ def before(begin: Begin, folder: Path) -> Iterator[Proxy]:
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
     url = f"sqlite:///{folder / 'ledger.db'}"
-    with house(url, trusted_proxies="127.0.0.1", api_failures_per_minute=3) as lodge:
+    with running_api(url, trusted_proxies="127.0.0.1", api_failures_per_minute=3) as lodge:
         lodge.furnish()
         port = free_port()
         command = begin(folder, port, lodge.port)

@@ -17,7 +17,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from tests.node.harness import Signals
-from tests.store.abroad import Player, call, expose, furnish, tenant
+from tests.store.platform_database import Player, call, expose, furnish, tenant
 from tests.unit.data.shop import customers, orders, platform
 
 from lodger.engine import Engine

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
-from tests.store.abroad import Player, call, tenant
+from tests.store.platform_database import Player, call, tenant
 
 from lodger.engine import Engine
 from lodger.engine.core.settings import Settings

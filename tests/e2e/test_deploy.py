@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.e2e.command import inside
 
 from lodger.engine.core.errors import Conflict, Unavailable, Usage
@@ -43,8 +43,8 @@ id = "o1"
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[House]:
-    with house(f"sqlite:///{tmp_path / 'served.db'}") as made:
+def lodge(tmp_path: Path) -> Iterator[RunningApi]:
+    with running_api(f"sqlite:///{tmp_path / 'served.db'}") as made:
         made.engine.tenants.create("acme")
         yield made
 
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def writes(lodge: House) -> int:
+def writes(lodge: RunningApi) -> int:
     """Return the number of changes in the audit log."""
     return len(lodge.engine.audit.list("acme", limit=500))
 
@@ -71,7 +71,9 @@ def actions(body: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("at", ["ledger", "server"])
-def test_a_deployment_is_planned_applied_and_repeatable(lodge: House, folder: Path, tmp_path: Path, at: str) -> None:
+def test_a_deployment_is_planned_applied_and_repeatable(
+    lodge: RunningApi, folder: Path, tmp_path: Path, at: str
+) -> None:
     place = ("--db", str(tmp_path / "served.db")) if at == "ledger" else ("--server", lodge.url)
     token = {"LODGER_TOKEN": lodge.token("admin")}
 
@@ -133,7 +135,7 @@ def test_a_deployment_is_planned_applied_and_repeatable(lodge: House, folder: Pa
     assert lodge.engine.schedules.revisions("acme", "daily")[0].why == "lodger deploy shop"
 
 
-def test_concurrent_edits_are_refused(lodge: House, folder: Path) -> None:
+def test_concurrent_edits_are_refused(lodge: RunningApi, folder: Path) -> None:
     engine: Any = lodge.engine
 
     def apply(prune: bool = False) -> Callable[[], None]:
@@ -176,7 +178,7 @@ def test_concurrent_edits_are_refused(lodge: House, folder: Path) -> None:
     assert {each.name for each in engine.schedules.list("acme")} == {"daily", "two steps"}
 
 
-def test_mistakes_and_names_of_a_hostile_server(lodge: House, folder: Path, tmp_path: Path) -> None:
+def test_mistakes_and_names_of_a_hostile_server(lodge: RunningApi, folder: Path, tmp_path: Path) -> None:
     (folder / "schedules.toml").write_text('[schedules.a]\nscript = "absent"\nrules = "* * * * *"\nmised = 1\n')
     said = inside("deploy", folder, "acme", "--db", tmp_path / "served.db", "--yes", "--json")
     assert said.code == 1
@@ -218,7 +220,7 @@ def test_mistakes_and_names_of_a_hostile_server(lodge: House, folder: Path, tmp_
         list(deployment.everything(lambda _cursor: Page(next="again")))
 
 
-def test_a_lying_server_writes_nothing_through_links(lodge: House, tmp_path: Path) -> None:
+def test_a_lying_server_writes_nothing_through_links(lodge: RunningApi, tmp_path: Path) -> None:
     lodge.engine.scripts.put("acme", "a", "export default 1")
     lodge.engine.scripts.put("acme", "b", {"main.js": "export default 2", "x{y}.js": "export default 3"})
     outside, target = tmp_path / "outside", tmp_path / "t{0}"

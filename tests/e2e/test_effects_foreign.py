@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
-from tests.store.abroad import AFTER, ALL, Player, busy, call, expose, furnish, here, tenant
+from tests.store.platform_database import AFTER, ALL, Player, busy, call, expose, furnish, here, tenant
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine

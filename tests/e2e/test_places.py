@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests import reference_pages
-from tests.api.house import ONE, House, house
+from tests.api.running_api import ONE, RunningApi, running_api
 from tests.e2e.command import ROOT, Said, inside
 from tests.e2e.ready import lodger
 
@@ -22,8 +22,8 @@ from lodger.engine.features import TABLE
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[House]:
-    with house(f"sqlite:///{tmp_path / 'served.db'}") as made:
+def lodge(tmp_path: Path) -> Iterator[RunningApi]:
+    with running_api(f"sqlite:///{tmp_path / 'served.db'}") as made:
         yield made
 
 
@@ -104,7 +104,7 @@ def alike(value: Any) -> Any:
     return text
 
 
-def test_a_server_is_asked_with_the_same_words(lodge: House, tmp_path: Path) -> None:
+def test_a_server_is_asked_with_the_same_words(lodge: RunningApi, tmp_path: Path) -> None:
     there = walk(Asking("--server", lodge.url, LODGER_TOKEN=lodge.token("admin")), tmp_path)
     here = walk(Asking("--db", str(tmp_path / "here.db"), LODGER_MIN_INTERVAL_S="1"), tmp_path)
     admins = {"TOKEN list": 0}
@@ -130,7 +130,7 @@ def test_every_operation_is_a_command() -> None:
             assert operation.declared.local or operation.name == "grants.keep", "lodger grant reset, give and take"
 
 
-def test_profiles(lodge: House, tmp_path: Path) -> None:
+def test_profiles(lodge: RunningApi, tmp_path: Path) -> None:
     file = tmp_path / "config" / "profiles.toml"
     ask = Asking(LODGER_PROFILES=str(file))
     ask("profile", "set", "here", "--db", str(tmp_path / "here.db"), "--use")
@@ -171,7 +171,7 @@ def test_profiles(lodge: House, tmp_path: Path) -> None:
     assert ask("tenant", "list", "--json").json["error"]["code"] == "profiles_invalid"
 
 
-def test_what_cannot_be_asked_of_a_server_is_said(lodge: House, tmp_path: Path) -> None:
+def test_what_cannot_be_asked_of_a_server_is_said(lodge: RunningApi, tmp_path: Path) -> None:
     ask = Asking("--server", lodge.url, LODGER_TOKEN=lodge.token("admin"))
     assert ask("token", "first", "--json").json["error"]["code"] == "verb_local"
     assert ask("script", "dry-run", "a", "b", "--expose", "os:getcwd", "--json").json["error"]["code"] == "verb_local"

@@ -21,7 +21,7 @@ from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox import pool as sandbox_pool
 from lodger.sandbox.outcome import Outcome
-from lodger.sandbox.workers import attempt as sandbox_attempt
+from lodger.sandbox.workers import worker_run
 
 VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 FORMS = (VALUE.encode(), base64.b64encode(VALUE.encode())[:-4], VALUE.encode("utf-16-le"))
@@ -100,7 +100,7 @@ def play(
     frames: list[bytes] = []
     looked: list[bytes] = []
 
-    class Watched(sandbox_attempt.Attempt):
+    class Watched(worker_run.WorkerRun):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             self._socket: Any = Tapped(self._socket, frames)

@@ -10,7 +10,7 @@ from tests.escape.probing import Echo, probe
 
 from lodger.sandbox import Outcome
 from lodger.sandbox.job import Reply
-from lodger.sandbox.workers.attempt import MAX_CALLS_IN_FLIGHT
+from lodger.sandbox.workers.worker_run import MAX_CALLS_IN_FLIGHT
 
 #: Limits that no test reaches on purpose: an attempt that is not watched would end by them.
 LONG = {"wall_ms": 60_000, "cpu_ms": 10_000}

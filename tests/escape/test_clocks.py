@@ -8,7 +8,7 @@ from tests.escape.probing import Echo, probe, probe_job, probe_pool
 
 from lodger.sandbox import Outcome, Report
 from lodger.sandbox.job import LogLine
-from lodger.sandbox.workers.attempt import cpu_ms
+from lodger.sandbox.workers.worker_run import cpu_ms
 
 LOOP = "while True: pass"
 SPEAK_THEN_LOOP = 'log("go")\nwhile True: pass'

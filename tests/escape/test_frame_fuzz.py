@@ -5,7 +5,7 @@ from tests.e2e.command import lodger
 
 from lodger.bench import frames
 from lodger.bench.frames import MAX_GROWN_BYTES, SLOWEST_S, fuzz
-from lodger.sandbox.workers import attempt
+from lodger.sandbox.workers import worker_run
 from lodger.sandbox.workers.verdict import Verdict
 
 
@@ -19,7 +19,7 @@ def test_short_run() -> None:
 
 
 def test_a_parent_that_goes_on_after_the_first_error_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Lenient(attempt.Attempt):
+    class Lenient(worker_run.WorkerRun):
         def _decide(self, found: Verdict | None) -> None:
             if found is None or found.outcome != "protocol_error":
                 super()._decide(found)
@@ -29,7 +29,7 @@ def test_a_parent_that_goes_on_after_the_first_error_is_seen(monkeypatch: pytest
 
 
 def test_a_parent_that_still_calls_after_its_verdict_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Late(attempt.Attempt):
+    class Late(worker_run.WorkerRun):
         def _end(self) -> None:
             super()._end()
             self._host.asked.append(("late", "1"))  # type: ignore[attr-defined]  # the suite's own host

@@ -8,7 +8,7 @@ from tests.escape.probing import Echo, probe
 
 from lodger.sandbox import Outcome
 from lodger.sandbox.frames import ARMED, BUNDLE, CALL, DONE, FAIL, HEAD, HEADER, LOG, READY, REPLY
-from lodger.sandbox.job import HostGone, Reply
+from lodger.sandbox.job import CallHandlerGone, Reply
 
 WRITE = "os.write(channel._descriptor, {!r})\nhear()"
 
@@ -148,7 +148,7 @@ def test_failing_host_is_our_fault_and_tells_nothing(caplog: pytest.LogCaptureFi
 def test_a_database_that_is_away_is_told_as_that_and_is_no_bug(caplog: pytest.LogCaptureFixture) -> None:
     class Away(Echo):
         async def call(self, name: str, arguments: str) -> Reply:
-            raise HostGone("database_unreachable: db.internal:5432")
+            raise CallHandlerGone("database_unreachable: db.internal:5432")
 
     report = probe('ask(1, "a", "[]"); hear()', host=Away())
     assert report.outcome is Outcome.ENGINE_FAULT, "it runs again, and nobody pays for it"

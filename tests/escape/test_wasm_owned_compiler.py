@@ -19,7 +19,7 @@ from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.compiler import Compiler
 from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers import codec as said
-from lodger.sandbox.workers.attempt import Attempt
+from lodger.sandbox.workers.worker_run import WorkerRun
 
 SEND = "send = lambda n: channel.send(23, b'x' * n)\n"
 
@@ -93,7 +93,7 @@ def test_nothing_but_a_compiler_may_send_code() -> None:
         await pool.start()
         try:
             job = Job(Bundle({"main.js": SEND + "send(10); done('10')"}))
-            return await pool.attempt(lambda worker, around: Attempt(worker, job, Echo(), around))
+            return await pool.attempt(lambda worker, around: WorkerRun(worker, job, Echo(), around))
         finally:
             await pool.stop()
 

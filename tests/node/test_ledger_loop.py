@@ -27,9 +27,9 @@ from lodger.engine.effects import outcome_commit
 from lodger.engine.node.node_events import BatchCommitted, Claimed, Ticked
 from lodger.engine.node.services.reconciler import Reconciler
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.store.drivers.postgresql.connections import LOCK_TIMEOUT_MS
 from lodger.engine.store.lifecycle import claims, tick
 from lodger.engine.store.schema.nodes import nodes
-from lodger.engine.store.stores.postgresql.connections import LOCK_TIMEOUT_MS
 from lodger.engine.testing.clock import FakeClock
 
 __all__ = ["name", "server", "url"]

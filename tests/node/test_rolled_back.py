@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Signals
-from tests.store.abroad import Player, call
+from tests.store.platform_database import Player, call
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.house import house
+from tests.api.running_api import running_api
 from tests.e2e.command import inside
 
 from lodger.engine.client import Client
@@ -210,7 +210,7 @@ def test_a_snippet_is_read_and_never_begun(text: str) -> None:
 
 def test_http_says_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LODGER_CHECK_SCRIPTS", "true")
-    with house(f"sqlite:///{tmp_path / 'served.db'}") as lodge:
+    with running_api(f"sqlite:///{tmp_path / 'served.db'}") as lodge:
         lodge.engine.tenants.create("acme")
         with pytest.raises(InputError) as refused:
             lodge.engine.scripts.put("acme", "job", "return 1 +;")

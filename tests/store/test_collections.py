@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.store.abroad import Player
 from tests.store.bench import Bench
+from tests.store.platform_database import Player
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.data.reading import collections, document_index

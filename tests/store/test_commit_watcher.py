@@ -14,10 +14,10 @@ from tests.store.bench import OK, Bench
 from lodger.engine.core.execution import Finished
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.drivers.postgresql.commits import ServerWatcher, Snapshot
+from lodger.engine.store.drivers.sqlite.connections import OneWriter
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
-from lodger.engine.store.stores.postgresql.commits import ServerWatcher, Snapshot
-from lodger.engine.store.stores.sqlite.connections import OneWriter
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox.outcome import Outcome
 

@@ -19,7 +19,7 @@ from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.store.connection import database as module
 from lodger.engine.store.connection.database import Database, mask_password
 from lodger.engine.store.connection.inspection import inspect_database
-from lodger.engine.store.stores.sqlite import connections
+from lodger.engine.store.drivers.sqlite import connections
 
 
 def refused(path: str) -> Unavailable:

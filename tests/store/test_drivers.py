@@ -13,13 +13,13 @@ from tests.store.virtual_clock import VirtualClock
 
 import lodger.engine as package
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.stores import driver_of, register
-from lodger.engine.store.stores.sqlite import SqliteDriver
+from lodger.engine.store.drivers import driver_of, register
+from lodger.engine.store.drivers.sqlite import SqliteDriver
 from lodger.engine.sync import Engine
 
 ROOT = Path(package.__file__).resolve().parent
 #: Where databases may be told apart.
-ALLOWED = ("store/stores/", "store/migrations/")
+ALLOWED = ("store/drivers/", "store/migrations/")
 NAMES = {"sqlite", "postgresql", "postgres"}
 #: A setting, and options of tables that other databases ignore.
 HARMLESS = {"sqlite_synchronous", "sqlite_autoincrement", "sqlite_with_rowid"}

@@ -8,8 +8,8 @@ import pytest
 from tests.e2e.command import lodger
 
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.stores.features import Check
-from lodger.engine.store.stores.sqlite.connections import explain
+from lodger.engine.store.drivers.features import Check
+from lodger.engine.store.drivers.sqlite.connections import explain
 
 
 @pytest.fixture

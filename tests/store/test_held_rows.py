@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 import sqlalchemy as sa
-from tests.store.abroad import Player, call, tenant
 from tests.store.bench import Bench
+from tests.store.platform_database import Player, call, tenant
 from tests.unit.data.shop import count_on, customers, orders, platform
 
 from lodger.engine.core.execution import Claim, Finished

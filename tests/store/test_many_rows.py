@@ -9,8 +9,8 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.bulk import QueryMany, UpdateMany, add_many, insert_many
-from lodger.engine.store.stores.postgresql.rows import columns
-from lodger.engine.store.stores.sqlite.rows import TOGETHER
+from lodger.engine.store.drivers.postgresql.rows import columns
+from lodger.engine.store.drivers.sqlite.rows import TOGETHER
 
 TABLE = Table(
     "many_rows_probe",

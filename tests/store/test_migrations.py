@@ -16,9 +16,9 @@ from tests.databases.next_release import REVISION, SENTENCE, environment, lodger
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
+from lodger.engine.store.drivers import addresses
 from lodger.engine.store.migrations.revision import VERSION_TABLE, current, head
 from lodger.engine.store.schema import metadata
-from lodger.engine.store.stores import addresses
 
 __all__ = ["place"]
 

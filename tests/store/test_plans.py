@@ -10,10 +10,10 @@ from tests.store.bench import Bench
 from tests.store.pages_read import OTHER_SESSIONS, pages_read
 from tests.store.query_plans import plans
 
+from lodger.engine.store.drivers.sqlite.rows import TOGETHER
 from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
 from lodger.engine.store.queue import followers
-from lodger.engine.store.stores.sqlite.rows import TOGETHER
 
 __all__ = ["url"]
 

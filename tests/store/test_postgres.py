@@ -16,11 +16,11 @@ from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.store.connection import laws
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.inspection import inspect_database
+from lodger.engine.store.drivers.features import StatementTimeout
+from lodger.engine.store.drivers.postgresql import connections as module
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.migrations.revision import known
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.stores.features import StatementTimeout
-from lodger.engine.store.stores.postgresql import connections as module
 from lodger.engine.sync import Engine
 
 __all__ = ["url"]

@@ -8,9 +8,9 @@ from sqlalchemy import bindparam, event, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from tests.store.bench import Bench
 
+from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.scheduling import tenants
-from lodger.engine.store.stores import prepared
-from lodger.engine.store.stores.prepared import Prepared
 
 _among = Prepared(
     lambda driver: (

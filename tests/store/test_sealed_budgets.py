@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from tests.databases.fixtures import place
-from tests.store.abroad import Abroad, call
 from tests.store.bench import Bench
+from tests.store.platform_database import PlatformDatabase, call
 
 from lodger.engine.effects import budget_checks
 from lodger.engine.effects.foreign_commit import Receipt
@@ -20,8 +20,8 @@ __all__ = ["place"]
 
 
 @pytest.fixture
-def far(place: str, bench: Bench) -> Abroad:  # in this order: the place outlives the connections to it
-    made = Abroad(bench, place)
+def far(place: str, bench: Bench) -> PlatformDatabase:  # in this order: the place outlives the connections to it
+    made = PlatformDatabase(bench, place)
     made.engine.tenants.edit("one", limits={"mails_per_day": 3})
     return made
 
@@ -36,19 +36,19 @@ def mails(number: int, key: str = "k", size: int = 1) -> Any:
     return play
 
 
-def used(far: Abroad) -> list[tuple[int, int, int]]:
+def used(far: PlatformDatabase) -> list[tuple[int, int, int]]:
     """By day: runs, mails, rows written."""
     days = far.engine.tenants.usage("one").days
     return [(each.runs, each.counts["mails"], each.counts["rows_written"]) for each in days]
 
 
-def state(far: Abroad, asked: str) -> str:
+def state(far: PlatformDatabase, asked: str) -> str:
     return far.engine.actions.get(None, asked).state
 
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_what_is_sealed_leaves_no_more_than_the_rest(
-    far: Abroad, guarded: bool, monkeypatch: pytest.MonkeyPatch
+    far: PlatformDatabase, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not guarded:
         monkeypatch.setattr(budget_reservations, "add", lambda *_args: None)
@@ -77,7 +77,7 @@ def test_what_is_sealed_leaves_no_more_than_the_rest(
     assert far.bench.scalar("SELECT count(*) FROM lodger_lots") == 0
 
 
-def test_it_counts_on_the_day_it_was_sealed_on_however_late_it_is_settled(far: Abroad) -> None:
+def test_it_counts_on_the_day_it_was_sealed_on_however_late_it_is_settled(far: PlatformDatabase) -> None:
     far.ask()
     _committed, one = far.seal(mails(3))
     assert one is not None
@@ -91,7 +91,7 @@ def test_it_counts_on_the_day_it_was_sealed_on_however_late_it_is_settled(far: A
     assert two is not None, "today nothing was used"
 
 
-def test_what_could_not_be_applied_is_free_again(far: Abroad) -> None:
+def test_what_could_not_be_applied_is_free_again(far: PlatformDatabase) -> None:
     far.ask()
     _committed, one = far.seal(mails(3))
     assert one is not None
@@ -103,7 +103,7 @@ def test_what_could_not_be_applied_is_free_again(far: Abroad) -> None:
     assert two is not None
 
 
-def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_takes_room_like_what_is_there(far: PlatformDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget_checks, "MAX_ROW_BYTES", 64 * 1024)
     far.engine.tenants.edit("one", limits={"storage_bytes": 100_000})
     far.ask()
@@ -124,7 +124,7 @@ def test_what_waits_takes_room_like_what_is_there(far: Abroad, monkeypatch: pyte
         assert storage_usage.kept_bytes(connection, ["one"]) == {"one": scripts + len("a") + 60_002}
 
 
-def test_the_day_of_a_seal_is_what_the_ledger_keeps(far: Abroad) -> None:
+def test_the_day_of_a_seal_is_what_the_ledger_keeps(far: PlatformDatabase) -> None:
     far.ask()
     far.seal(mails(1))
     day = far.bench.scalar("SELECT day FROM lodger_lots WHERE budget = 'mails'")

@@ -6,8 +6,8 @@ from threading import Thread
 import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import place
-from tests.store.abroad import AFTER, ALL, BEFORE, NOTHING, Abroad, call
 from tests.store.bench import Bench
+from tests.store.platform_database import AFTER, ALL, BEFORE, NOTHING, PlatformDatabase, call
 from tests.unit.data.shop import customers, orders
 
 from lodger.engine.core.errors import Conflict
@@ -19,11 +19,11 @@ __all__ = ["place"]
 
 
 @pytest.fixture
-def far(place: str, bench: Bench) -> Abroad:  # in this order: the place outlives the connections to it
-    return Abroad(bench, place)
+def far(place: str, bench: Bench) -> PlatformDatabase:  # in this order: the place outlives the connections to it
+    return PlatformDatabase(bench, place)
 
 
-def test_seal_apply_settle(far: Abroad) -> None:
+def test_seal_apply_settle(far: PlatformDatabase) -> None:
     asked = far.ask()
     _committed, one = far.seal()
     assert one is not None
@@ -44,7 +44,7 @@ def test_seal_apply_settle(far: Abroad) -> None:
     assert [effect["effect"] for effect in attempt.effects].count("insert") == 3
 
 
-def test_what_is_sealed_is_never_run_again_only_finished(far: Abroad) -> None:
+def test_what_is_sealed_is_never_run_again_only_finished(far: PlatformDatabase) -> None:
     asked = far.ask()
     far.seal()
     far.bench.clock.advance(10_000)
@@ -63,7 +63,7 @@ def test_what_is_sealed_is_never_run_again_only_finished(far: Abroad) -> None:
     assert (far.there(), far.here()) == (AFTER, ALL)
 
 
-def test_two_nodes_do_not_take_up_the_same_attempt(far: Abroad) -> None:
+def test_two_nodes_do_not_take_up_the_same_attempt(far: PlatformDatabase) -> None:
     far.ask()
     far.seal()
     assert len(far.left()) == 1
@@ -73,7 +73,7 @@ def test_two_nodes_do_not_take_up_the_same_attempt(far: Abroad) -> None:
         assert sealed_commits.take_due(far.engine.context, connection, far.bench.clock.us, 10) == []
 
 
-def test_two_nodes_that_apply_at_once_apply_once(far: Abroad) -> None:
+def test_two_nodes_that_apply_at_once_apply_once(far: PlatformDatabase) -> None:
     far.ask()
     _, one = far.seal()
     assert one is not None
@@ -87,12 +87,12 @@ def test_two_nodes_that_apply_at_once_apply_once(far: Abroad) -> None:
     assert far.there() == AFTER
 
 
-def meddle(far: Abroad, **values: object) -> None:
+def meddle(far: PlatformDatabase, **values: object) -> None:
     with far.database.engine.begin() as connection:
         connection.execute(orders.update().where(orders.c.id == 1).values(**values))
 
 
-def test_a_row_that_changed_there_is_a_conflict_and_runs_again(far: Abroad) -> None:
+def test_a_row_that_changed_there_is_a_conflict_and_runs_again(far: PlatformDatabase) -> None:
     far.ask()
     _, one = far.seal()
     assert one is not None
@@ -118,7 +118,7 @@ def test_a_row_that_changed_there_is_a_conflict_and_runs_again(far: Abroad) -> N
     assert (far.there(), far.here()) == (AFTER, ALL)
 
 
-def test_conflicts_end_after_three_more_tries(far: Abroad) -> None:
+def test_conflicts_end_after_three_more_tries(far: PlatformDatabase) -> None:
     asked = far.ask()
     for number in range(4):
         _, one = far.seal()
@@ -136,7 +136,7 @@ async def negative(attempt: Attempt) -> None:
     await call(attempt, "db.increment", set="orders", id=1, amounts={"items": -5}, line="main.js:3")
 
 
-def test_a_rule_of_the_table_refuses_with_the_line(far: Abroad) -> None:
+def test_a_rule_of_the_table_refuses_with_the_line(far: PlatformDatabase) -> None:
     asked = far.ask()
     _, one = far.seal(negative)
     assert one is not None
@@ -154,7 +154,7 @@ async def both(attempt: Attempt) -> None:
     await call(attempt, "db.update", set="orders", id=1, changes={"state": "x"})
 
 
-def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
+def test_what_would_be_refused_here_is_never_sealed(far: PlatformDatabase) -> None:
     """The part in the ledger's database is tried before the point of return."""
     asked = far.ask()
     claim, done = far.run(both)
@@ -168,7 +168,7 @@ def test_what_would_be_refused_here_is_never_sealed(far: Abroad) -> None:
     assert far.there()["orders"] == BEFORE["orders"]
 
 
-def test_what_a_sealed_attempt_writes_here_is_held_until_it_has(far: Abroad) -> None:
+def test_what_a_sealed_attempt_writes_here_is_held_until_it_has(far: PlatformDatabase) -> None:
 
     far.ask()
     _, one = far.seal()
@@ -193,7 +193,7 @@ def test_what_a_sealed_attempt_writes_here_is_held_until_it_has(far: Abroad) -> 
 
 
 def test_without_its_receipts_a_database_is_read_only(bench: Bench, place: str) -> None:
-    far = Abroad(bench, place, prepared=False)
+    far = PlatformDatabase(bench, place, prepared=False)
     reported: list[str] = []
 
     async def tries(attempt: Attempt) -> None:
@@ -221,7 +221,7 @@ def test_without_its_receipts_a_database_is_read_only(bench: Bench, place: str) 
 
 
 def test_a_run_writes_in_one_database_of_the_platforms(bench: Bench, place: str, tmp_path: Path) -> None:
-    far = Abroad(bench, place)
+    far = PlatformDatabase(bench, place)
     other = far.engine.attach(f"sqlite:///{tmp_path / 'third.db'}")
     customers.metadata.create_all(other.engine)
     far.engine.expose(customers, tenant_column="org_id", write=["email"], name="people", database=other)
@@ -240,7 +240,7 @@ def test_a_run_writes_in_one_database_of_the_platforms(bench: Bench, place: str,
     assert far.settle(one, far.apply(one)) is not None
 
 
-def test_a_database_that_is_away_is_asked_again_later(far: Abroad, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_away_is_asked_again_later(far: PlatformDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     far.ask()
     _, one = far.seal()
     assert one is not None
@@ -254,7 +254,7 @@ def test_a_database_that_is_away_is_asked_again_later(far: Abroad, monkeypatch: 
     assert far.apply(one).outcome is Outcome.OK
 
 
-def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad, kind: str) -> None:
+def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: PlatformDatabase, kind: str) -> None:
     asked = far.ask()
     _, one = far.seal()
     assert one is not None
@@ -268,7 +268,7 @@ def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: Abroad, k
     assert far.engine.actions.get(None, asked).state == "ready"
 
 
-def test_a_set_that_is_not_exposed_here_is_left_to_others(far: Abroad) -> None:
+def test_a_set_that_is_not_exposed_here_is_left_to_others(far: PlatformDatabase) -> None:
     from lodger.engine.data.sets.datasets import Datasets
     from lodger.engine.effects import write_set_codec
 
@@ -283,7 +283,7 @@ class Cut(Exception):
     """The injected fault."""
 
 
-def test_a_fault_between_any_two_statements_of_any_of_the_three_leaves_all_or_nothing(far: Abroad) -> None:
+def test_a_fault_between_any_two_statements_of_any_of_the_three_leaves_all_or_nothing(far: PlatformDatabase) -> None:
     """Every statement of seal, apply and settle is cut once; then the attempt is finished and everything is there once."""
 
     engines = [far.engine.context.database.engine, far.database.engine]

@@ -10,8 +10,8 @@ from tests.store.virtual_clock import VirtualClock
 from lodger.engine.cli.readiness import checks
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.settings import Settings
-from lodger.engine.store.stores import driver_of
-from lodger.engine.store.stores.features import Check
+from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.features import Check
 from lodger.engine.sync import Engine
 
 WALLS = {"ok": True, "layers": 6}

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from tests.databases.relay import Relay
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.stores import patience
-from lodger.engine.store.stores.postgresql import connections as of_postgres
+from lodger.engine.store.drivers import patience
+from lodger.engine.store.drivers.postgresql import connections as of_postgres
 from lodger.engine.sync import Engine
 
 T = TypeVar("T")

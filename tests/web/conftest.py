@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.leaks import nothing_left
 from tests.web.browsing import CHROMIUM, QUIET, Browser
 
@@ -21,9 +21,9 @@ def no_leaks() -> Iterator[None]:
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[House]:
+def lodge(tmp_path: Path) -> Iterator[RunningApi]:
     """A house of the test's own, furnished for two tenants, with the dashboard."""
-    with house(f"sqlite:///{tmp_path / 'ledger.db'}") as made:
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as made:
         made.furnish()
         made.furnish("other")
         Dashboard(made.api).add()
@@ -31,7 +31,7 @@ def lodge(tmp_path: Path) -> Iterator[House]:
 
 
 @pytest.fixture
-def signed_in(lodge: House) -> Iterator[Callable[..., httpx2.Client]]:
+def signed_in(lodge: RunningApi) -> Iterator[Callable[..., httpx2.Client]]:
     """Returns a client with the session of a role."""
     with ExitStack() as stack:
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from fastapi.routing import APIRoute
 from starlette.routing import Route
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import Bench
 
 from lodger.engine.core.access.audit_context import audit_as
@@ -27,10 +27,10 @@ PARAMETER = re.compile(r"{(\w+)}")
 
 
 @contextmanager
-def hostile_house(folder: Path) -> Iterator[House]:
+def hostile_house(folder: Path) -> Iterator[RunningApi]:
     """Serve a ledger with the tenants acme and other, each with hostile texts in every place, and a node's name."""
     keys = folder / "keys"
-    with house(f"sqlite:///{folder / 'ledger.db'}", secret_keys=keys) as made:
+    with running_api(f"sqlite:///{folder / 'ledger.db'}", secret_keys=keys) as made:
         made.engine.secrets.vault.keyring.add()
         made.token("admin")
         for tenant in ("acme", "other"):
@@ -39,7 +39,7 @@ def hostile_house(folder: Path) -> Iterator[House]:
         yield made
 
 
-def _furnish(made: House, tenant: str) -> None:
+def _furnish(made: RunningApi, tenant: str) -> None:
     engine, bench = made.engine, Bench(made.engine, made.clock)
     with audit_as(actor=NAME, why=TEXT.replace("\u2028", "")):
         engine.tenants.create(tenant, NAME, people=["ann@shop.example"])
@@ -69,7 +69,7 @@ def _furnish(made: House, tenant: str) -> None:
     bench.renew(NAME)
 
 
-def paths(made: House, tenant: str = "acme") -> list[str]:
+def paths(made: RunningApi, tenant: str = "acme") -> list[str]:
     """Return the path of every page, with each object of the tenant that it can show."""
     actions = [each.id for each in made.engine.actions.list(tenant)]
     objects = {"tenant": [tenant], "schedule": [NAME], "script": [NAME], "action": actions}

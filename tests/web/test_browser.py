@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import node_id
 from tests.web.browsing import Browser, Page, opened
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture(scope="module")
-def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     """A house for the tests of this module, each with a tenant of its own."""
-    with house(f"sqlite:///{tmp_path_factory.mktemp('browser') / 'ledger.db'}") as made:
+    with running_api(f"sqlite:///{tmp_path_factory.mktemp('browser') / 'ledger.db'}") as made:
         for tenant in ("acme", "quiet", "typed", "stopped"):
             made.furnish(tenant)
         made.token("admin")
@@ -35,7 +35,7 @@ def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 @pytest.fixture
-def page(lodge: House, browser: Browser) -> Iterator[Page]:
+def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
     """A page that is signed in as an administrator."""
     with opened(browser) as made:
         made.on("dialog", lambda dialog: dialog.accept("maintenance"))
@@ -43,7 +43,7 @@ def page(lodge: House, browser: Browser) -> Iterator[Page]:
         yield made
 
 
-def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: House, page: Page) -> None:
+def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: RunningApi, page: Page) -> None:
     page.goto(f"{lodge.url}/t/acme/schedules/s")
     page.click("[data-opens=pause]")
     page.fill("#pause [name=note]", "maintenance")
@@ -66,7 +66,7 @@ def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: House, 
     assert {"schedules.pause", "schedules.resume", "schedules.edit"} <= {each.verb for each in entries}
 
 
-def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: House, page: Page) -> None:
+def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: RunningApi, page: Page) -> None:
     page.goto(f"{lodge.url}/t/stopped/scripts/job")
     page.get_by_role("button", name="Suspend").click()
     expect(page.locator("h1")).to_contain_text("suspended")
@@ -80,7 +80,7 @@ def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: House, pa
     assert lodge.engine.scripts.get("stopped", "job").state == "active"
 
 
-def test_an_open_page_follows_what_happens(lodge: House, page: Page) -> None:
+def test_an_open_page_follows_what_happens(lodge: RunningApi, page: Page) -> None:
     page.goto(f"{lodge.url}/t/quiet/actions")
     expect(page.locator("main")).to_contain_text("None.")
     asked = lodge.engine.actions.run_now("quiet", "s")
@@ -93,7 +93,7 @@ def test_an_open_page_follows_what_happens(lodge: House, page: Page) -> None:
     assert focused.endswith(asked.id), "the focus stays where it was"
 
 
-def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: House, page: Page) -> None:
+def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: RunningApi, page: Page) -> None:
     paths = (
         "/",
         "/tenants",
@@ -128,7 +128,7 @@ def _tab_to(page: Page, name: str) -> None:
     pytest.fail(f"no way to {name!r} by the keyboard")
 
 
-def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: House, browser: Browser) -> None:
+def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: RunningApi, browser: Browser) -> None:
     with opened(browser) as page:
         page.on("dialog", lambda dialog: dialog.accept("holidays"))
         page.goto(lodge.url + "/")
@@ -176,7 +176,7 @@ def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: Hous
     ]
 
 
-def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: House, page: Page) -> None:
+def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: RunningApi, page: Page) -> None:
     engine = lodge.engine
     page.goto(lodge.url + "/tenants")
     page.get_by_label("Id").fill("fresh")
@@ -213,7 +213,7 @@ def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: House, 
     }
 
 
-def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: House, page: Page) -> None:
+def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: RunningApi, page: Page) -> None:
     lodge.furnish("logged")
     asked = lodge.engine.actions.run_now("logged", "s")
     context, now_us = lodge.engine.context, lodge.clock.us

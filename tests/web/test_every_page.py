@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.api.house import House
+from tests.api.running_api import RunningApi
 from tests.web.browsing import Browser, Page, opened
 from tests.web.every_page import NAME, hostile_house, paths
 
@@ -20,7 +20,7 @@ PHONE = {"width": 360, "height": 740}
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     with hostile_house(tmp_path_factory.mktemp("hostile")) as made:
         yield made
 
@@ -30,7 +30,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     [("admin", None), ("operator", None), ("editor", "acme"), ("viewer", "acme"), ("editor", "other"), (None, None)],
 )
 def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
-    hostile: House, role: str | None, tenant: str | None
+    hostile: RunningApi, role: str | None, tenant: str | None
 ) -> None:
     with httpx2.Client(base_url=hostile.url, timeout=120, trust_env=False, headers={"accept": "text/html"}) as browser:
         if role is not None:
@@ -51,11 +51,11 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
                 assert not re.search("data-call|data-dry-run|<textarea|type=.password", answer.text), path
 
 
-def _as_admin(hostile: House, page: Page) -> None:
+def _as_admin(hostile: RunningApi, page: Page) -> None:
     page.goto(hostile.url + str(sign_in.link(hostile.engine)))
 
 
-def test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse(hostile: House, browser: Browser) -> None:
+def test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse(hostile: RunningApi, browser: Browser) -> None:
     with opened(browser) as page:
         page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
         _as_admin(hostile, page)
@@ -75,7 +75,7 @@ def test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse(hostile:
     [("light", {"type": "tag", "values": WCAG}), ("dark", {"type": "rule", "values": ["color-contrast"]})],
 )
 def test_pages_follow_the_rules_of_accessibility(
-    hostile: House, browser: Browser, scheme: str, rules: dict[str, Any]
+    hostile: RunningApi, browser: Browser, scheme: str, rules: dict[str, Any]
 ) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright",
@@ -105,7 +105,7 @@ def _check(axe: Any, page: Page, path: str, rules: dict[str, Any]) -> None:
     assert broken == [], path
 
 
-def test_no_page_scrolls_sideways_on_a_phone(hostile: House, browser: Browser) -> None:
+def test_no_page_scrolls_sideways_on_a_phone(hostile: RunningApi, browser: Browser) -> None:
     with opened(browser, viewport=PHONE) as page:
         _as_admin(hostile, page)
         wide = []

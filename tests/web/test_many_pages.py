@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 from sqlalchemy import event
-from tests.api.house import serving
+from tests.api.running_api import serving
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
-from tests.api.house import ONE
+from tests.api.running_api import ONE
 from tests.web.browsing import Browser, opened
 
 from lodger.engine.core.access.roles import Caller, Role

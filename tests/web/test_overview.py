@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import httpx2
-from tests.api.house import House
+from tests.api.running_api import RunningApi
 from tests.api.workers import worked
 
 from lodger.engine.core.execution import Finished
@@ -26,7 +26,7 @@ def rows(page: str, heading: str) -> list[str]:
     return [" ".join(text.split()) for text in cells]
 
 
-def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: House, signed_in: SignIn) -> None:
+def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.clock.advance(60)
     worked(lodge, fails=True)
     lodge.engine.schedules.pause("other", "s", note="maintenance")
@@ -67,7 +67,7 @@ def test_every_reason_of_waiting_has_its_words() -> None:
     assert set(re.findall(r"``(\w+)``", declared)) == set(WAITS)
 
 
-def test_actions_are_filtered_by_a_form(lodge: House, signed_in: SignIn) -> None:
+def test_actions_are_filtered_by_a_form(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.engine.run_in("acme", "job", 0)
     lodge.clock.advance(3600)
     lodge.engine.actions.run_now("acme", "s")
@@ -92,7 +92,9 @@ def test_actions_are_filtered_by_a_form(lodge: House, signed_in: SignIn) -> None
     assert (refused.status_code, "instant_invalid" in refused.text) == (422, True)
 
 
-def test_an_action_shows_its_usage_against_its_limits_its_log_and_its_effects(lodge: House, signed_in: SignIn) -> None:
+def test_an_action_shows_its_usage_against_its_limits_its_log_and_its_effects(
+    lodge: RunningApi, signed_in: SignIn
+) -> None:
     lodge.engine.tenants.edit("acme", limits={"cpu_ms": 400})
     asked = lodge.engine.actions.run_now("acme", "s")
     effects = (
@@ -118,7 +120,7 @@ def test_an_action_shows_its_usage_against_its_limits_its_log_and_its_effects(lo
     assert '<span class="level">warn</span> half' in page
 
 
-def test_durations_are_shown_against_each_schedules_history(lodge: House, signed_in: SignIn) -> None:
+def test_durations_are_shown_against_each_schedules_history(lodge: RunningApi, signed_in: SignIn) -> None:
     for number in range(12):
         lodge.clock.advance(60)
         took_ms = 3000.0 if number > 6 else 200.0

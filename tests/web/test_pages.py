@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 from sqlalchemy import event
-from tests.api.house import House
+from tests.api.running_api import RunningApi
 from tests.api.workers import worked
 
 from lodger.engine.store.tenants import sign_in_codes
@@ -27,7 +27,7 @@ OF_TENANT = (
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 
 
-def test_a_browser_without_a_session_is_sent_to_the_sign_in_page(lodge: House) -> None:
+def test_a_browser_without_a_session_is_sent_to_the_sign_in_page(lodge: RunningApi) -> None:
     for path in (*OF_PLATFORM, "/t/acme"):
         answer = lodge.http.get(lodge.url + path, headers={"accept": "text/html"})
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
@@ -38,7 +38,7 @@ def test_a_browser_without_a_session_is_sent_to_the_sign_in_page(lodge: House) -
         assert (answer.status_code, answer.headers["content-type"]) == (200, media)
 
 
-def test_a_link_signs_in_once(lodge: House) -> None:
+def test_a_link_signs_in_once(lodge: RunningApi) -> None:
     assert sign_in.link(lodge.engine) is None, "there is no administrator yet"
     lodge.token("admin")
     path = sign_in.link(lodge.engine)
@@ -56,7 +56,7 @@ def test_a_link_signs_in_once(lodge: House) -> None:
     assert lodge.http.get(lodge.url + str(late)).status_code == 401
 
 
-def test_the_code_of_a_link_is_no_session(lodge: House) -> None:
+def test_the_code_of_a_link_is_no_session(lodge: RunningApi) -> None:
     made = lodge.token("admin")
     codes = [str(sign_in.link(lodge.engine)).partition("code=")[2] for _ in range(3)]
     with httpx2.Client(base_url=lodge.url, trust_env=False) as thief:
@@ -81,7 +81,7 @@ def test_the_code_of_a_link_is_no_session(lodge: House) -> None:
     ("role", "tenant"), [("admin", None), ("operator", None), ("editor", "acme"), ("viewer", "acme")]
 )
 def test_every_page_is_shown_to_those_who_may_read_it(
-    lodge: House, signed_in: SignIn, role: str, tenant: str | None
+    lodge: RunningApi, signed_in: SignIn, role: str, tenant: str | None
 ) -> None:
     lodge.engine.actions.run_now("acme", "s")
     worked(lodge, fails=True)
@@ -109,7 +109,7 @@ def test_an_error_page_says_what_happened_and_how_to_fix_it(signed_in: SignIn) -
     assert "To fix it:" in answer.text
 
 
-def test_an_action_shows_its_error_at_the_scripts_line(lodge: House, signed_in: SignIn) -> None:
+def test_an_action_shows_its_error_at_the_scripts_line(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.engine.scripts.put("acme", "job", "export default () => {\n  lost\n}")
     asked = lodge.engine.actions.run_now("acme", "s")
     worked(lodge, fails=True, error=ScriptError("ReferenceError", "lost is not defined", file="main.js", line=2))
@@ -118,7 +118,7 @@ def test_an_action_shows_its_error_at_the_scripts_line(lodge: House, signed_in: 
     assert '<span class="here"><i>2</i>   lost' in text
 
 
-def test_an_action_shows_the_authors_line_in_every_kind_of_file(lodge: House, signed_in: SignIn) -> None:
+def test_an_action_shows_the_authors_line_in_every_kind_of_file(lodge: RunningApi, signed_in: SignIn) -> None:
     put, browser = lodge.engine.scripts.put, signed_in("viewer", "acme")
     mapped = {"version": 3, "sources": ["src/sum.ts", "b"], "sourcesContent": ["\n  <mapped>", 7], "mappings": "AAAA"}
     put("acme", "money", {"index.js": "\n  library", "lib/half.js": "\n  inLib"}, force=True)
@@ -139,7 +139,7 @@ def test_an_action_shows_the_authors_line_in_every_kind_of_file(lodge: House, si
         lodge.clock.advance(60)
 
 
-def test_text_of_tenants_is_never_markup(lodge: House, signed_in: SignIn) -> None:
+def test_text_of_tenants_is_never_markup(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.engine.tenants.create("evil", name=HOSTILE)
     lodge.engine.scripts.put("evil", "job", f"// {HOSTILE}\nexport default () => 1", why=HOSTILE)
     lodge.engine.schedules.create("evil", "s", script="job", rules="every 60s")
@@ -168,7 +168,7 @@ def test_a_change_needs_the_sessions_csrf_token(signed_in: SignIn) -> None:
 
 
 def test_the_list_of_schedules_shows_last_runs_and_next_slots_in_a_fixed_number_of_statements(
-    lodge: House, signed_in: SignIn
+    lodge: RunningApi, signed_in: SignIn
 ) -> None:
     for number in range(30):
         lodge.engine.schedules.create("acme", f"s{number}", script="job", rules="every 3h")
@@ -191,7 +191,7 @@ def test_the_list_of_schedules_shows_last_runs_and_next_slots_in_a_fixed_number_
     assert re.search(r'<time datetime="[^"]+" title="2026-01-01 03:00:00 UTC">in 3 hours</time>', text)
 
 
-def test_a_schedules_calendar_says_each_day_in_words(lodge: House, signed_in: SignIn) -> None:
+def test_a_schedules_calendar_says_each_day_in_words(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.engine.actions.run_now("acme", "s")
     worked(lodge)
     lodge.engine.actions.run_now("acme", "s")
@@ -222,7 +222,7 @@ def test_the_editors_table_holds_every_name_of_the_script_api(signed_in: SignIn)
     assert declared == set(found["globals"])
 
 
-def test_many_open_pages_are_rendered_once(lodge: House, signed_in: SignIn) -> None:
+def test_many_open_pages_are_rendered_once(lodge: RunningApi, signed_in: SignIn) -> None:
     """A page is reused for a second: what sixty open pages ask of the ledger beyond sessions is what one asks."""
     browser = signed_in("operator")
     asked: list[str] = []
@@ -250,7 +250,7 @@ def test_many_open_pages_are_rendered_once(lodge: House, signed_in: SignIn) -> N
     assert len(asked) < 30 * alone
 
 
-def test_the_audit_log_shows_each_changed_field_before_and_after(lodge: House, signed_in: SignIn) -> None:
+def test_the_audit_log_shows_each_changed_field_before_and_after(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.engine.tenants.edit("acme", limits={"runs_per_day": 5, "cpu_ms": 100})
     lodge.engine.tenants.edit("acme", limits={"runs_per_day": 7})
     (latest, *_) = lodge.engine.audit.list("acme", verb="tenants.edit")

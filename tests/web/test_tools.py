@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.house import House, house
+from tests.api.running_api import RunningApi, running_api
 from tests.web.browsing import Browser, Page, opened
 
 from lodger.engine.web import sign_in
@@ -19,10 +19,10 @@ SOURCE = (
 
 
 @pytest.fixture(scope="module")
-def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     """A house for all tests of this module, each with a schedule or script of its own."""
     folder: Path = tmp_path_factory.mktemp("tools")
-    with house(f"sqlite:///{folder / 'ledger.db'}") as made:
+    with running_api(f"sqlite:///{folder / 'ledger.db'}") as made:
         made.furnish()
         made.token("admin")
         Dashboard(made.api).add()
@@ -30,7 +30,7 @@ def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 @pytest.fixture(scope="module")
-def page(lodge: House, browser: Browser) -> Iterator[Page]:
+def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
     """A page that is signed in as an administrator."""
     with opened(browser) as made:
         made.on("dialog", lambda dialog: dialog.accept("two.js"))
@@ -47,7 +47,7 @@ def expect() -> Any:
 
 
 def test_a_rule_is_changed_from_its_present_step_with_the_difference_shown(
-    lodge: House, page: Page, expect: Any
+    lodge: RunningApi, page: Page, expect: Any
 ) -> None:
     lodge.engine.schedules.create("acme", "weekdays", script="job", rules="0 9 * * 1-5", tz="Europe/Berlin")
     page.goto(f"{lodge.url}/t/acme/schedules/weekdays")
@@ -80,7 +80,7 @@ def test_a_rule_is_changed_from_its_present_step_with_the_difference_shown(
 
 
 def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
-    lodge: House, page: Page, expect: Any
+    lodge: RunningApi, page: Page, expect: Any
 ) -> None:
     lodge.engine.schedules.create("acme", "hourly", script="job", rules="every 1h", missed="skip")
     page.goto(f"{lodge.url}/t/acme/schedules/hourly")
@@ -106,7 +106,7 @@ def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
     assert (paused.note, paused.wake_at) == ("maintenance", datetime(2027, 1, 1, tzinfo=UTC))
 
 
-def test_a_schedule_is_run_dry_with_its_input_at_a_pretended_time(lodge: House, page: Page, expect: Any) -> None:
+def test_a_schedule_is_run_dry_with_its_input_at_a_pretended_time(lodge: RunningApi, page: Page, expect: Any) -> None:
     lodge.engine.scripts.put("acme", "twice", {"main.js": SOURCE, "two.js": "export const two = 2;"})
     lodge.engine.scripts.put("acme", "twice", "export default () => 'not this version'")
     lodge.engine.schedules.create(
@@ -125,7 +125,7 @@ def test_a_schedule_is_run_dry_with_its_input_at_a_pretended_time(lodge: House, 
     expect(page.locator("#dry-run [role=alert]")).to_contain_text("This is not JSON")
 
 
-def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: House, page: Page, expect: Any) -> None:
+def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: RunningApi, page: Page, expect: Any) -> None:
     page.goto(f"{lodge.url}/t/acme/new-script")
     page.wait_for_selector("[data-ready]")
     field, listed, keyboard = page.locator("[data-source]"), page.locator("[data-suggestions]"), page.keyboard
@@ -164,7 +164,9 @@ def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: House,
     expect(page.locator("[data-tip]")).to_contain_text("Stores a value under a key.")
 
 
-def test_a_script_of_several_modules_is_written_checked_run_and_compared(lodge: House, page: Page, expect: Any) -> None:
+def test_a_script_of_several_modules_is_written_checked_run_and_compared(
+    lodge: RunningApi, page: Page, expect: Any
+) -> None:
     page.goto(f"{lodge.url}/t/acme/new-script")
     page.wait_for_selector("[data-ready]")
     page.fill("[name=name]", "modules")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lodger.engine.core.settings import Settings
-    from lodger.engine.store.stores.features import Check
+    from lodger.engine.store.drivers.features import Check
 
 
 def doctor(

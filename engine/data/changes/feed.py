@@ -14,9 +14,9 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.kinds import Kind
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema import feeds
-from lodger.engine.store.stores import driver_of
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 KINDS = (INSERT, UPDATE, DELETE)

@@ -15,7 +15,7 @@ from lodger.engine.data.sets import tenant_views
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase, outside
 from lodger.engine.store.connection.transactions import Transactions
-from lodger.engine.store.stores import driver_of
+from lodger.engine.store.drivers import driver_of
 
 
 def statements(

@@ -4,8 +4,8 @@ from sqlalchemy import Connection
 
 from lodger.engine.data.changes.feed import source_of
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.store.stores import Driver, driver_of
-from lodger.engine.store.stores.features import RowSecurity, WatchedTable
+from lodger.engine.store.drivers import Driver, driver_of
+from lodger.engine.store.drivers.features import RowSecurity, WatchedTable
 
 _PREFIX = "lodger_changes_"
 #: Inserts, updates, deletes.

@@ -15,10 +15,10 @@ from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Not, 
 from lodger.engine.data.values.fields import NULL, OTHER, STRING, TIME, ColumnField, OwnField, PathField, RelatedField
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import bound_type, column_of, floor_ceiling, stored
+from lodger.engine.store.drivers import Driver
+from lodger.engine.store.drivers.expressions import same_text
+from lodger.engine.store.drivers.features import JsonPath
 from lodger.engine.store.schema.script_data import documents
-from lodger.engine.store.stores import Driver
-from lodger.engine.store.stores.expressions import same_text
-from lodger.engine.store.stores.features import JsonPath
 
 Clause = ColumnElement[bool]
 

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import JSON, Column, Connection, LargeBinary, Select, String
 
 from lodger.engine.data.sets.dataset import Collection, Dataset
-from lodger.engine.store.stores import driver_of
-from lodger.engine.store.stores.features import weight_of
+from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.features import weight_of
 
 #: What one question reads at once, bytes; a page that a script is given holds less than half of it.
 MAX_BYTES = 2 * 1024 * 1024

@@ -56,10 +56,10 @@ from lodger.engine.data.values.fields import (
 )
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import as_decimal, canonical, column_of, document_row
+from lodger.engine.store.drivers import Driver, driver_of
+from lodger.engine.store.drivers.expressions import Bytewise
+from lodger.engine.store.drivers.features import QueryRefusal
 from lodger.engine.store.schema.script_data import documents
-from lodger.engine.store.stores import Driver, driver_of
-from lodger.engine.store.stores.expressions import Bytewise
-from lodger.engine.store.stores.features import QueryRefusal
 
 _CHUNK = 400
 #: Classes of a document's values that have extremes.

@@ -17,8 +17,8 @@ from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets.reads import ThreadReads
+from lodger.engine.store.drivers import Driver, addresses, driver_named, driver_of
 from lodger.engine.store.schema.feeds import changes_table, forgotten_table
-from lodger.engine.store.stores import Driver, addresses, driver_named, driver_of
 
 T = TypeVar("T")
 #: Of tables that Lodger has in a platform's own database; no migrations, each is made once and read by every version.

@@ -17,8 +17,8 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset, database_of
 from lodger.engine.data.sets.tenant_views import view
 from lodger.engine.data.sets.uniqueness import cross_tenant_unique_columns
-from lodger.engine.store.stores import driver_of
-from lodger.engine.store.stores.features import RowSecurity
+from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.features import RowSecurity
 
 if TYPE_CHECKING:
     from lodger.engine.data.sets.datasets import Datasets

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.store.connection.transactions import Transactions
-from lodger.engine.store.stores import driver_of
+from lodger.engine.store.drivers import driver_of
 
 #: Gives so many keys of a set, or None when its database tells them only when a row is written.
 Numbers = Callable[[TableDataset, int], Awaitable[list[int] | None]]

@@ -12,9 +12,9 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.numbers import taken
 from lodger.engine.store.connection.transactions import Transactions
-from lodger.engine.store.stores import driver_of
-from lodger.engine.store.stores.features import StatementTimeout
-from lodger.engine.store.stores.patience import Patience
+from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.features import StatementTimeout
+from lodger.engine.store.drivers.patience import Patience
 
 T = TypeVar("T")
 

@@ -25,8 +25,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core.refusal import denied
 from lodger.engine.data.sets.dataset import Collection
+from lodger.engine.store.drivers.expressions import same_text
 from lodger.engine.store.schema.script_data import documents
-from lodger.engine.store.stores.expressions import same_text
 
 
 class TenantTable(Protocol):

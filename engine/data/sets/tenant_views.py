@@ -1,4 +1,4 @@
-"""Views of sets that show one tenant's rows, where the database has row security (:mod:`lodger.engine.store.stores.features`)."""
+"""Views of sets that show one tenant's rows, where the database has row security (:mod:`lodger.engine.store.drivers.features`)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Column, Connection, Table
 
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.store.stores.features import RowSecurity, View, ViewPlan
+from lodger.engine.store.drivers.features import RowSecurity, View, ViewPlan
 
 
 def view_dataset(rows: TableDataset, schema: str) -> TableDataset:

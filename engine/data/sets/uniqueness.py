@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, Table
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets.dataset import TableDataset
-from lodger.engine.store.stores import driver_of, drivers
+from lodger.engine.store.drivers import driver_of, drivers
 
 
 def require_unique_within_tenant(

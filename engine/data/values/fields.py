@@ -8,7 +8,7 @@ from sqlalchemy import Column
 
 from lodger.engine.core import strict_json
 from lodger.engine.data.values.kinds import Kind
-from lodger.engine.store.stores.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
+from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
 
 #: A path inside a document: names joined by points. Other names can be stored, not filtered by.
 PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62}){0,7}", re.ASCII)

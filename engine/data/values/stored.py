@@ -13,8 +13,8 @@ from sqlalchemy.sql.elements import ColumnElement
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.values.fields import ColumnField
 from lodger.engine.data.values.kinds import EXACT, Kind
-from lodger.engine.store.stores import Driver
-from lodger.engine.store.stores.expressions import Bytewise
+from lodger.engine.store.drivers import Driver
+from lodger.engine.store.drivers.expressions import Bytewise
 
 #: The ones that are no numbers: rows that hold them are alike, as dictionaries that hold one object are.
 NAN, DECIMAL_NAN = math.nan, Decimal("NaN")

@@ -20,10 +20,10 @@ from lodger.engine.features.alerts.messages import Alert
 from lodger.engine.features.alerts.rules import AlertRule
 from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import events, outbox
 from lodger.engine.store.records import Json
 from lodger.engine.store.schema import script_data
-from lodger.engine.store.stores import driver_of
 
 #: How long alerts are kept, microseconds.
 KEPT_US = 30 * 86_400_000_000

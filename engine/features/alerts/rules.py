@@ -14,13 +14,13 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.features.alerts.kinds import AlertKind, parse_window
 from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
 from lodger.engine.recurrence.calendar.zones import zone as known_zone
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schedules import schedule_rows
 from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.schema.scheduling import schedules
 from lodger.engine.store.schema.scheduling import tenants as tenant_rows
-from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
 

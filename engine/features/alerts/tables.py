@@ -2,10 +2,10 @@
 
 from sqlalchemy import Column, Integer, String, Table, Text
 
+from lodger.engine.store.drivers.expressions import Id
+from lodger.engine.store.drivers.guards import RowTrigger, guards
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
-from lodger.engine.store.stores.expressions import Id
-from lodger.engine.store.stores.guards import RowTrigger, guards
 
 #: One row per rule; lists are JSON.
 alert_rules = Table(

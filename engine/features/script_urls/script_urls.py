@@ -27,11 +27,11 @@ from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.egress.signature import STYLES
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.scripts import bindings
-from lodger.engine.store.stores.expressions import Id
 from lodger.engine.store.tenants import secrets as tenant_secrets
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named

@@ -13,10 +13,10 @@ from sqlalchemy import (
     Text,
 )
 
+from lodger.engine.store.drivers.expressions import Id, partial
+from lodger.engine.store.drivers.guards import Stored, guards
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
-from lodger.engine.store.stores.expressions import Id, partial
-from lodger.engine.store.stores.guards import Stored, guards
 
 script_shadows = Table(
     "lodger_script_shadows",

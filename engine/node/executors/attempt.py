@@ -41,7 +41,7 @@ from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox import frames
-from lodger.sandbox.job import HostGone, LogLine, Reply, ScriptError
+from lodger.sandbox.job import CallHandlerGone, LogLine, Reply, ScriptError
 from lodger.sandbox.nodejs.intl_process import IntlProcesses
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
@@ -190,7 +190,7 @@ class Attempt:
         number = recording.called(name, arguments)
         try:
             reply = await self._traced(name, arguments)
-        except HostGone:
+        except CallHandlerGone:
             recording.answered(number, None, None)
             raise
         # Nothing was awaited since the refusal: it is this call's.
@@ -220,7 +220,7 @@ class Attempt:
                 answer["details"] = dict(refusal.details)
             return Reply(ok=False, json=strict_json.dump(answer))
         except Unavailable as gone:
-            raise HostGone(f"{gone.code}: {gone}") from gone
+            raise CallHandlerGone(f"{gone.code}: {gone}") from gone
 
     async def _answer(self, name: str, arguments: str) -> Any:
         if self._over:

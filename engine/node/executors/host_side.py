@@ -22,7 +22,7 @@ from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.attempt_budgets import BudgetReservations
-from lodger.engine.node.host import Host
+from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.node.replay.kept import KeptRecords
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.actions import later_runs
@@ -91,7 +91,7 @@ class HostSide:
         self._intl = IntlProcesses()
 
     @classmethod
-    def of(cls, host: Host) -> Self:
+    def of(cls, host: NodeEnvironment) -> Self:
         """Return the host side of a node, with threads of its own for reads."""
         return cls(**parts(host))
 
@@ -227,7 +227,7 @@ class PlatformAddresses:
         return await self._read(lambda _connection: {each for each in addresses if self._is_own(tenant_id, each)})
 
 
-def parts(host: Host) -> dict[str, Any]:
+def parts(host: NodeEnvironment) -> dict[str, Any]:
     """Create the threads and services of a node's host side; return them as the arguments of :class:`HostSide`."""
     store = host.store
     reads = ThreadReads(store.database, elapsed_s=store.clock.elapsed_s)

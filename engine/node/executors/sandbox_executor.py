@@ -13,7 +13,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
-from lodger.engine.node.host import Host
+from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, ScriptError, Usage
@@ -54,7 +54,7 @@ class SandboxExecutor:
         self.side = HostSide(read, datasets, clock, **more)
 
     @classmethod
-    def of(cls, host: Host, *, workers: int | None = None, way_out: WayOut | None = None) -> Self:
+    def of(cls, host: NodeEnvironment, *, workers: int | None = None, way_out: WayOut | None = None) -> Self:
         """Make the one that a node uses by itself: a warm pool, its own threads for reads, what the host exposes.
 
         ``workers``: how many are kept warm; None for the pool's own default. ``way_out`` sends requests in place of the

@@ -12,10 +12,10 @@ from lodger.engine.core.handlers import Handlers
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.context import database_us
+from lodger.engine.store.drivers import patience
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.platform import node_rows
-from lodger.engine.store.stores import patience
 
 _log = logging.getLogger("lodger.node")
 

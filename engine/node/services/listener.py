@@ -10,8 +10,8 @@ from lodger.engine.core.events import ChangeReported
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.connection.notify import CHANNEL, WINDOW_S
-from lodger.engine.store.stores import patience
-from lodger.engine.store.stores.features import Subscription
+from lodger.engine.store.drivers import patience
+from lodger.engine.store.drivers.features import Subscription
 
 #: How soon a lost connection is tried again at first, and at most, seconds.
 RECONNECT_S, MAX_RECONNECT_S = 0.5, 30.0

@@ -9,10 +9,10 @@ from typing import ClassVar
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
+from lodger.engine.store.drivers.features import StatementTimeout
 from lodger.engine.store.lifecycle import retention, running_lines
 from lodger.engine.store.platform import node_rows
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.stores.features import StatementTimeout
 from lodger.engine.store.usage import storage_usage
 
 #: Rest between two tenants, and after a whole round, seconds.

@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, Connection, Select, bindparam, case, func, li
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.actions import actions as past
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 from lodger.engine.store.queue.ready_queue import GRACE_US
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import (
@@ -22,7 +23,6 @@ from lodger.engine.store.schema.scheduling import (
     is_startable,
     schedule_clock,
 )
-from lodger.engine.store.stores import Driver, PerDriver, driver_of
 
 MINUTE_US = 60_000_000
 MINUTES = 60

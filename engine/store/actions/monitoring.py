@@ -11,6 +11,7 @@ from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.policy.pace import MAX_RUNS, Pace, Timing, pace
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.schema.nodes import nodes
@@ -27,7 +28,6 @@ from lodger.engine.store.schema.scheduling import (
     tenants,
     turns,
 )
-from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import day_budgets
 
 #: Later than the end of any run.

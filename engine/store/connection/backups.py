@@ -14,8 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection import laws
+from lodger.engine.store.drivers import Driver, addresses
 from lodger.engine.store.migrations.revision import VERSION_TABLE, current
-from lodger.engine.store.stores import Driver, addresses
 
 T = TypeVar("T")
 _UNSENT = "state IN ('queued', 'sending')"

@@ -1,6 +1,6 @@
 """Opens the ledger's database and provides write transactions and read snapshots.
 
-Callers use SQLAlchemy Core; differences between databases are the driver's (:mod:`lodger.engine.store.stores`). How
+Callers use SQLAlchemy Core; differences between databases are the driver's (:mod:`lodger.engine.store.drivers`). How
 writers wait for each other is described in :mod:`lodger.engine.store.queue.ready_queue`.
 """
 
@@ -18,11 +18,11 @@ from lodger.engine.core import error_table
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection.notify import Hints
+from lodger.engine.store.drivers import Driver, addresses, patience
+from lodger.engine.store.drivers.addresses import mask_password
+from lodger.engine.store.drivers.features import CommitWatcher, ServerWatcher
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
 from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
-from lodger.engine.store.stores import Driver, addresses, patience
-from lodger.engine.store.stores.addresses import mask_password
-from lodger.engine.store.stores.features import CommitWatcher, ServerWatcher
 
 #: Durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
 SYNCHRONOUS = ("FULL", "NORMAL")

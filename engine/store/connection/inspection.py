@@ -6,8 +6,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.drivers import addresses, driver_of
 from lodger.engine.store.migrations.revision import current, head, verdict
-from lodger.engine.store.stores import addresses, driver_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, text
 
-from lodger.engine.store.stores import driver_of
+from lodger.engine.store.drivers import driver_of
 
 #: Rows that are shown of each broken law.
 SHOWN = 5

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from lodger.engine.store.stores import driver_of
-from lodger.engine.store.stores.features import Session
+from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.features import Session
 
 #: Waits that are shorter are normal, seconds.
 MIN_S = 1.0

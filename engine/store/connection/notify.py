@@ -7,7 +7,7 @@ does not listen. Therefore none is sent for work that nodes create themselves, e
 
 from sqlalchemy import Connection
 
-from lodger.engine.store.stores import driver_of
+from lodger.engine.store.drivers import driver_of
 
 CHANNEL = "lodger_changed"
 #: Minimum time between two notifications of one process. A node that receives one checks again after this time.

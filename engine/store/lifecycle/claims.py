@@ -13,6 +13,7 @@ from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import VersionContent, VersionKey
 from lodger.engine.store.context import StoreContext, load_json
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle.schedule_context import NO_RUNS, schedule_runs, upcoming
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.candidates import TenantQueue, candidates, running
@@ -26,7 +27,6 @@ from lodger.engine.store.schema.scheduling import (
     usage_days,
 )
 from lodger.engine.store.schema.script_data import storage
-from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage import usage
 from lodger.engine.store.usage.day_budgets import end_waiting
 from lodger.sandbox.limits import Limits

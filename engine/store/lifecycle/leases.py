@@ -26,6 +26,7 @@ from sqlalchemy import (
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import PerDriver
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
 from lodger.engine.store.migrations.revision import head, require_usable
@@ -34,7 +35,6 @@ from lodger.engine.store.queue.schedule_concurrency import release
 from lodger.engine.store.queue.stops import READY_AGAIN, SUPERSEDED, cancel_where, hand_back
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, is_expiring, is_running, turns
-from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage import budget_reservations
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome

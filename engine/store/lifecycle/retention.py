@@ -6,12 +6,12 @@ from typing import Any
 from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, tuple_, update
 
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
 from lodger.engine.store.schema.script_data import fetches, kv, outbox, reservations
-from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
 

@@ -7,10 +7,10 @@ from sqlalchemy import Connection, case, literal_column, select
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.recurrence.on_changes import END
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import actions, attempts, schedule_clock
-from lodger.engine.store.stores.prepared import Prepared
 
 #: Number of next slots that a script can read.
 UPCOMING = 3

@@ -30,6 +30,7 @@ from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import UpdateMany, insert_absent
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import (
     due,
     followers,
@@ -44,7 +45,6 @@ from lodger.engine.store.queue.stops import SUPERSEDED, stop_gracefully, stop_ru
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.scheduling import actions, schedule_clock, schedules, tenants
-from lodger.engine.store.stores.prepared import Prepared
 from lodger.engine.store.usage import day_budgets
 
 #: Reason of a slot of a schedule placed on every node that no node ran.

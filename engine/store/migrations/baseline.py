@@ -13,12 +13,12 @@ from importlib import import_module
 from sqlalchemy import DDL, Column, Connection, MetaData, String, Table, insert
 
 from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.migrations.revision import VERSION_TABLE, compatible_with, head
 from lodger.engine.store.schema import metadata
 from lodger.engine.store.schema.access import keys
 from lodger.engine.store.schema.nodes import ledger
 from lodger.engine.store.schema.scheduling import tenants, turns
-from lodger.engine.store.stores import driver_of
 
 #: Shown as the step of an upgrade.
 SENTENCE = "The schema of a new ledger."

@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Connection, or_, select, update
 from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import locks
-from lodger.engine.store.stores import driver_of
 
 _l = locks.c
 

@@ -9,10 +9,10 @@ from sqlalchemy import Connection, delete, func, select, update
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import node_figures, nodes
 from lodger.engine.store.schema.scheduling import actions, is_running
-from lodger.engine.store.stores import driver_of
 
 #: How long a stopped node is kept, microseconds: last runs refer to it.
 KEPT_US = 30 * 86_400_000_000

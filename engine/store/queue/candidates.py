@@ -18,10 +18,10 @@ from sqlalchemy import (
 
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import QueryMany
+from lodger.engine.store.drivers import Driver
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, script_may_start
-from lodger.engine.store.stores import Driver
-from lodger.engine.store.stores.prepared import Prepared
 
 
 @dataclass(slots=True, eq=False)

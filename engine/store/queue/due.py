@@ -18,9 +18,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.selectable import LateralFromClause
 
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_open, schedule_clock, schedules, scripts, tenants, turns
-from lodger.engine.store.stores.prepared import Prepared
 
 _clock = schedule_clock.c
 _OWN = (

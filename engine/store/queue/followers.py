@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.feeds import cursors, followers
-from lodger.engine.store.stores.prepared import Prepared
 
 _f, _c, _k = followers.c, cursors.c, tables.schedule_clock.c
 

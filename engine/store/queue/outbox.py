@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, tuple_, update
 
 from lodger.engine.core.clock import from_us_or_none
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.schema.script_data import outbox
-from lodger.engine.store.stores.prepared import Prepared
 
 LEASE_US = 180_000_000
 #: A receiver: tenant and target. The mails of a tenant are one lane, each webhook is another.

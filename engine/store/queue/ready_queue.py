@@ -30,6 +30,8 @@ from sqlalchemy import (
 from lodger.engine.core.access.labels import carries
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import WriteMany
+from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import (
     actions,
@@ -40,8 +42,6 @@ from lodger.engine.store.schema.scheduling import (
     tenants,
     turns,
 )
-from lodger.engine.store.stores import driver_of
-from lodger.engine.store.stores.prepared import Prepared
 
 #: Maximum number of different sets of labels that a node considers.
 MAX_SETS = 1000

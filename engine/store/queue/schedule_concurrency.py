@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, bindparam, case, exists, func, literal_column, select, text, update
 
 from lodger.engine.policy.plan import UnfinishedCounts
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
-from lodger.engine.store.stores.prepared import Prepared
 
 #: Tenant, schedule and node key. A schedule placed on every node has a line for each node, others have one with key ''.
 LineKey = tuple[str, str, str]

@@ -15,10 +15,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from lodger.engine.store.drivers.expressions import Id
+from lodger.engine.store.drivers.guards import Churn, Stored, guards
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
-from lodger.engine.store.stores.expressions import Id
-from lodger.engine.store.stores.guards import Churn, Stored, guards
 
 #: Every change, with the state before and after it. Triggers refuse to change or delete a row; rows
 #: are deleted only with their tenant. ``tenant_id`` "" is the platform's own.

@@ -2,9 +2,9 @@
 
 from sqlalchemy import Column, ForeignKeyConstraint, Integer, LargeBinary, SmallInteger, Table
 
+from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name
-from lodger.engine.store.stores.expressions import Id
 
 #: What an attempt was told and how it ended, compressed JSON (:mod:`lodger.engine.core.attempt_record`).
 attempt_records = Table(

@@ -7,9 +7,9 @@ unfinished transaction. SQLite has one writer: there the transaction is 0 and th
 
 from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Table, Text
 
+from lodger.engine.store.drivers.expressions import Id, Number, transaction_number
+from lodger.engine.store.drivers.guards import ScriptAccess, guards
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.stores.expressions import Id, Number, transaction_number
-from lodger.engine.store.stores.guards import ScriptAccess, guards
 
 _READ_BY_OWNER = ScriptAccess("SELECT", "owner", "lodger.owner")
 

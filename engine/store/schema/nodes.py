@@ -2,10 +2,10 @@
 
 from sqlalchemy import CheckConstraint, Column, Integer, SmallInteger, String, Table, Text
 
+from lodger.engine.store.drivers.expressions import Id
+from lodger.engine.store.drivers.guards import Churn, guards
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
-from lodger.engine.store.stores.expressions import Id
-from lodger.engine.store.stores.guards import Churn, guards
 
 #: One row about the ledger as a whole.
 ledger = Table(

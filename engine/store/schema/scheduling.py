@@ -27,9 +27,9 @@ from sqlalchemy import (
 )
 
 from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.drivers.expressions import Id, partial
+from lodger.engine.store.drivers.guards import Churn, Stored, guards
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.stores.expressions import Id, partial
-from lodger.engine.store.stores.guards import Churn, Stored, guards
 
 Us = BigInteger
 Name = String(200)

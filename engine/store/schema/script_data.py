@@ -15,10 +15,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from lodger.engine.store.drivers.expressions import Id, code_points
+from lodger.engine.store.drivers.guards import Churn, ScriptAccess, Stored, guards
 from lodger.engine.store.schema import feeds
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.stores.expressions import Id, code_points
-from lodger.engine.store.stores.guards import Churn, ScriptAccess, Stored, guards
 
 #: JSON text under a key; scope "" is the tenant's, others are schedule ids. ``expires_us`` None means never.
 kv = Table(
@@ -176,7 +176,7 @@ reservations = Table(
     Column("amount", BigInteger, nullable=False),
 )
 
-#: Bytes that each tenant uses; triggers count them (:class:`~lodger.engine.store.stores.guards.Stored`).
+#: Bytes that each tenant uses; triggers count them (:class:`~lodger.engine.store.drivers.guards.Stored`).
 storage = Table(
     "lodger_storage",
     metadata,

@@ -10,10 +10,10 @@ from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stored_modules import LIBRARY_START
-from lodger.engine.store.stores import driver_of
 
 _s = scripts.c
 _v = script_versions.c

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, delete, func, select
 
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import actions, attempts
 from lodger.engine.store.schema.script_data import reservations
-from lodger.engine.store.stores import driver_of
 from lodger.engine.store.usage import usage
 
 _c = reservations.c

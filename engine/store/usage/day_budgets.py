@@ -7,9 +7,9 @@ from sqlalchemy import Connection, bindparam, case, select, update
 
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import PerDriver
 from lodger.engine.store.queue.candidates import running
 from lodger.engine.store.schema.scheduling import actions, is_startable, usage_days
-from lodger.engine.store.stores import PerDriver
 from lodger.engine.store.usage.usage import DAY_US, usages_of_day
 
 #: Maximum number of waiting actions that one claim ends for a tenant.

@@ -15,10 +15,10 @@ from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
 from lodger.engine.store.schema.script_data import outbox, storage
-from lodger.engine.store.stores import driver_of
 
 _c = storage.c
 

@@ -9,7 +9,7 @@ from lodger.escape.case import Case
 from lodger.escape.cases.tenants.data import asking
 from lodger.escape.cases.tenants.world import Everything, TenantHost, world
 from lodger.escape.evidence import Escaped, Trial, Unseen
-from lodger.sandbox.job import Host
+from lodger.sandbox.job import CallHandler
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
@@ -55,7 +55,7 @@ async def by_the_rules(request: Request) -> Answer:
     return await send(rules, request)
 
 
-def requesting_host(limits: Limits) -> Host:
+def requesting_host(limits: Limits) -> CallHandler:
     """Return the real host of an attempt that may request any host name, so that the address decides. Raises Unseen."""
     try:
         import lodger.engine.egress.client  # noqa: F401 - a test whether it is installed

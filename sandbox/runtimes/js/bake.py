@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, TABLE, Guest, Host
+from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, TABLE, Guest, HostFunctions
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.rejections import Tracker, leb, sections
 
@@ -23,7 +23,7 @@ _CUSTOM, _MEMORY, _GLOBAL, _EXPORT, _DATA, _DATA_COUNT = 0, 5, 6, 7, 11, 12
 _TABLE_KIND = 1  # of an export
 
 
-class _BootHost(Host):
+class _BootFunctions(HostFunctions):
     def __init__(self, clock_us: int) -> None:
         self._clock_us = clock_us
 
@@ -34,7 +34,7 @@ class _BootHost(Host):
 def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tuple[Guest, dict[str, int]]:
     """Return a realm with the sources evaluated, and the addresses of its entry points."""
     guest = machine.instance(_BOOT_BYTES)
-    guest.host = _BootHost(clock_us)
+    guest.host = _BootFunctions(clock_us)
     scratch = guest.call("qjs_alloc", 64)
     guest.evaluate(b"0", scratch)
     world = guest.call("global_object")

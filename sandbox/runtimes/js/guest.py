@@ -57,7 +57,7 @@ class Thrown(Exception):
     """Code of the library threw an exception; a job's exceptions are reported from inside the guest."""
 
 
-class Host:
+class HostFunctions:
     """Host functions of the guest; the defaults do nothing, and a realm overrides them. No method raises for bad arguments."""
 
     def clock_us(self) -> int:
@@ -90,7 +90,7 @@ class Guest:
 
     def __init__(self, machine: "Machine", pre: c_void_p, memory_bytes: int) -> None:
         self.machine = machine
-        self.host = Host()
+        self.host = HostFunctions()
         self.maximum = 1 << 20  # longest text that is copied out, bytes
         at = machine.lib.at
         self._store = at["wasmtime_store_new"](machine.engine, None, None)

@@ -4,7 +4,7 @@ import time
 
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
 from lodger.sandbox.runtimes.answer import Answered, Stopped, cut, quoted
-from lodger.sandbox.runtimes.js.guest import Guest, Host, Thrown, Trapped
+from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions, Thrown, Trapped
 from lodger.sandbox.runtimes.js.modules import Modules, SourceRefused
 from lodger.sandbox.runtimes.libwasmtime import (
     TRAP_OUT_OF_BOUNDS,
@@ -21,7 +21,7 @@ _WASM_PAGE = 65536
 _ROOM = 16384  # enough memory to describe an error and send it
 
 
-class QuickRealm(Host):
+class QuickRealm(HostFunctions):
     """A global scope for one attempt."""
 
     modules_type = Modules

@@ -9,7 +9,7 @@ kernel limits the time.
 import ctypes
 import resource
 
-from lodger.sandbox.runtimes.js.guest import Host, Thrown
+from lodger.sandbox.runtimes.js.guest import HostFunctions, Thrown
 from lodger.sandbox.runtimes.native.modules import OURS_LINE
 from lodger.sandbox.runtimes.native.rejections import Rejections
 
@@ -23,7 +23,7 @@ ENTRIES = ("start", "settle", "tick", "stuck", "halted", "warm", "touch")
 _NATIVE_NAMES = ("entered", "refused", "seed")
 
 
-class NativeHost(Host):
+class NativeHostFunctions(HostFunctions):
     """The host of this guest."""
 
     def describe_compile_error(self, said: str) -> str:
@@ -39,7 +39,7 @@ class NativeGuest:
 
     def __init__(self, engine: "ModuleType", sources: "list[str]", stack_bytes: int, stack_end: int) -> None:
         self._deepest = stack_end - stack_bytes
-        self.host: Host = NativeHost()
+        self.host: HostFunctions = NativeHostFunctions()
         self.maximum = 1 << 20  # longest text that is copied out, in bytes
         self._refusal: type[Exception] = engine.JSException
         self.context = engine.Context()
@@ -104,7 +104,7 @@ class NativeGuest:
         try:
             evaluation = self.context.module(source.decode())
         except self._refusal as refused:
-            assert isinstance(self.host, NativeHost)
+            assert isinstance(self.host, NativeHostFunctions)
             self._call_native(self._refused, self.host.describe_compile_error(str(refused)))
         else:
             self._call_native(self._entered, evaluation)
@@ -125,7 +125,7 @@ class NativeGuest:
     def _host_call(self, letter: "str | None", text: "str | None") -> "str | None":
         # Must not raise: the binding would turn it into an error that a script can catch.
         if letter is None or text is None:  # the binding had no memory for a text
-            assert isinstance(self.host, NativeHost)
+            assert isinstance(self.host, NativeHostFunctions)
             self.host.out_of_memory()
             return None
         words = text.encode()

@@ -10,13 +10,13 @@ from lodger.sandbox.child.channel import Disconnected
 from lodger.sandbox.runtimes.answer import Answered, Stopped
 from lodger.sandbox.runtimes.js.guest import Thrown
 from lodger.sandbox.runtimes.js.realm import QuickRealm
-from lodger.sandbox.runtimes.native.guest import NativeGuest, NativeHost
+from lodger.sandbox.runtimes.native.guest import NativeGuest, NativeHostFunctions
 from lodger.sandbox.runtimes.native.modules import NativeModules
 
 _MISSING = "could not load module '"
 
 
-class NativeRealm(QuickRealm, NativeHost):
+class NativeRealm(QuickRealm, NativeHostFunctions):
     """A global scope for one attempt."""
 
     guest: NativeGuest  # type: ignore[assignment]  # it has the methods that the base class uses

@@ -11,9 +11,9 @@ from tests.escape.matrix.weakening import EXCESS_BYTES, Weakening
 from lodger.escape import owned_guest
 from lodger.escape.arena import COMPILE_LIMITS, Arena, CommandArena, ScriptArena, limits_of, settings_for
 from lodger.escape.case import Case
-from lodger.sandbox.job import Host, Job, Report
+from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.pool import Pool
-from lodger.sandbox.workers.attempt import Attempt
+from lodger.sandbox.workers.worker_run import WorkerRun
 
 _WEAKENED = {"quickjs": "weak_quickjs.py", "quickjs-native": "weak_native.py", "wasm": "weak_wasm.py"}
 
@@ -41,11 +41,11 @@ def weak_settings(runtime: str, case: Case, weak: Weakening) -> dict[str, str]:
 class _CarelessScriptArena(ScriptArena):
     """The arena of a pool for scripts with another class of attempts."""
 
-    def __init__(self, pool: Pool, attempt: type[Attempt]) -> None:
+    def __init__(self, pool: Pool, attempt: type[WorkerRun]) -> None:
         super().__init__(pool)
         self._attempt = attempt
 
-    async def run(self, job: Job, host: Host) -> Report:
+    async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one script without the checks before an attempt, and return its report."""
         return await self._pool.attempt(lambda worker, around: self._attempt(worker, job, host, around))
 
@@ -63,4 +63,4 @@ def weak_arena(runtime: str, settings: dict[str, str], weak: Weakening) -> Arena
         commands.attempt_type = attempt
         return CommandArena(commands)
     pool = WeakPool(settings, runtime=runtime, size=2, profile="trusted")
-    return ScriptArena(pool) if attempt is Attempt else _CarelessScriptArena(pool, attempt)
+    return ScriptArena(pool) if attempt is WorkerRun else _CarelessScriptArena(pool, attempt)

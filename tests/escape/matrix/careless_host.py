@@ -17,7 +17,7 @@ from lodger.engine.egress.request import Request
 from lodger.escape.case import Case
 from lodger.escape.cases.tenants.requests import requesting_host
 from lodger.escape.cases.tenants.world import MINE, Everything, TenantHost, world
-from lodger.sandbox.job import Host, Reply
+from lodger.sandbox.job import CallHandler, Reply
 from lodger.sandbox.limits import Limits
 
 _CONNECT_S = 2.0
@@ -162,7 +162,7 @@ async def _send_anywhere(request: Request) -> Answer:
     raise ConnectionError
 
 
-def careless_maker(case: Case, without: frozenset[str]) -> Callable[[Limits], Host]:
+def careless_maker(case: Case, without: frozenset[str]) -> Callable[[Limits], CallHandler]:
     """Return the factory of a case's host without these layers."""
     assert case.host is not None
     if not without:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from tests.escape.matrix.weakening import Weakening
 
 from lodger.sandbox import frames
-from lodger.sandbox.job import Host, Job, ScriptError
+from lodger.sandbox.job import CallHandler, Job, ScriptError
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec
-from lodger.sandbox.workers.attempt import Attempt, AttemptContext, AttemptWatch
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
+from lodger.sandbox.workers.worker_run import AttemptContext, AttemptWatch, WorkerRun
 
 #: Time for which frames are read after an answer, in seconds.
 _LINGER_S = 0.1
@@ -28,7 +28,7 @@ class _LateWatch(AttemptWatch):
         super().start(wall_ms + self._late_wall_ms, cpu_limit_ms + self._late_cpu_ms, on_wall, on_cpu)
 
 
-class CarelessAttempt(Attempt):
+class CarelessAttempt(WorkerRun):
     """An attempt without some checks.
 
     Attributes:
@@ -41,7 +41,7 @@ class CarelessAttempt(Attempt):
     believes = keeps_frames = False
     late_cpu_ms = late_wall_ms = 0
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: Host, context: AttemptContext) -> None:
+    def __init__(self, worker: WorkerEnd, job: Job, host: CallHandler, context: AttemptContext) -> None:
         super().__init__(worker, job, host, context)
         self._watch = _LateWatch(self._loop, worker.pid, self.late_cpu_ms, self.late_wall_ms)
 
@@ -66,8 +66,8 @@ class CarelessAttempt(Attempt):
             self._loop.call_later(_LINGER_S, self._decide, Verdict(Outcome.OK))
 
 
-def attempt_type(weak: Weakening) -> type[Attempt]:
+def attempt_type(weak: Weakening) -> type[WorkerRun]:
     """Return the class of attempts for a weakening."""
     lacks = {"believes": weak.host == "naive", "late_cpu_ms": weak.late_cpu_ms, "late_wall_ms": weak.late_wall_ms}
     lacks["keeps_frames"] = weak.keeps_frames
-    return type("LackingAttempt", (CarelessAttempt,), lacks) if any(lacks.values()) else Attempt
+    return type("LackingAttempt", (CarelessAttempt,), lacks) if any(lacks.values()) else WorkerRun

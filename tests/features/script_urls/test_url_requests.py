@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 from sqlalchemy import text
-from tests.api.house import House, house
 from tests.api.request_keys import together
+from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us
@@ -29,42 +29,44 @@ LIMIT = 40
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[House]:
+def lodge(tmp_path: Path) -> Iterator[RunningApi]:
     """A house with a tenant that has a script and a secret."""
     with furnished(f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def either(url: str, tmp_path: Path) -> Iterator[House]:
+def either(url: str, tmp_path: Path) -> Iterator[RunningApi]:
     """The same on each database."""
     with furnished(url, tmp_path) as made:
         yield made
 
 
 @contextmanager
-def furnished(url: str, tmp_path: Path) -> Iterator[House]:
+def furnished(url: str, tmp_path: Path) -> Iterator[RunningApi]:
     """Open a house for the block."""
     Keyring(tmp_path / "keys").add()
     settings = {"secret_keys": tmp_path / "keys", "api_url_requests_per_minute": LIMIT, "api_failures_per_minute": 60}
-    with house(url, **settings) as made:
+    with running_api(url, **settings) as made:
         made.furnish()
         made.engine.secrets.put("acme", "SIGNING", SECRET)
         yield made
 
 
-def post(lodge: House, path: str, body: bytes | str = b"", method: str = "POST", **headers: str) -> httpx2.Response:
+def post(
+    lodge: RunningApi, path: str, body: bytes | str = b"", method: str = "POST", **headers: str
+) -> httpx2.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lodge.http.request(method, lodge.url + path, content=body, headers=named)
 
 
-def taken(lodge: House, answer: httpx2.Response) -> Action:
+def taken(lodge: RunningApi, answer: httpx2.Response) -> Action:
     """Return the action that a request was answered with."""
     assert answer.status_code == 202, answer.text
     return lodge.engine.actions.get("acme", answer.json()["action_id"])
 
 
-def test_a_request_becomes_one_action_with_the_request_as_its_input(either: House, url: str) -> None:
+def test_a_request_becomes_one_action_with_the_request_as_its_input(either: RunningApi, url: str) -> None:
     lodge = either
     urls = lodge.engine.urls
     made = urls.create("acme", "shop", "job", headers=["X-Kind"])
@@ -122,7 +124,7 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(either: Hous
     assert [(each.name, each.used_at is not None) for each in urls.list("acme")] == [("shop", True)]
 
 
-def test_urls_that_are_not_there_are_refused_alike(lodge: House) -> None:
+def test_urls_that_are_not_there_are_refused_alike(lodge: RunningApi) -> None:
     engine, paths = lodge.engine, {}
     paths["unknown"] = "/api/v1/in/" + "a" * 43
     paths["no token"] = "/api/v1/in/short"
@@ -154,7 +156,7 @@ def test_urls_that_are_not_there_are_refused_alike(lodge: House) -> None:
     assert post(lodge, paths["unknown"]).status_code == 429, "guesses are counted by address"
 
 
-def test_bodies_rates_and_numbers_are_bounded(lodge: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_rates_and_numbers_are_bounded(lodge: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = lodge.engine
     path = engine.urls.create("acme", "shop", "job").path
     large = post(lodge, path, b"x" * (256 * 1024 + 1))
@@ -196,7 +198,7 @@ def hex_of(secret: str, signed: bytes) -> str:
     return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
-def test_signed_urls_take_signed_requests_once(lodge: House) -> None:
+def test_signed_urls_take_signed_requests_once(lodge: RunningApi) -> None:
     engine, now_s, body = lodge.engine, lodge.clock.us // 1_000_000, b'{"paid": true}'
 
     def headers(style: str, at: int = now_s, secret: str = SECRET, signed: bytes = body) -> dict[str, str]:
@@ -243,7 +245,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception]]] = [
 ]  # fmt: skip
 
 
-def test_what_no_url_can_be_is_refused(lodge: House) -> None:
+def test_what_no_url_can_be_is_refused(lodge: RunningApi) -> None:
     lodge.engine.urls.create("acme", "taken", "job")
     lodge.engine.scripts.put("acme", "typed", "export default () => 1", params={"n": {"type": "integer"}})
     for more, error in REFUSED:

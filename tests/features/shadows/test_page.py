@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import httpx2
-from tests.api.house import House
+from tests.api.running_api import RunningApi
 from tests.web.conftest import lodge, signed_in
 
 from lodger.engine.features.shadows import shadows
@@ -15,7 +15,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 
 
 def test_a_shadow_is_shown_without_markup_of_its_tenant(
-    lodge: House,
+    lodge: RunningApi,
     signed_in: Callable[..., httpx2.Client],
 ) -> None:
     lodge.engine.tenants.create("evil")

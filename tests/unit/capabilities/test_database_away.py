@@ -10,7 +10,7 @@ from tests.unit.data.shop import NOW_US, Shop
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.sandbox.job import HostGone
+from lodger.sandbox.job import CallHandlerGone
 
 T = TypeVar("T")
 
@@ -21,5 +21,5 @@ async def away(_work: Callable[[Connection], T]) -> T:
 
 def test_it_is_told_as_that(shop: Shop) -> None:
     attempt = Attempt(shop.attempt().claim, away, shop.datasets, now_us=NOW_US)
-    with pytest.raises(HostGone, match="database_unreachable"):
+    with pytest.raises(CallHandlerGone, match="database_unreachable"):
         asyncio.run(attempt.call("db.find", '{"set": "orders"}'))

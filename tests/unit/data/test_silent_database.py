@@ -13,7 +13,7 @@ from lodger.engine.core.execution import Finished
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets import reads
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.engine.store.stores.patience import PATIENCE_S
+from lodger.engine.store.drivers.patience import PATIENCE_S
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Blame, Outcome
 from lodger.sandbox.pool import Pool

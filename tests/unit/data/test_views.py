@@ -13,8 +13,8 @@ from lodger.engine.data.sets import guard
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects import commit
 from lodger.engine.effects.commit_errors import EffectRefused
+from lodger.engine.store.drivers.postgresql import row_security
 from lodger.engine.store.schema.script_data import documents, kv
-from lodger.engine.store.stores.postgresql import row_security
 
 #: SQLite has neither roles nor views that check.
 pytestmark = pytest.mark.parametrize("kind", ["postgresql"], indirect=True)

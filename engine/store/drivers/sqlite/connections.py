@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.stores import prepared
-from lodger.engine.store.stores.features import Check
+from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers.features import Check
 
 BUSY_TIMEOUT_MS = 10_000
 #: Execution options of a read-only transaction.

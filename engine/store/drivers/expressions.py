@@ -9,7 +9,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.sql.visitors import InternalTraversal
 
-from lodger.engine.store.stores import Driver, driver_named
+from lodger.engine.store.drivers import Driver, driver_named
 
 #: UUIDv7: 36 characters in SQLite, 16 bytes in PostgreSQL, ``str`` in Python on both.
 Id = String(36).with_variant(postgresql.UUID(as_uuid=False), "postgresql")

@@ -29,7 +29,7 @@ ONE = "export default () => 1"
 
 
 @dataclass
-class House:
+class RunningApi:
     """An engine, its API, and tokens by role."""
 
     engine: Engine
@@ -131,7 +131,7 @@ def serving(engine: Engine) -> Iterator[Server]:
 
 
 @contextmanager
-def house(url: str, **settings: Any) -> Iterator[House]:
+def running_api(url: str, **settings: Any) -> Iterator[RunningApi]:
     """Open a ledger and serve it for the block."""
     clock = VirtualClock()
     wanted = Settings(**(SETTINGS | settings))
@@ -140,4 +140,4 @@ def house(url: str, **settings: Any) -> Iterator[House]:
         serving(engine) as server,
         httpx2.Client(timeout=120, trust_env=False) as http,
     ):
-        yield House(engine, server.api, server.url, clock, http)
+        yield RunningApi(engine, server.api, server.url, clock, http)

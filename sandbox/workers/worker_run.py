@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lodger.sandbox import frames, prescan
-from lodger.sandbox.job import Host, Job, JobCancelled, LogLine, Reply, Report, Usage
+from lodger.sandbox.job import CallHandler, Job, JobCancelled, LogLine, Reply, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.workers import codec, error_location, source_map, verdict
 from lodger.sandbox.workers.codec import LogBuffer
@@ -109,10 +109,10 @@ class NeverArmed(Exception):
     """The worker died before it was armed: the job can be given to another worker."""
 
 
-class Attempt:
+class WorkerRun:
     """Driver of one worker from the job to the verdict; :meth:`run` is called once."""
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: Host, context: AttemptContext) -> None:
+    def __init__(self, worker: WorkerEnd, job: Job, host: CallHandler, context: AttemptContext) -> None:
         self._worker = worker
         self._job = job
         self._limits = job.limits

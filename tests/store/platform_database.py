@@ -109,7 +109,7 @@ class Player:
         return await (self.reads(work) if database is None else database.ask(work))
 
 
-class Abroad:
+class PlatformDatabase:
     """Both databases, driven by hand."""
 
     def __init__(self, bench: Bench, place: str, *, prepared: bool = True) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Column, Uuid
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
-from lodger.engine.store.stores.features import WatchedTable
+from lodger.engine.store.drivers.features import WatchedTable
 
 NAME = "lodger_changes"
 _VERBS = ("insert", "update", "delete")

@@ -20,7 +20,7 @@ from sqlalchemy import Column, Connection, Dialect, Table, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
-from lodger.engine.store.stores.features import View, ViewPlan
+from lodger.engine.store.drivers.features import View, ViewPlan
 
 #: Start of the role's name, which no policy takes for an engine.
 ROLE = "lodger_script_"
@@ -60,7 +60,7 @@ _ASSUME = text("SELECT current_setting('role'), set_config('role', :role, true)"
 
 
 class PostgresRowSecurity:
-    """See :class:`lodger.engine.store.stores.features.RowSecurity`."""
+    """See :class:`lodger.engine.store.drivers.features.RowSecurity`."""
 
     def __init__(self, user: str, home: str) -> None:
         """Name the objects of a user in a database.

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.selectable import Select
 
-from lodger.engine.store.stores import Driver, PerDriver, driver_of
+from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 
 Values = Mapping[str, Any]
 #: Number of ``statements`` that this process has sent past SQLAlchemy, for measurements.
@@ -25,7 +25,7 @@ class Prepared:
     """A query that is compiled on first use.
 
     Args:
-        build: builds it for a driver. Bound lists need :meth:`lodger.engine.store.stores.Driver.among`: the text is the
+        build: builds it for a driver. Bound lists need :meth:`lodger.engine.store.drivers.Driver.among`: the text is the
             same for lists of any length.
     """
 

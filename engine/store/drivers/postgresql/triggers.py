@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Column, Uuid
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
-from lodger.engine.store.stores.features import WatchedTable
-from lodger.engine.store.stores.postgresql.row_security import CHANGES
+from lodger.engine.store.drivers.features import WatchedTable
+from lodger.engine.store.drivers.postgresql.row_security import CHANGES
 
 _VERBS = ("insert", "update", "delete")
 _SEEN = {

@@ -48,7 +48,7 @@ _NUMBER = "SELECT pg_current_xact_id()::text"
 
 
 class ServerWatcher:
-    """Commit watcher that compares snapshots; see :class:`lodger.engine.store.stores.features.ServerWatcher`.
+    """Commit watcher that compares snapshots; see :class:`lodger.engine.store.drivers.features.ServerWatcher`.
 
     Each change has a transaction number, so that every commit in the cluster changes the next snapshot, and equal
     snapshots see the same data. Works behind a transaction pooler, because each query is a transaction. Numbers of
@@ -108,7 +108,7 @@ class ServerWatcher:
 
 
 class Subscription:
-    """A psycopg connection that listens to a channel; see :class:`lodger.engine.store.stores.features.Subscription`."""
+    """A psycopg connection that listens to a channel; see :class:`lodger.engine.store.drivers.features.Subscription`."""
 
     def __init__(self, connection: Any, channel: str) -> None:
         self._connection = connection

@@ -31,8 +31,8 @@ from sqlalchemy.types import LargeBinary
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.store.stores import OPTION, Driver
-from lodger.engine.store.stores.features import (
+from lodger.engine.store.drivers import OPTION, Driver
+from lodger.engine.store.drivers.features import (
     Check,
     QueryRefusal,
     RowSecurity,
@@ -40,9 +40,9 @@ from lodger.engine.store.stores.features import (
     WatchedTable,
     weight_of,
 )
-from lodger.engine.store.stores.sqlite import backup, connections, guards, triggers
-from lodger.engine.store.stores.sqlite.json_path import SqliteJsonPath
-from lodger.engine.store.stores.sqlite.rows import EachRow, JsonList, Over
+from lodger.engine.store.drivers.sqlite import backup, connections, guards, triggers
+from lodger.engine.store.drivers.sqlite.json_path import SqliteJsonPath
+from lodger.engine.store.drivers.sqlite.rows import EachRow, JsonList, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.elements import ColumnElement
 
     from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.stores.features import CommitWatcher, JsonPath, RowQuery, RowWriter, Writer
+    from lodger.engine.store.drivers.features import CommitWatcher, JsonPath, RowQuery, RowWriter, Writer
 
 #: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15

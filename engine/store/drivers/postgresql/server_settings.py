@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, text
 
-from lodger.engine.store.stores.features import Check
+from lodger.engine.store.drivers.features import Check
 
 #: Part of the connections that may be in use before it is a warning.
 BUSY = 0.8

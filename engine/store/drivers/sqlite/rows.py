@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Text, TypeDecorator, column
 from sqlalchemy import table as named
 from sqlalchemy.dialects import sqlite
 
-from lodger.engine.store.stores.prepared import fetch, row_maker, run_each
+from lodger.engine.store.drivers.prepared import fetch, row_maker, run_each
 
 GivenRow = Mapping[str, Any]
 _DIALECT = sqlite.dialect(paramstyle="qmark")

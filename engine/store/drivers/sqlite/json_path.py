@@ -1,4 +1,4 @@
-"""JSON paths in SQLite's JSON functions; see :class:`lodger.engine.store.stores.features.JsonPath`."""
+"""JSON paths in SQLite's JSON functions; see :class:`lodger.engine.store.drivers.features.JsonPath`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import case, func, null
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.stores.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
+from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
 
 Clause = ColumnElement[bool]
 
@@ -35,7 +35,7 @@ class SqliteJsonPath:
         return (kind == names[0] if len(names) == 1 else kind.in_(names)), func.json_extract(self._body, path)
 
     def rank(self) -> ColumnElement[Any]:
-        """Return the type rank: :mod:`lodger.engine.store.stores.features`."""
+        """Return the type rank: :mod:`lodger.engine.store.drivers.features`."""
         return case(
             (self.missing(), NULL),
             (self.held(BOOLEAN)[0], BOOLEAN),

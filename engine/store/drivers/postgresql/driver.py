@@ -38,8 +38,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DataError, DBAPIError
 
-from lodger.engine.store.stores import OPTION, Driver
-from lodger.engine.store.stores.features import (
+from lodger.engine.store.drivers import OPTION, Driver
+from lodger.engine.store.drivers.features import (
     Check,
     ExclusionRule,
     QueryRefusal,
@@ -47,10 +47,10 @@ from lodger.engine.store.stores.features import (
     StatementTimeout,
     WatchedTable,
 )
-from lodger.engine.store.stores.postgresql import backup, commits, connections, guards, server_settings, triggers
-from lodger.engine.store.stores.postgresql.json_path import PostgresJsonPath
-from lodger.engine.store.stores.postgresql.row_security import NAMES, PostgresRowSecurity
-from lodger.engine.store.stores.postgresql.rows import Array, Over
+from lodger.engine.store.drivers.postgresql import backup, commits, connections, guards, server_settings, triggers
+from lodger.engine.store.drivers.postgresql.json_path import PostgresJsonPath
+from lodger.engine.store.drivers.postgresql.row_security import NAMES, PostgresRowSecurity
+from lodger.engine.store.drivers.postgresql.rows import Array, Over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.elements import ColumnElement
 
     from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.stores.features import (
+    from lodger.engine.store.drivers.features import (
         JsonPath,
         RowQuery,
         RowSecurity,

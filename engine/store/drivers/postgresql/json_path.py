@@ -1,4 +1,4 @@
-"""JSON paths in PostgreSQL's jsonb; see :class:`lodger.engine.store.stores.features.JsonPath`."""
+"""JSON paths in PostgreSQL's jsonb; see :class:`lodger.engine.store.drivers.features.JsonPath`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from sqlalchemy import Boolean, Double, Integer, String, case, cast, collate, fu
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.stores.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
+from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
 
 Clause = ColumnElement[bool]
 
@@ -45,7 +45,7 @@ class PostgresJsonPath:
         return collate(func.jsonb_extract_path_text(self._body, *parts, type_=String()), "C")
 
     def rank(self) -> ColumnElement[Any]:
-        """Return the type rank: :mod:`lodger.engine.store.stores.features`."""
+        """Return the type rank: :mod:`lodger.engine.store.drivers.features`."""
         return case(
             (self.missing(), NULL),
             (self._kind == "boolean", BOOLEAN),

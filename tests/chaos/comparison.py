@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, text
-from tests.chaos.town import SCRIPTS
+from tests.chaos.exposed_lamps import SCRIPTS
 
 from lodger.engine.sync import Engine
 
@@ -31,7 +31,7 @@ class Planned:
 
 
 @dataclass(slots=True)
-class Reckoning:
+class Comparison:
     """Result of the comparison.
 
     Attributes:
@@ -76,9 +76,9 @@ def alive_since(engine: Engine, since_us: int) -> int:
         return connection.scalar(ask, {"since": since_us}) or 0
 
 
-def reckon(engine: Engine, planned: list[Planned]) -> Reckoning:
+def compare(engine: Engine, planned: list[Planned]) -> Comparison:
     """Return the comparison; to be called when all actions are finished."""
-    found = Reckoning()
+    found = Comparison()
     with engine.context.database.read() as connection:
         _slots(connection, planned, found)
         _traces(connection, {each.id: each for each in planned}, found)
@@ -101,7 +101,7 @@ def _counted(connection: Connection, statement: str) -> dict[str, int]:
     return {str(name): int(number) for name, number in connection.execute(text(statement))}
 
 
-def _slots(connection: Connection, planned: list[Planned], found: Reckoning) -> None:
+def _slots(connection: Connection, planned: list[Planned], found: Comparison) -> None:
     rows: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
     statement = "SELECT schedule_id, slot, slot_to FROM lodger_actions WHERE origin = 'slot' ORDER BY slot"
     for schedule, slot, slot_to in connection.execute(text(statement)):
@@ -123,7 +123,7 @@ def _slots(connection: Connection, planned: list[Planned], found: Reckoning) -> 
     found.doubled += [f"rows of {schedule}, which nobody made" for schedule in rows]
 
 
-def _traces(connection: Connection, planned: dict[str, Planned], found: Reckoning) -> None:
+def _traces(connection: Connection, planned: dict[str, Planned], found: Comparison) -> None:
     """Compare the traces of scripts with the successful steps."""
     due: Counter[tuple[str, str]] = Counter()
     statement = """
@@ -148,7 +148,7 @@ def _traces(connection: Connection, planned: dict[str, Planned], found: Reckonin
     found.doubled += [f"trace {each}, {number} times too often" for each, number in (seen - due).items()]
 
 
-def _counters(connection: Connection, found: Reckoning) -> None:
+def _counters(connection: Connection, found: Comparison) -> None:
     """Compare each tenant's counter with the traces of its runs."""
     kept = {
         str(tenant): int(value) for tenant, value in connection.execute(text("SELECT tenant_id, value FROM lodger_kv"))
@@ -171,7 +171,7 @@ STORED = (
 )  # fmt: skip
 
 
-def bills(connection: Connection, found: Reckoning) -> None:
+def bills(connection: Connection, found: Comparison) -> None:
     """Compare charged usage with actual usage: runs, queries, rows, stored bytes, and reservations."""
     ran = """
         SELECT tenant_id, count(*) FROM lodger_attempts WHERE outcome NOT IN ('worker_lost', 'engine_fault', 'protocol_error')
@@ -197,7 +197,7 @@ def bills(connection: Connection, found: Reckoning) -> None:
     ]
 
 
-def _same(found: Reckoning, what: str, charged: dict[str, int], done: dict[str, int]) -> None:
+def _same(found: Comparison, what: str, charged: dict[str, int], done: dict[str, int]) -> None:
     for tenant in sorted(charged.keys() | done.keys()):
         if charged.get(tenant, 0) != done.get(tenant, 0):
             kind = found.lost if charged.get(tenant, 0) < done.get(tenant, 0) else found.doubled

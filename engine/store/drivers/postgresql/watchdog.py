@@ -6,7 +6,7 @@ import psycopg
 from psycopg.abc import PQGen
 
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.store.stores import patience
+from lodger.engine.store.drivers import patience
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     Attributes:
         patience_s: maximum time to wait for an answer; a thread's own limit
-            (:class:`lodger.engine.store.stores.patience.Patience`) takes precedence.
+            (:class:`lodger.engine.store.drivers.patience.Patience`) takes precedence.
         pooled: each transaction may be given another session of the server.
     """
 

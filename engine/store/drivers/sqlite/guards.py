@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Table
 
-from lodger.engine.store.stores.guards import RowTrigger, Stored, guards_of
+from lodger.engine.store.drivers.guards import RowTrigger, Stored, guards_of
 
 APPEND_ONLY = "the audit log is append-only"
 

@@ -1,5 +1,5 @@
 """PostgreSQL: many writers, row locks, notifications, row-level security. It must never hold a query on an aggregate."""
 
-from lodger.engine.store.stores.postgresql.driver import DRIVER, PostgresDriver
+from lodger.engine.store.drivers.postgresql.driver import DRIVER, PostgresDriver
 
 __all__ = ["DRIVER", "PostgresDriver"]

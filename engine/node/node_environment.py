@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class NodeEnvironment:
     """Everything around a node.
 
     Attributes:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import IdentifierPreparer
 
     from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.stores.features import (
+    from lodger.engine.store.drivers.features import (
         Check,
         CommitWatcher,
         ExclusionRule,
@@ -118,7 +118,7 @@ class Driver(ABC):
 
     @abstractmethod
     def table_statements(self, tables: Sequence[Table]) -> Iterator[str]:
-        """Return the statements that complete new tables of the ledger (:mod:`lodger.engine.store.stores.guards`)."""
+        """Return the statements that complete new tables of the ledger (:mod:`lodger.engine.store.drivers.guards`)."""
 
     def allow_scans(self, connection: Connection) -> None:  # noqa: B027 - where they are not avoided
         """Let statements of this transaction read whole tables: those that need most of their rows."""
@@ -414,7 +414,7 @@ class Driver(ABC):
         return None
 
 
-_BUILT_IN = {"sqlite": "lodger.engine.store.stores.sqlite", "postgresql": "lodger.engine.store.stores.postgresql"}
+_BUILT_IN = {"sqlite": "lodger.engine.store.drivers.sqlite", "postgresql": "lodger.engine.store.drivers.postgresql"}
 _DRIVERS: dict[str, Driver] = {}
 
 

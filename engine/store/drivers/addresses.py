@@ -8,7 +8,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.store.stores import Driver, driver_named
+from lodger.engine.store.drivers import Driver, driver_named
 
 _EXAMPLES = "sqlite:///path or postgresql://user@host/name"
 #: Exceptions of SQLAlchemy for an address that it cannot open.

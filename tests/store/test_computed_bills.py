@@ -1,8 +1,8 @@
 """The chaos' reading of bills sees what is wrong: each tampering is told, and a ledger that was left alone is not."""
 
 import pytest
-from tests.chaos import town
-from tests.chaos.reckoning import Reckoning, bills
+from tests.chaos import exposed_lamps
+from tests.chaos.comparison import Comparison, bills
 from tests.store.bench import Bench
 from tests.store.spending import Spender, say
 
@@ -23,8 +23,8 @@ def test_what_is_wrong_is_seen(bench: Bench) -> None:
     database = bench.engine.context.database
     if database.engine.dialect.name == "sqlite":
         pytest.skip("the chaos is PostgreSQL's, and so are the words of its reckoning")
-    town.traces.metadata.create_all(database.engine)
-    town.expose(bench.engine)
+    exposed_lamps.traces.metadata.create_all(database.engine)
+    exposed_lamps.expose(bench.engine)
     spender = Spender(bench)
     spender.tenant(queries_per_day=1000)
 
@@ -38,7 +38,7 @@ def test_what_is_wrong_is_seen(bench: Bench) -> None:
         spender.through(claim, counts, outcome)
 
     for what, tampering in {"": "SELECT 1", **TAMPERINGS}.items():
-        found = Reckoning()
+        found = Comparison()
         with database.engine.connect() as connection:
             connection.exec_driver_sql(tampering)
             bills(connection, found)

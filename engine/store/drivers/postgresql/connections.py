@@ -17,8 +17,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.store.stores import addresses
-from lodger.engine.store.stores.patience import PATIENCE_S
+from lodger.engine.store.drivers import addresses
+from lodger.engine.store.drivers.patience import PATIENCE_S
 
 DRIVER = "postgresql+psycopg"
 #: A read-only snapshot that all statements of a transaction share; it never waits.
@@ -98,7 +98,7 @@ def _has_data(raw: Any) -> bool:
 
 
 def _connect(patience_s: float, *args: Any, **given: Any) -> Any:
-    from lodger.engine.store.stores.postgresql.watchdog import Cursor, WatchedConnection  # psycopg is an extra
+    from lodger.engine.store.drivers.postgresql.watchdog import Cursor, WatchedConnection  # psycopg is an extra
 
     connection = WatchedConnection.connect(*args, cursor_factory=Cursor, **given)
     connection.patience_s = patience_s

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Connection, Text, TypeDecorator, bindparam, cast, column, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.stores.prepared import CompiledOnce
+from lodger.engine.store.drivers.prepared import CompiledOnce
 
 GivenRow = Mapping[str, Any]
 

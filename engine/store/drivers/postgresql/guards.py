@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Table
 
-from lodger.engine.store.stores.guards import Churn, RowTrigger, ScriptAccess, Stored, guards_of
-from lodger.engine.store.stores.postgresql.row_security import ACT, ENGINES, ROLE_OF_USER
+from lodger.engine.store.drivers.guards import Churn, RowTrigger, ScriptAccess, Stored, guards_of
+from lodger.engine.store.drivers.postgresql.row_security import ACT, ENGINES, ROLE_OF_USER
 
 APPEND_ONLY = "the audit log is append-only"
 _VACUUM = {
