@@ -12,6 +12,8 @@ HEAD = Struct("<IB")
 HEADER = 1  # LIMITS_WIRE: numbers only; the first bytes that a worker reads
 BUNDLE = 2  # see BUNDLE_PART
 REPLY = 3  # CALL_ID + one byte ok (1) or error (0) + JSON text
+IMAGE = 4  # after a HEADER that says image: IMAGE_HEAD + a RUN for each run of pages; the first byte carries the descriptor of the file
+COMPILE = 5  # in place of BUNDLE, with the same payload: compile the modules and send what it made of the memory (runtime quickjs only)
 
 # worker → parent
 READY = 16  # empty: the first filter is installed, the worker is warm and waits
@@ -22,7 +24,7 @@ DONE = 20  # JSON text of the result
 DROPPED = 22  # u32 number of log lines that the worker did not send because a log limit was reached; at most once, before DONE or FAIL
 FAIL = 21  # u8 length of the outcome + outcome string + JSON text {"name","message","stack","line","column","file"}
 
-ARTEFACT = 23  # the next bytes of compiled code; only from the runtime wasm_compiler, before its DONE
+ARTEFACT = 23  # the next bytes of compiled code or of an image; only after COMPILE or from the runtime wasm_compiler, before DONE
 
 LOG_PART = 24  # u8 level + text that continues an unfinished line; the LOG frame that ends the line holds all of it. Runtime wasm only
 #: Maximum number of LOG_PART frames of an attempt.
@@ -38,6 +40,13 @@ CHANGE, RANG, END, GOT = range(4)  # the clock changed, a timer rang, the attemp
 MAX_TRACE_BYTES = 32_768 * TRACE_ENTRY.size
 
 CALL_ID = Struct("<I")
+#: Of an image: size of the guest's memory in pages, way of the entry (an index of lodger.sandbox.runtimes.js.modules.WAYS), 1 if it has
+#: every module, so that the bundle carries their names alone; number of runs.
+IMAGE_HEAD = Struct("<IIII")
+#: First page of a run and its number of pages; the file holds the pages of all runs in this order.
+RUN = Struct("<II")
+MAX_RUNS = 4096
+PAGE = 4096
 BUNDLE_PART = Struct(
     "<II"
 )  # lengths of name and source; the first part is the context JSON under the name "", then the modules
@@ -64,6 +73,7 @@ HEADER_FIELDS = (
     "now_us",  # initial value of Date.now()
     *SEED_FIELDS,
     "replays",  # 1 if a TRACE frame follows the bundle
+    "image",  # 1 if an IMAGE frame follows this one
 )
 LIMITS_WIRE = Struct(f"<{len(HEADER_FIELDS)}q")
 

@@ -1,16 +1,20 @@
 """The pool of workers that runs each job in a new isolated process: ``report = await pool.run(job, host)``."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import CallHandler, Job, Report
+from lodger.sandbox.script_images import ScriptImages
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.pool import WasmPool
 from lodger.sandbox.workers.admission import refuse
+from lodger.sandbox.workers.launcher import WorkerEnd
+from lodger.sandbox.workers.version_image import VersionImage
 from lodger.sandbox.workers.warm_pool import WarmPool, now_us
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
-from lodger.sandbox.workers.worker_run import WorkerRun
+from lodger.sandbox.workers.worker_run import AttemptContext, WorkerRun
 
 
 class Pool(WarmPool):
@@ -18,7 +22,8 @@ class Pool(WarmPool):
 
     Args:
         runtime: ``quickjs``, or ``quickjs-native`` for code that the operator trusts; a job cannot choose it.
-        code_cache: cache of compiled WebAssembly modules; by default one in memory.
+        code_cache: cache of compiled WebAssembly modules, by default one in memory; with one, and runtime ``quickjs``, scripts too are
+            compiled once (:mod:`lodger.sandbox.script_images`).
 
     The other arguments are those of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
     """
@@ -47,6 +52,7 @@ class Pool(WarmPool):
             now_us=now_us,
         )
         self._code_cache = code_cache
+        self._images = None if code_cache is None or runtime != "quickjs" else ScriptImages(self, code_cache)
         self._wasm: WasmPool | None = None
 
     async def run(self, job: Job, host: CallHandler) -> Report:
@@ -56,7 +62,24 @@ class Pool(WarmPool):
             return Report(refused.outcome, error=refused.error, walls=self.walls)
         if job.bundle.runtime == "wasm":
             return await (await self.for_modules()).run(job, host)
-        return await self.attempt(lambda worker, context: WorkerRun(worker, job, host, context))
+        image = self._images and self._images.find(job)
+        try:
+            return await self.attempt(partial(self._worker_run, job, host, [image] if image else []))
+        finally:
+            if image:
+                image.close()
+            elif self._images and self._open:
+                self._images.want(job)
+
+    def _worker_run(
+        self, job: Job, host: CallHandler, images: list[VersionImage], worker: WorkerEnd, context: AttemptContext
+    ) -> WorkerRun:
+        # An image is tried once: where a worker ends before it is armed, the next one compiles.
+        return WorkerRun(worker, job, host, context, images.pop() if images else None)
+
+    async def compile(self, job: Job) -> bool:
+        """Compile a job's modules in advance, if that was not done yet; return whether attempts have an image. Raises ZygoteFailed."""
+        return self._images is not None and refuse(job) is None and await self._images.make(job)
 
     async def for_modules(self) -> WasmPool:
         """Return the pool for WebAssembly, started on first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""
@@ -77,7 +100,11 @@ class Pool(WarmPool):
 
     async def _close(self) -> None:
         self._open = False
+        if self._images is not None:
+            await self._images.close()
         wasm, self._wasm = self._wasm, None
         if wasm is not None:
             await wasm.stop()
+        if self._code_cache is not None:
+            self._code_cache.close()
         await super()._close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.compiled_first import compile_first
 from tests.databases.compiled import kept_statements
 from tests.databases.patience import patient_server
 from tests.databases.template import copied_ledgers
@@ -41,6 +42,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     place = {here / name: number for number, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
 
+
+if os.environ.get("LODGER_COMPILED"):  # every script runs from the image of its version, whatever its size
+    compile_first()
 
 #: Collecting makes a million objects that stay: looking through them for garbage meanwhile is a third of its time.
 gc.disable()

@@ -5,7 +5,20 @@ from _socket import AF_UNIX, SOCK_STREAM, socketpair
 
 from lodger.sandbox.child.channel import Disconnected, SocketChannel
 from lodger.sandbox.child.settings import REHEARSALS
-from lodger.sandbox.frames import ARMED, BUNDLE, DONE, FAIL, HEAD, HEADER, HEADER_FIELDS, LIMITS_WIRE, READY, TRACE
+from lodger.sandbox.frames import (
+    ARMED,
+    BUNDLE,
+    COMPILE,
+    DONE,
+    FAIL,
+    HEAD,
+    HEADER,
+    HEADER_FIELDS,
+    IMAGE,
+    LIMITS_WIRE,
+    READY,
+    TRACE,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,10 +79,17 @@ def _attempt(channel: SocketChannel, boot: "Boot", realm: "Realm") -> None:
     if kind != HEADER or len(numbers) != LIMITS_WIRE.size:
         os._exit(71)
     limits = _numbers(numbers)
+    if limits["image"]:
+        descriptor, kind, layout = channel.receive_descriptor()
+        if kind != IMAGE:
+            os._exit(71)
+        realm.map_image(descriptor, layout, limits)  # type: ignore[attr-defined]  # only runtimes with this method are given an image
     realm.bound(limits)
     boot.in_armed_worker(limits)
     channel.send(ARMED, b"")
     kind, bundle = channel.receive()
+    if kind == COMPILE:
+        realm.compile(bundle, channel)  # type: ignore[attr-defined]  # the same
     if kind != BUNDLE:
         os._exit(71)
     if limits["replays"]:

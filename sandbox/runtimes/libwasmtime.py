@@ -60,6 +60,7 @@ _TABLE: "dict[str, tuple[Any, Any]]" = {
     "wasmtime_table_get": (c_bool, (_P, _P, c_uint64, _P)),
     "wasmtime_memory_data": (_P, (_P, _P)),
     "wasmtime_memory_data_size": (c_size_t, (_P, _P)),
+    "wasmtime_memory_grow": (_P, (_P, _P, c_uint64, _P)),
     "wasmtime_global_get": (None, (_P, _P, _P)),
 }
 

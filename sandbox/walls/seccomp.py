@@ -57,6 +57,8 @@ REASONS: "dict[str, str]" = {
     "prlimit64": "until armed: the job's limits of this process, which can only be lowered",
     "timer_settime": "until armed: the job's CPU time",
     "seccomp": "until armed: the second filter, without flags and without a listener",
+    "recvmsg": "until armed: the descriptor of an image, which comes over the socket; runtime quickjs only",
+    "close": "until armed: that descriptor, once its pages are mapped; runtime quickjs only",
 }
 #: Allowed with any arguments.
 PLAIN = (
@@ -104,6 +106,8 @@ UNTIL_ARMED = (
     ("timer_settime", ()),
     ("seccomp", ((0, _SET_MODE_FILTER), (1, 0))),
 )
+#: Further calls of a runtime until a worker is armed.
+RUNTIME_CALLS_UNTIL_ARMED: "dict[str, tuple[str, ...]]" = {"quickjs": ("recvmsg", "close")}
 
 
 def _argument_rules() -> "dict[str, bytes]":
@@ -136,6 +140,8 @@ def first_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
     for name in REFUSED:
         rules[numbers[name]] = bpf.answer(EPERM)
     rules[numbers["rt_sigaction"]] = bpf.when(0, FAULTS, ALLOW) + bpf.answer(EPERM)
+    for name in RUNTIME_CALLS_UNTIL_ARMED.get(runtime, ()):
+        rules[numbers[name]] = allow
     for name, arguments in UNTIL_ARMED:
         rules[numbers[name]] = b"".join(bpf.exactly(*pair, KILL) for pair in arguments) + allow
     rules.pop(-1, None)  # calls that the architecture lacks
@@ -145,7 +151,8 @@ def first_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
 def second_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
     """Return filter B: it denies the calls of arming and new executable pages; filter A still applies to the others."""
     numbers = table(machine)
-    rules = {numbers[name]: bpf.answer(KILL) for name, _ in UNTIL_ARMED}
+    ended = (*(name for name, _ in UNTIL_ARMED), *RUNTIME_CALLS_UNTIL_ARMED.get(runtime, ()))
+    rules = {numbers[name]: bpf.answer(KILL) for name in ended}
     if runtime in EXECUTABLE_UNTIL_ARMED:
         rules[numbers["mprotect"]] = _NOT_EXECUTABLE + bpf.answer(ALLOW)
     return bpf.program(machine, rules, ALLOW, KILL)

@@ -9,6 +9,7 @@ AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NUMBERS = {
     "read": (0, 63),
     "write": (1, 64),
+    "close": (3, 57),
     "poll": (7, -1),
     "mmap": (9, 222),
     "mprotect": (10, 226),
@@ -23,6 +24,7 @@ _NUMBERS = {
     "mremap": (25, 216),
     "madvise": (28, 233),
     "getpid": (39, 172),
+    "recvmsg": (47, 212),
     "exit": (60, 93),
     "wait4": (61, 260),
     "getrusage": (98, 165),

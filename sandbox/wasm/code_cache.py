@@ -10,6 +10,7 @@ import logging
 import os
 import platform
 from collections import OrderedDict
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Self
@@ -34,6 +35,11 @@ def _compiler() -> tuple[bytes, ...]:
         platform.machine().encode(),
         artefact.processor().encode(),
     )
+
+
+def packed(parts: Iterable[bytes]) -> bytes:
+    """Return a binding of these parts, each with its length."""
+    return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 
 
 class CodeCache:
@@ -83,8 +89,7 @@ class CodeCache:
     @staticmethod
     def binding(tenant: str, wasm: bytes) -> bytes:
         """Return the cache key of a module: its tenant, source, compiler, settings and processor."""
-        parts = (_FORMAT, tenant.encode(), hashlib.sha256(wasm).digest(), *_compiler())
-        return b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+        return packed((_FORMAT, tenant.encode(), hashlib.sha256(wasm).digest(), *_compiler()))
 
     def find(self, binding: bytes) -> SealedCode | None:
         """Return the code in memory, or None; the caller closes its descriptor."""

@@ -42,12 +42,14 @@ class _NoHost:
 class Compilation(WorkerRun):
     """An attempt that returns compiled code, which is written to a memory file as it arrives."""
 
+    max_bytes = MAX_CODE_BYTES
+
     def __init__(self, writer: SealedCodeWriter, job: Job, worker: WorkerEnd, context: AttemptContext) -> None:
         super().__init__(worker, job, _NoHost(), context)
         self._writer = writer
 
-    def _payload(self) -> bytes:
-        return self._job.bundle.wasm or b""
+    def _payload(self) -> tuple[int, bytes]:
+        return frames.BUNDLE, self._job.bundle.wasm or b""
 
     def _longest_frames(self) -> dict[int, int]:
         return super()._longest_frames() | {frames.ARTEFACT: self._limits.frame_bytes}
@@ -61,8 +63,8 @@ class Compilation(WorkerRun):
             super()._frame(kind, payload)
 
     def _code(self, payload: bytes) -> None:
-        if self._writer.size + len(payload) > MAX_CODE_BYTES:
-            message = f"the compiled module is larger than {MAX_CODE_BYTES} bytes"
+        if self._writer.size + len(payload) > self.max_bytes:
+            message = f"the compiled module is larger than {self.max_bytes} bytes"
             self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))
             return
         try:

@@ -20,12 +20,13 @@ MAX_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK) + 4096
 _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.OK}}
 
 
-def header(job: Job) -> bytes:
-    """Return the payload of the HEADER frame: the limits of a job."""
+def header(job: Job, *, image: bool = False) -> bytes:
+    """Return the payload of the HEADER frame: the limits of a job, and whether an image follows."""
     seed = frames.SEED.unpack(job.seed or os.urandom(frames.SEED.size))
     other = {
         "now_us": job.now_us,
         "replays": int(job.trace is not None),
+        "image": int(image),
         **dict(zip(frames.SEED_FIELDS, seed, strict=True)),
     }
     return frames.LIMITS_WIRE.pack(
@@ -33,13 +34,17 @@ def header(job: Job) -> bytes:
     )
 
 
-def bundle(content: Bundle) -> bytes:
-    """Return the payload of the BUNDLE frame: context, entry module, other modules, standard modules that these import."""
+def bundle(content: Bundle, *, named: bool = False) -> bytes:
+    """Return the payload of the BUNDLE frame: context, entry module, other modules, standard modules that these import.
+
+    Args:
+        named: whether the modules are there by name only, because the worker has an image of all.
+    """
     entry = {content.entry: content.modules[content.entry]} if content.entry in content.modules else {}
     parts = {"": content.context, **entry, **content.modules, **standard_modules.imported(content.modules)}
     wire: list[bytes] = []
     for name, text in parts.items():
-        label, source = name.encode(), text.encode()
+        label, source = name.encode(), b"" if named and name else text.encode()
         wire += (frames.BUNDLE_PART.pack(len(label), len(source)), label, source)
     return b"".join(wire)
 

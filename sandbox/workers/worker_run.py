@@ -4,6 +4,7 @@ No frame of the worker is trusted. Whatever it sends, the parent's memory is bou
 (a turn reads one chunk and handles a bounded number of frames), and the result is always a verdict.
 """
 
+import array
 import asyncio
 import json
 import logging
@@ -19,6 +20,7 @@ from lodger.sandbox.workers import codec, error_location, source_map, verdict
 from lodger.sandbox.workers.codec import LogBuffer
 from lodger.sandbox.workers.launcher import CPU_GRACE_MS, WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
+from lodger.sandbox.workers.version_image import VersionImage
 from lodger.stdlib.calls import EFFECTS_PER_CALL, UNCOUNTED
 
 _CHUNK = 1 << 16
@@ -112,8 +114,16 @@ class NeverArmed(Exception):
 class WorkerRun:
     """Driver of one worker from the job to the verdict; :meth:`run` is called once."""
 
-    def __init__(self, worker: WorkerEnd, job: Job, host: CallHandler, context: AttemptContext) -> None:
+    def __init__(
+        self,
+        worker: WorkerEnd,
+        job: Job,
+        host: CallHandler,
+        context: AttemptContext,
+        image: VersionImage | None = None,
+    ) -> None:
         self._worker = worker
+        self._image = image
         self._job = job
         self._limits = job.limits
         self._host = host
@@ -156,13 +166,13 @@ class WorkerRun:
             self._worker.on_end = self._read_on
             self._read_on()
             # The tenant's bytes are sent with the header; the worker reads them from its socket once it is armed.
-            header, bundle = codec.header(self._job), self._payload()
-            self._write(
-                frames.HEAD.pack(len(header), frames.HEADER)
-                + header
-                + frames.HEAD.pack(len(bundle), frames.BUNDLE)
-                + bundle
-            )
+            header, (kind, bundle) = codec.header(self._job, image=self._image is not None), self._payload()
+            first = frames.HEAD.pack(len(header), frames.HEADER) + header
+            if self._image is not None:
+                self._write(first)
+                self._send_image(self._image)
+                first = b""
+            self._write(first + frames.HEAD.pack(len(bundle), kind) + bundle)
             if (trace := self._job.trace) is not None:
                 self._write(frames.HEAD.pack(len(trace), frames.TRACE) + trace)
             try:
@@ -259,6 +269,17 @@ class WorkerRun:
             if not self._writing:
                 self._writing = True
                 self._loop.add_writer(self._socket.fileno(), self._write_on)
+
+    def _send_image(self, image: VersionImage) -> None:
+        """Send the layout of an image, with the descriptor of its file on the first byte."""
+        message = frames.HEAD.pack(len(image.layout), frames.IMAGE) + image.layout
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (image.descriptor,)))]
+        try:
+            if self._socket.sendmsg([message], rights) == len(message):
+                return
+        except OSError:  # also BlockingIOError: too many descriptors are on their way
+            pass
+        self._worker.kill()  # it was promised an image; another worker is given the job without one
 
     def _write_on(self) -> None:
         try:
@@ -359,8 +380,9 @@ class WorkerRun:
             frames.TRACE: frames.MAX_TRACE_BYTES,
         }
 
-    def _payload(self) -> bytes:
-        return codec.bundle(self._job.bundle)
+    def _payload(self) -> tuple[int, bytes]:
+        """Return the kind and the payload of the frame with the tenant's bytes."""
+        return frames.BUNDLE, codec.bundle(self._job.bundle, named=self._image is not None and self._image.whole)
 
     def _frame(self, kind: int, payload: bytes) -> None:
         if not self._armed:

@@ -14,7 +14,7 @@ from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.rejections import Tracker, leb, sections
 
 _OPERATIONS = b"saldethr"  # the host functions that bootstrap.js takes over
-_MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch")
+_MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch", "compile")
 _PAGE = 4096
 _WASM_PAGE = 65536
 _MAX_GAP, _GAP_STEP = 16384, 8  # bytes

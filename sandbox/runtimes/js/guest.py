@@ -9,6 +9,8 @@ from ctypes import byref, c_void_p
 
 from lodger.sandbox.runtimes.libwasmtime import Extern, WasmFault
 from lodger.sandbox.runtimes.written import WrittenPages
+from lodger.sandbox.walls.libc import Call, prepare_call
+from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ GUEST_SHA256 = "647ab11ae29cc6d39a6d17d3aa1e7a6a0b5fb9c44b4864475a18bc644f926050
 TABLE = "table"
 
 _MASK = 0xFFFFFFFF
+_READ_WRITE, _FIXED = 3, 0x12  # PROT_READ and PROT_WRITE; MAP_PRIVATE and MAP_FIXED
 
 _EXPORTS = (
     "qjs_alloc",
@@ -161,6 +164,23 @@ class Guest:
         if end > self._size and end > self.size():
             raise WasmFault("the guest passed an address outside its memory")
         self._bytes[address:end] = data
+
+    def grow(self, pages: int) -> None:
+        """Grow the linear memory by this number of its pages of 64 KiB. Raises WasmFault above the limit."""
+        before = ctypes.c_uint64()
+        self.machine.lib.check(
+            self.machine.lib.at["wasmtime_memory_grow"](self._context, self._memory, pages, byref(before))
+        )
+
+    def map_file(self, descriptor: int, offset: int, address: int, count: int) -> Call:
+        """Return the system call that maps a part of a file over this memory, copied on write. Raises WasmFault."""
+        if address + count > self.size():
+            raise WasmFault("an image reaches beyond the memory")
+        call = prepare_call(NUMBER["mmap"], self._base + address, count, _READ_WRITE, _FIXED, descriptor)
+        return (
+            *call,
+            c_void_p(offset),
+        )  # on the stack, where ctypes would write the lower half of a small integer only
 
     def written_pages(self, rehearse: "Callable[[], None]") -> WrittenPages:
         """Return the pages of this memory that a rehearsal writes."""

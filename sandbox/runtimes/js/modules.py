@@ -15,6 +15,11 @@ _GLUE = {
     b"lodger:body": b'import run from "ENTRY"; import "lodger:begin"; export default run',
     b"lodger:plain": b'import "lodger:begin"; import "ENTRY"',
 }
+#: How an entry is loaded: as a function's body, for its default export, without one. Numbers as in bootstrap.js.
+WAYS = (b"body", b"module", b"plain")
+_COMPILE = b"lodger:compile-"
+#: Of the module that stops an evaluation before the author's modules are reached.
+_GUARD = b"lodger:guard"
 _DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
 _EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
 _MARK = b"\xef\xbb\xbf"
@@ -75,12 +80,18 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 
 class Modules:
-    """The sources of one attempt by name; the first module is the entry."""
+    """The sources of one attempt by name; the first module is the entry.
+
+    Args:
+        bundle: payload of the BUNDLE frame.
+        named: whether it holds names without texts, because the guest's memory has the compiled modules.
+    """
 
     #: Precedes a snippet's first line.
     wrap = WRAP
 
-    def __init__(self, bundle: bytes) -> None:
+    def __init__(self, bundle: bytes, *, named: bool = False) -> None:
+        self._named = named
         self.entry = b"main.js"
         self.context = b"{}"
         self.missing: tuple[bytes, int] | None = None  # file and line of an import of a missing module
@@ -111,6 +122,10 @@ class Modules:
                 raise SourceRefused(f"{shown} is not UTF-8 text: byte {error.start} is 0x{byte:02x}") from None
             if b"\0" in source:
                 raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
+
+    def names(self) -> set[bytes]:
+        """Return the names of the author's modules and of those that they import."""
+        return {*self._sources}
 
     def facts(self) -> tuple[list[int], bytes]:
         """Return facts about the entry for the bootstrap, and the names of all modules.
@@ -152,10 +167,16 @@ class Modules:
 
         A snippet is wrapped in a function; an empty module is a newline, because the guest could not load it otherwise.
         """
+        if name == _GUARD:
+            return b"throw 7"
+        if name.startswith(_COMPILE):
+            return b'import "%s"; import "lodger:%s"' % (_GUARD, name[len(_COMPILE) :])
         if name in _GLUE:
             self._way = name if name != b"lodger:begin" else self._way
             return _GLUE[name].replace(b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"'))
         source = self._sources.get(name)
+        if source is not None and self._named:
+            raise RuntimeError("the guest asked for a module that its image has")
         if source is None:
             self._note_missing()
             return None

@@ -2,8 +2,9 @@
 
 import time
 
-from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, LOG, REPLY
+from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, IMAGE_HEAD, LOG, REPLY
 from lodger.sandbox.runtimes.answer import Answered, Stopped, cut, quoted
+from lodger.sandbox.runtimes.js import image
 from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions, Thrown, Trapped
 from lodger.sandbox.runtimes.js.modules import Modules, SourceRefused
 from lodger.sandbox.runtimes.libwasmtime import (
@@ -45,6 +46,8 @@ class QuickRealm(HostFunctions):
         self._sync_calls = 0
         self._returned = False
         self._dropped = b"0"
+        self._way: int | None = None  # of the entry, found when its image was made
+        self._named = 0  # whether the bundle has names of modules alone
 
     def reseed(self) -> None:
         """Seed Math.random: otherwise all forks would draw the same numbers."""
@@ -61,6 +64,15 @@ class QuickRealm(HostFunctions):
         self.guest.maximum = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
 
+    def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
+        """Map what compiling the modules made of the memory, before :meth:`bound`, and close the file. Reads no byte of it."""
+        image.map_over(self.guest, descriptor, layout, limits["memory_bytes"])
+        _pages, self._way, self._named, _count = IMAGE_HEAD.unpack_from(layout)
+
+    def compile(self, bundle: bytes, channel: "Channel") -> None:
+        """Compile the bundle without running any of it, and send the image of the memory; see :mod:`image`."""
+        image.compile_into(Modules(bundle), self.guest, self._numbers, channel)
+
     def replay(self, trace: bytes) -> None:
         """Let the script see this trace of an earlier attempt's clock."""
         self.timeline.replay(trace)
@@ -69,8 +81,9 @@ class QuickRealm(HostFunctions):
         """Run the bundle and answer with exactly one DONE or FAIL frame; an exception means a broken guest."""
         self._channel = channel
         try:
-            self._modules = self.modules_type(bundle)
-            self._modules.check()
+            self._modules = self.modules_type(bundle, named=bool(self._named))
+            if self._way is None:  # otherwise they were checked when they were compiled
+                self._modules.check()
             self._drive(self._message(self._modules))
         except SourceRefused as refused:
             self._fail(Stopped("compile_error", "SyntaxError", str(refused)))
@@ -90,6 +103,8 @@ class QuickRealm(HostFunctions):
     def _message(self, modules: Modules) -> bytes:
         limits = self._limits
         facts, names = modules.facts()
+        if self._way is not None:
+            facts[0] = self._way
         numbers = [
             limits["result_bytes"],
             limits["frame_bytes"],

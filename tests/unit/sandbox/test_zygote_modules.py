@@ -36,6 +36,7 @@ QUICKJS = {
     "lodger.sandbox.runtimes.js.guest",
     "lodger.sandbox.runtimes.libwasmtime",
     "lodger.sandbox.runtimes.js.machine",
+    "lodger.sandbox.runtimes.js.image",
     "lodger.sandbox.runtimes.js.modules",
     "lodger.sandbox.runtimes.quickjs",
     "lodger.sandbox.runtimes.timeline",

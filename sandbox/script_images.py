@@ -1,0 +1,175 @@
+"""Images of versions: scripts are compiled once, in a worker of their tenant, and later attempts map the result.
+
+An image is keyed by tenant, entry, all modules and everything that the guest's memory depends on. It is made after the first run of a
+version, beside other attempts, one at a time; until then, or if it cannot be made, an attempt compiles its modules itself, with the same
+outcome.
+"""
+
+import asyncio
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from lodger.sandbox import frames
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.job import Job
+from lodger.sandbox.limits import MIB
+from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.runtimes.js.artefact import read_sources, realm_key
+from lodger.sandbox.wasm.code_cache import CodeCache, packed
+from lodger.sandbox.wasm.compiler import Compilation
+from lodger.sandbox.workers import codec
+from lodger.sandbox.workers.version_image import VersionImage, read_image
+from lodger.stdlib import standard_modules
+
+if TYPE_CHECKING:
+    from lodger.sandbox.workers.warm_pool import WarmPool
+
+_FORMAT = b"lodger image 1"
+#: Scripts below this size, with the modules that they import, compile in less time than a mapping costs.
+LEAST_BYTES = 4096
+_MAX_KNOWN = 4096
+_MAX_WAITING = 64
+#: How the state of a warm worker comes about, beside the realm.
+_WARM_UP = ("quickjs.py", "warm_up.py", "js/realm.py", "js/image.py", "js/modules.py")
+
+#: Outcomes that the same modules would have again.
+_PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
+
+_Key = tuple[str, str, tuple[tuple[str, str], ...]]
+
+
+class ImageCompilation(Compilation):
+    """A compilation of a script's modules."""
+
+    max_bytes = 64 * MIB
+
+    def _payload(self) -> tuple[int, bytes]:
+        return frames.COMPILE, codec.bundle(replace(self._job.bundle, context="{}"))
+
+
+@cache
+def _realm() -> bytes:
+    ours = files("lodger.sandbox.runtimes")
+    texts = [(ours / name).read_bytes() for name in _WARM_UP]
+    return packed((realm_key(read_sources()).encode(), *texts))
+
+
+def binding(tenant: str, entry: str, modules: Mapping[str, str]) -> bytes:
+    """Return the cache key of an image: a digest of its tenant, of every module by name, and of the realm."""
+    texts = [part.encode() for pair in modules.items() for part in pair]
+    return packed((_FORMAT, hashlib.sha256(packed((tenant.encode(), entry.encode(), *texts, _realm()))).digest()))
+
+
+class ScriptImages:
+    """The images of one pool's versions.
+
+    Args:
+        pool: whose workers compile.
+        code_cache: where the images are kept, in memory and on disk; closed by its owner.
+        least_bytes: size of a script from which it has an image.
+    """
+
+    def __init__(self, pool: "WarmPool", code_cache: CodeCache, least_bytes: int = LEAST_BYTES) -> None:
+        self._pool = pool
+        self._cache = code_cache
+        self._least_bytes = least_bytes
+        #: Versions by their modules' texts, which no digest has to be made of for each run; None for those without an image.
+        self._known: OrderedDict[_Key, bytes | None] = OrderedDict()
+        self._making: dict[_Key, asyncio.Task[bool]] = {}
+        self._turn = asyncio.Semaphore(1)
+
+    def find(self, job: Job) -> VersionImage | None:
+        """Return the image of a job's version if there is one in memory that fits its limits; the caller closes it."""
+        bound = self._known.get(_key(job))
+        code = bound and self._cache.find(bound)
+        image = read_image(code.descriptor, code.size) if code else None
+        if image is not None and image.memory_bytes > job.limits.memory_bytes:
+            image.close()
+            return None
+        return image
+
+    def want(self, job: Job) -> None:
+        """Make the image of a job's version in the background, unless it is small, known to have none, or too many wait."""
+        key = _key(job)
+        size = sum(map(len, job.bundle.modules.values()))
+        if size < self._least_bytes and not standard_modules.imported(job.bundle.modules):
+            return
+        if self._known.get(key, b"") is not None and key not in self._making and len(self._making) < _MAX_WAITING:
+            self._begin(key, job)
+
+    async def make(self, job: Job) -> bool:
+        """Make the image of a job's version, or wait until it is made; return whether there is one. Raises ZygoteFailed."""
+        key = _key(job)
+        return await asyncio.shield(self._making.get(key) or self._begin(key, job))
+
+    def _begin(self, key: _Key, job: Job) -> "asyncio.Task[bool]":
+        task = self._making[key] = asyncio.get_running_loop().create_task(self._make(key, job))
+        task.add_done_callback(partial(self._made, key))
+        return task
+
+    def _made(self, key: _Key, task: "asyncio.Task[bool]") -> None:
+        self._making.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # a pool that cannot run anything is reported by its attempts
+
+    async def _make(self, key: _Key, job: Job) -> bool:
+        modules = {**job.bundle.modules, **standard_modules.imported(job.bundle.modules)}
+        async with self._turn:
+            bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules)
+            code = self._cache.find(bound)
+            if code is None and (code := await asyncio.to_thread(self._cache.fetch, job.tenant, bound)) is not None:
+                code = self._cache.keep(bound, code)
+            if code is None or (image := read_image(code.descriptor, code.size)) is None:
+                image = await self._compile(key, job, bound)
+        if image:
+            image.close()
+            self._note(key, bound)
+        return image is not None
+
+    def _note(self, key: _Key, bound: bytes | None) -> None:
+        self._known[key] = bound
+        self._known.move_to_end(key)
+        while len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+
+    async def _compile(self, key: _Key, job: Job, bound: bytes) -> VersionImage | None:
+        writer = self._cache.begin(bound)
+        try:
+            order = replace(job, tag=f"compile {job.tag}", trace=None, stop=None)
+            report = await self._pool.attempt(partial(ImageCompilation, writer, order))
+            if report.outcome in _PERMANENT:
+                self._note(key, None)
+            if report.outcome is not Outcome.OK:
+                return None
+            kept = writer.finish()
+            image = read_image(os.dup(kept.descriptor), kept.size)
+            if image is None:
+                kept.close()
+                return None
+            given = self._cache.keep(bound, kept)
+            try:
+                await asyncio.to_thread(self._cache.store, job.tenant, bound, given)
+            finally:
+                given.close()
+            return image
+        finally:
+            writer.drop()
+
+    async def close(self) -> None:
+        """Stop compiling; the pool still runs."""
+        for task in [*self._making.values()]:
+            task.cancel()
+            with suppress(asyncio.CancelledError, SandboxError):
+                await task
+        self._known.clear()
+
+
+def _key(job: Job) -> _Key:
+    return job.tenant, job.bundle.entry, tuple(job.bundle.modules.items())

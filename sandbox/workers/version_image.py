@@ -1,0 +1,61 @@
+"""The image of a version as the parent holds it: a sealed file, and its layout, which is checked before any worker is told."""
+
+import os
+from dataclasses import dataclass
+
+from lodger.sandbox.frames import IMAGE_HEAD, MAX_RUNS, PAGE, RUN
+
+_MAX_MEMORY_PAGES = 1 << 20  # of 4 KiB: what WebAssembly can address
+_WAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class VersionImage:
+    """Pages of a guest's memory that an attempt maps; the holder closes it.
+
+    Attributes:
+        descriptor: of the sealed file.
+        layout: payload of the IMAGE frame.
+        memory_bytes: size of the memory that the image is of.
+        whole: whether it has every module of the version.
+    """
+
+    descriptor: int
+    layout: bytes
+    memory_bytes: int
+    whole: bool
+
+    def close(self) -> None:
+        """Close the descriptor; call once."""
+        os.close(self.descriptor)
+
+
+def read_image(descriptor: int, size: int) -> VersionImage | None:
+    """Return the image in a file, which takes over its descriptor; None if it is no image, because a worker that wrote it is not trusted.
+
+    The runs are in order, apart, inside the memory, and hold as many pages as the file.
+    """
+    layout = _read_layout(descriptor, size)
+    if layout is None:
+        os.close(descriptor)
+        return None
+    pages, _way, whole, _count = IMAGE_HEAD.unpack_from(layout)
+    return VersionImage(descriptor, layout, pages * PAGE, bool(whole))
+
+
+def _read_layout(descriptor: int, size: int) -> bytes | None:
+    end = size - IMAGE_HEAD.size
+    if end < 0:
+        return None
+    head = os.pread(descriptor, IMAGE_HEAD.size, end)
+    pages, way, whole, count = IMAGE_HEAD.unpack(head)
+    start = end - count * RUN.size
+    if not 0 < pages <= _MAX_MEMORY_PAGES or way >= _WAYS or whole > 1 or not 0 < count <= MAX_RUNS or start < 0:
+        return None
+    runs = os.pread(descriptor, end - start, start)
+    held = free = 0
+    for first, length in RUN.iter_unpack(runs):
+        if first < free or not length or first + length > pages:
+            return None
+        held, free = held + length, first + length
+    return head + runs if held * PAGE == start else None

@@ -1,0 +1,268 @@
+"""Scripts that are compiled once: the same outcome as without, images of one tenant alone, forged and damaged ones, what they cost."""
+
+import asyncio
+import os
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.escape.probing import Echo
+
+from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
+from lodger.sandbox.frames import IMAGE_HEAD, PAGE, RUN
+from lodger.sandbox.script_images import LEAST_BYTES, ScriptImages, binding
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.workers import launcher as launching
+from lodger.sandbox.workers.version_image import read_image
+
+LIMITS = Limits(cpu_ms=300, wall_ms=60_000, memory_bytes=16 << 20)
+FILLER = "// " + "x" * LEAST_BYTES + "\n"
+#: Scripts whose ends could tell that their modules were compiled before: names and files.
+SCRIPTS: dict[str, dict[str, str]] = {
+    "module": {"main.js": "import { a } from './a.js'; export default () => [a, typeof $begin]", "a.js": "export const a = 7"},
+    "body": {"main.js": "const a = 1;\nreturn [a, new Error('x').stack]"},
+    "plain": {"main.js": "import { parse } from 'csv'; console.log(parse('a,b\\n1,2').length)"},
+    "thrown": {"main.js": "import { f } from './a/b.js';\nexport default () => f()", "a/b.js": "\n\nexport function f() {\n  null.x;\n}"},
+    "at once": {"main.js": "console.log('once');\nthrow new TypeError('at once');\nexport default () => 1"},
+    "cycle": {"main.js": "import './a.js'; export default () => 1; export const m = 2", "a.js": "import { m } from './main.js'; m;"},
+    "awaited": {"main.js": "const a = await Promise.resolve(3);\nawait Promise.reject(new Error('late'));\nexport default () => a"},
+    "unhandled": {"main.js": "Promise.reject(7); export default () => 1"},
+    "syntax": {"main.js": "import './a.js'; export default () => 1", "a.js": "let a = ;\n"},
+    "missing": {"main.js": "\nimport './no.js'; export default () => 1"},
+    "no default": {"main.js": "\nexport const a = 1"},
+    "later": {"main.js": "export default async () => [(await import('./a.js')).default, (await import('./b.json')).default]",
+              "a.js": "import './b.json'; export default 5", "b.json": '{"b": 1}'},
+    "later missing": {"main.js": "export default async () => {\n  await import('./no.js');\n}"},
+    "later wrong": {"main.js": "export default async () => {\n  await import('./a.js');\n}", "a.js": "let ="},
+    "text": {"main.js": "export default function named () { return named.toString() + import.meta.url }"},
+    "memory": {"main.js": "export default () => { const all = []; for (;;) all.push(new Array(1e5).fill(1)) }"},
+    "cpu": {"main.js": "export default () => {\n  for (;;);\n}"},
+    "types": {"main.ts": "import { a } from './a.ts'; export default () => a", "a.ts": "export const a = 7"},
+}  # fmt: skip
+
+
+@asynccontextmanager
+async def pool_of(cache: CodeCache | None) -> AsyncIterator[Pool]:
+    pool = Pool(size=2, profile="trusted", code_cache=cache)
+    await pool.start()
+    try:
+        yield pool
+    finally:
+        await pool.stop()
+
+
+def job(modules: dict[str, str], tenant: str = "acme", **more: object) -> Job:
+    return replace(
+        Job(Bundle(modules), LIMITS, now_us=1_700_000_000_000_000, tenant=tenant, seed=bytes(range(32))), **more
+    )
+
+
+def end(report: Report) -> object:
+    return report.outcome, report.result, report.error, [(line.level, line.text) for line in report.logs]
+
+
+def test_a_script_ends_the_same_from_its_image() -> None:
+    async def go() -> dict[str, tuple[object, object]]:
+        ends = {}
+        async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
+            for name, modules in SCRIPTS.items():
+                made = await compiled.compile(job(modules))
+                assert made is (name not in ("syntax", "missing", "no default")), name
+                ends[name] = [end(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
+        return ends
+
+    for name, (without, with_image) in asyncio.run(go()).items():
+        assert without == with_image, name
+
+
+def test_what_an_attempt_draws_and_reads_is_its_own() -> None:
+    modules = {
+        "main.js": "const first = Math.random(); export default ({ action }) => [first, Math.random(), Date.now(), action.n]"
+    }
+
+    async def go() -> list[Report]:
+        async with pool_of(CodeCache()) as pool:
+            assert await pool.compile(job(modules))
+            one, two = (Bundle(modules, f'{{"action": {{"n": {n}}}}}') for n in (1, 2))
+            seeds = (b"", b"", bytes(range(32)), bytes(range(32)))
+            jobs = [
+                job(modules, bundle=bundle, seed=seed) for bundle, seed in zip((one, two, one, one), seeds, strict=True)
+            ]
+            return [await pool.run(each, Echo()) for each in jobs]
+
+    a, b, c, d = (report.result for report in asyncio.run(go()))
+    assert a is not None
+    assert len({a, b, c}) == 3
+    assert c == d
+
+
+def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() -> None:
+    modules = {"main.js": FILLER + "export default () => 1"}
+
+    async def go() -> None:
+        async with pool_of(cache := CodeCache()) as pool:
+            images = ScriptImages(pool, cache)
+            assert (await pool.run(job(modules), Echo())).outcome is Outcome.OK
+            assert await pool.compile(job(modules))  # waits for the one that is being made
+            assert await images.make(job(modules))
+            assert cache.find(binding("acme", "main.js", modules))
+            for other in (job(modules, "globex"), job({**modules, "b.js": ""}), job({"main.js": FILLER + "return 1"})):
+                assert images.find(other) is None
+                assert cache.find(binding(other.tenant, "main.js", other.bundle.modules)) is None
+            found = images.find(job(modules))
+            assert found
+            found.close()
+            await images.close()
+
+    asyncio.run(go())
+
+
+def file_of(content: bytes) -> tuple[int, int]:
+    descriptor = os.memfd_create("image")
+    os.write(descriptor, content)
+    return descriptor, len(content)
+
+
+def image(
+    *runs: tuple[int, int],
+    pages: int = 64,
+    way: int = 1,
+    whole: int = 1,
+    held: int | None = None,
+    count: int | None = None,
+) -> bytes:
+    size = sum(length for _, length in runs) if held is None else held
+    head = IMAGE_HEAD.pack(pages, way, whole, len(runs) if count is None else count)
+    return bytes(size * PAGE) + b"".join(RUN.pack(*run) for run in runs) + head
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"x" * 15, image(), image((1, 1), count=2), image((1, 1), count=0), image((1, 1), count=1 << 31), image((1, 1), way=3),
+        image((1, 1), whole=2), image((1, 0), held=0), image((63, 2)), image((64, 1)), image((2, 1), (1, 1)), image((1, 2), (2, 1)),
+        image((1, 1), held=2), image((1, 2), held=1), image((1, 1), pages=0), image((1, 1), pages=(1 << 20) + 1),
+        image((0xFFFFFFFF, 2), held=2),
+    ],
+)  # fmt: skip
+def test_a_layout_that_no_memory_has_is_refused_before_any_worker_sees_it(content: bytes) -> None:
+    descriptor, size = file_of(content)
+    assert read_image(descriptor, size) is None
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(descriptor)
+
+
+def forge(cache: CodeCache, tenant: str, modules: dict[str, str], change: Callable[[bytes], bytes]) -> None:
+    """Put what an owned compiler could send in place of a tenant's image."""
+    bound = binding(tenant, "main.js", modules)
+    code = cache.find(bound)
+    assert code
+    writer = cache.begin(bound)
+    writer.write(change(code.content()))
+    code.close()
+    cache.keep(bound, writer.finish()).close()
+
+
+def _filled(byte: int) -> Callable[[bytes], bytes]:
+    def change(content: bytes) -> bytes:
+        (count,) = struct.unpack_from("<I", content, len(content) - 4)
+        kept = count * RUN.size + IMAGE_HEAD.size
+        return bytes((byte,)) * (len(content) - kept) + content[-kept:]
+
+    return change
+
+
+#: Images of an owned compiler: of other pages, of a smaller and of a larger memory, of nothing.
+FORGED: dict[str, Callable[[bytes], bytes]] = {
+    "zeros": _filled(0),
+    "ones": _filled(0xFF),
+    "letters": _filled(0x41),
+    "small": lambda _content: image((1, 1), pages=16),
+    "odd": lambda content: image((1, 1), pages=IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)[0] + 1),
+    "grown": lambda content: image(
+        (1, 1), pages=IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)[0] + 512
+    ),
+    "vast": lambda _content: image((1, 1), pages=1 << 20),
+    "code": lambda content: image((0, 64), pages=IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)[0]),
+}
+
+
+def test_a_forged_image_reaches_nothing_more_than_its_tenants_script() -> None:
+    modules = {"main.js": FILLER + "export default () => 'right'"}
+
+    async def go() -> None:
+        async with pool_of(cache := CodeCache()) as pool:
+            for name, change in FORGED.items():
+                for tenant in ("acme", "globex"):
+                    assert await pool.compile(job(modules, tenant))
+                forge(cache, "acme", modules, change)
+                limits = replace(job(modules).limits, wall_ms=5000)
+                report = await pool.run(job(modules, limits=limits), Echo())
+                if name in ("small", "odd", "vast"):  # it does not fit, so the attempt compiles
+                    assert report.result == '"right"', name
+                else:
+                    assert report.outcome in {
+                        Outcome.CRASHED,
+                        Outcome.SCRIPT_ERROR,
+                        Outcome.MEMORY_LIMIT,
+                        Outcome.CPU_LIMIT,
+                        Outcome.OK,
+                        Outcome.STACK_LIMIT,
+                    }, name
+                assert (await pool.run(job(modules, "globex"), Echo())).result == '"right"', name
+
+    asyncio.run(go())
+
+
+def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
+    modules = {"main.js": FILLER + "export default () => 'right'"}
+
+    async def go() -> None:
+        for damage in (False, True, False):
+            cache = CodeCache.lasting(tmp_path)
+            place = cache.place("acme", binding("acme", "main.js", modules))
+            assert place
+            if damage:
+                content = bytearray(place.read_bytes())
+                content[100] ^= 1
+                place.write_bytes(content)
+            before = place.read_bytes() if place.exists() else b""
+            async with pool_of(cache) as pool:
+                assert await pool.compile(job(modules))
+                assert (await pool.run(job(modules), Echo())).result == '"right"'
+            assert (place.read_bytes() == before) is (before != b"" and not damage)
+
+    asyncio.run(go())
+
+
+def test_an_image_saves_most_of_what_compiling_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = "".join(
+        f"export function f{n}(a, b) {{ return a * {n} + b.map((x) => x + {n}).length }}\n" for n in range(2000)
+    )
+    modules = {"main.js": "import * as all from './all.js'; export default () => all.f1(1, [])", "all.js": functions}
+    faults: list[int] = []
+    real = launching.WorkerEnd.record_end
+
+    def ended(self: launching.WorkerEnd, death: launching.Death | None) -> None:
+        if death is not None:
+            faults.append(death.minor_faults)
+        real(self, death)
+
+    monkeypatch.setattr(launching.WorkerEnd, "record_end", ended)
+
+    async def go() -> tuple[list[int], int]:
+        found = []
+        async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
+            assert await compiled.compile(job(modules))
+            for pool in (plain, compiled):
+                faults.clear()
+                report = await pool.run(job(modules), Echo())
+                assert report.result == "1", report
+                found.append(min(faults))
+        return found, report.usage.memory_peak_bytes
+
+    (without, with_image), _peak = asyncio.run(go())
+    assert with_image < without * 2 / 3, (without, with_image)
