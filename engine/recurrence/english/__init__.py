@@ -1,12 +1,13 @@
 """Rules in English, such as ``every weekday at 9``: a text is accepted when it has one meaning, and refused with what to write."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 
 from lodger.engine.recurrence.calendar.civil import instant_of
 from lodger.engine.recurrence.calendar.zones import Zone
 from lodger.engine.recurrence.english.grammar import read
-from lodger.engine.recurrence.english.mends import begins, refused
+from lodger.engine.recurrence.english.mends import begins, refused, reworded
 from lodger.engine.recurrence.english.phrase import Phrase
 from lodger.engine.recurrence.english.rule import ClauseSlots, EnglishRule
 from lodger.engine.recurrence.english.vocabulary import Unread
@@ -32,6 +33,8 @@ def parse(text: str) -> Phrase:
     try:
         return read(text)
     except Unread as unread:
+        with suppress(Unread):
+            return read(reworded(text))
         raise refused(text, unread) from None
 
 

@@ -37,6 +37,8 @@ from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, ordi
 
 _END = Token("end", "", "", 0, 0)
 _ALL = (Days(),)
+#: Most days of one year's dates that a range excepts, less one.
+MAX_EXCEPTED = 30
 
 
 def read(text: str) -> Phrase:
@@ -84,6 +86,7 @@ class Draft:
     bounded: bool = True
     last: Date | None = None
     but: list[Days] = field(default_factory=list)
+    but_range: bool = False
     last_kind: str = ""
 
     def complete(self) -> bool:
@@ -203,6 +206,8 @@ class _Grammar:
             "until",
             "except",
         )
+        if self.peek(1).kind == "unit":
+            return self.unread("every is missing before a step", token, f"every {token.text}")
         return self.unread(
             f"{token.text} may be a time or a day: at is missing before it", token, *(texts if follows else ())
         )
@@ -813,6 +818,9 @@ class _Grammar:
         if noun.kind == "weekday":
             numbers = [counted(side * each) for each in range(1, min(count, 5) + 1)]
             return self.unread("each of the days is named", span, f"{joined(numbers)} {WEEKDAYS[noun.value]}")
+        if noun.value == "day" and side < 0 and count <= 7:
+            numbers = [counted(-each) for each in range(1, count + 1)]
+            return self.unread("each of the days is named", span, joined([f"{each} day" for each in numbers]))
         if noun.value != "day" or side < 0:
             return self.unread("each of the days is named", span)
         self.at += self._of_month(0)
@@ -993,7 +1001,7 @@ class _Grammar:
     def time(self) -> _Time:
         """One time of day."""
         token = self.peek()
-        if token.text == "half" or (token.text == "quarter"):
+        if token.text in ("half", "quarter") or self._minutes_past():
             return self._spoken_time()
         self.next()
         place, end = token.place, token.end
@@ -1040,7 +1048,8 @@ class _Grammar:
     def _valid(self, time: _Time) -> _Time:
         span = time.place, time.end
         if time.minute > 59 or time.second > 59:
-            raise self.unread("minutes and seconds go to 59", span, f"{time.hour % 24:02d}:00")
+            later = f"{(time.hour + 1) % 24:02d}:{time.minute % 60:02d}"
+            raise Unread("minutes and seconds go to 59", *span, (later,), example=time.minute != 60)
         if time.half and not 1 <= time.hour <= 12:
             raise self.unread("am and pm count hours from 1 to 12", span, f"{time.hour % 24:02d}:{time.minute:02d}")
         if time.hour > 23:
@@ -1053,8 +1062,8 @@ class _Grammar:
 
     def _spoken_time(self) -> _Time:
         """``half past 9``, ``quarter to 9``."""
-        begin = self.at
-        minutes = 30 if self.next().text == "half" else 15
+        begin, word = self.at, self.next()
+        minutes = word.value if word.kind == "number" else 30 if word.text == "half" else 15
         sign = self.next()
         if sign.kind == "past" or (sign.text == "to" and minutes == 15):
             time = self.time()
@@ -1072,6 +1081,19 @@ class _Grammar:
                 f"{hour - 1:02d}:30",
             )
         raise self.unexpected("past or to")
+
+    def _minutes_past(self, ahead: int = 0) -> bool:
+        """Whether ``20 past 9`` comes."""
+        kinds = [self.peek(ahead + each).kind for each in range(3)]
+        return kinds[:2] == ["number", "past"] and kinds[2] in ("number", "clock", "moment")
+
+    def _minutes_to(self) -> Unread:
+        """Refuse ``at ten to nine``."""
+        place, minutes, sign, time = self.peek(-1).place, self.next().value, self.next().text, self.time()
+        before = (time.second_of_day() - minutes * 60) % DAY_S
+        texts = [f"at {clock(before)}"] if sign == "to" and minutes in (5, 10, 20, 25) else []
+        what = "it may be minutes before an hour, or a range of hours"
+        return self.unread(what, (place, time.end), *texts, f"from {minutes} to {self.text[time.place : time.end]}")
 
     def _is_time(self, ahead: int, *, bare: bool) -> bool:
         at, after = self.peek(ahead), self.peek(ahead + 1)
@@ -1142,7 +1164,10 @@ class _Grammar:
         ):
             self.next()
             self.days(strong, first)
-        elif after.value == "minute" or after.kind == "past" or self._past_the_hour(1):
+        elif self.kinds("at", "number", "to") and self.peek(3).kind in ("number", "clock"):
+            self.next()
+            raise self._minutes_to()
+        elif after.value == "minute" or after.kind == "past" or (self._past_the_hour(1) and not self._minutes_past(1)):
             self.minutes()
             self.add("minutes", first)
         else:
@@ -1166,7 +1191,9 @@ class _Grammar:
                 self.at += 3
                 self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
         else:
-            numbers = [self.next().value]
+            numbers = (
+                self._counts("past") if isinstance(token.value, int) and token.kind == "past" else [self.next().value]
+            )
             if token.kind == "number":
                 if self.peek().value == "minute":
                     self.next()
@@ -1175,7 +1202,8 @@ class _Grammar:
                     self.at += 2
                     self.drafts[-1].interval_s = self.drafts[-1].interval_s or HOUR_S
         if not all(0 <= each <= 59 for each in numbers):
-            raise self.unread("minutes go to 59", self.peek(-1), "30")
+            last = self.peek(-1)
+            raise Unread("minutes go to 59", last.place, last.end, (str(max(numbers) % 60),), example=60 not in numbers)
         self.drafts[-1].minutes = numbers
 
     def past_the_hour(self, _strong: bool, first: int) -> None:
@@ -1207,6 +1235,11 @@ class _Grammar:
                 self.add("last", self.at - 1)
         elif self.kinds("month"):
             self.months_of(strong, first)
+        elif from_ and self.kinds("weekday") and not self.kinds("weekday", "to"):
+            name = WEEKDAYS[self.next().value]
+            raise self.unread(
+                "the last day of a range is not said", self.since(first), f"every {name}", f"{name} to Friday"
+            )
         elif from_ and self.peek().kind in ("weekday", "nth", "the"):
             self.days(strong, first)
         else:
@@ -1265,10 +1298,14 @@ class _Grammar:
         if self.kinds("in", "month") or (self.kinds("month") and not self._is_date()):
             self.take("in")
             but = [Days(months=self.month_list())]
+        elif self._range_of_dates(self.peek().kind in ("from", "between")) and (found := self._date_range()):
+            but = found
+        elif self._is_time(self.peek().kind in ("at", "from", "between"), bare=True):
+            raise self._except_times()
         else:
             begin = self.at
             if not (self._more_days_here()):
-                raise self.unexpected("days or months after except")
+                raise self.unexpected("days or months after except", "Sundays", "25 December")
             self.at = begin
             self.excepting = True
             but = self.day_list()
@@ -1284,6 +1321,70 @@ class _Grammar:
                 "the months may belong to the exception or to the rule", place,
                 f"{self.text[:there].rstrip()} {self.text[place:end]} {self.text[there:place].rstrip()}{self.text[end:]}",
             )  # fmt: skip
+
+    def _range_of_dates(self, ahead: int) -> bool:
+        shared = [self.peek(ahead + each).kind for each in range(4)]
+        return self._is_date(ahead) or (shared[0] in ("number", "nth") and shared[1] == "to" and shared[3] == "month")
+
+    def _date_range(self) -> list[Days]:
+        """``from 20 December to 5 January``; none when a single date comes."""
+        begin, between = self.at, self.take("between")
+        between or self.take("from")
+        day = self.next().value if self.peek().kind in ("number", "nth") and self.peek(1).kind == "to" else 0
+        first = self.date() if not day else None
+        if not (self.take("and") if between else self.take("to") or self.take("until")):
+            self.at = begin
+            return []
+        last = self.date()
+        first = first or self._real(last._replace(day=day), begin)
+        self.drafts[-1].but_range = True
+        if first.year and last.year:
+            days = [civil.day_of(each.year or 1, each.month, each.day) for each in (first, last)]
+            if not 0 < days[1] - days[0] <= MAX_EXCEPTED:
+                raise self.unread(f"a range of dates has 2 to {MAX_EXCEPTED + 1} days", self.since(begin))
+            return [Days(date=Date(*civil.civil(day))) for day in range(days[0], days[1] + 1)]
+        if first.year or last.year or (first.month == last.month and first.day >= last.day):
+            raise self.unread("the dates of a range have both a year or none, the earlier one first", self.since(begin))
+        found = []
+        for month in ((first.month + each - 1) % 12 + 1 for each in range((last.month - first.month) % 12 + 1)):
+            begins = first.day if month == first.month else 1
+            ends = last.day if month == last.month else civil.days_in_month(2000, month)
+            found.append(Days(month_days=tuple(range(begins, ends + 1)), months=1 << month))
+        return found
+
+    def _except_times(self) -> Unread:
+        """Refuse times that are left out, naming the times that stay."""
+        place, draft = self.peek(-1).place, self.drafts[-1]
+        between = self.take("between")
+        between or self.take("from") or self.take("at")
+        times = [self.time()]
+        times += [self.time()] if self.take("and" if between else "to") or self.take("until") else []
+        out, end = [each.second_of_day() for each in times], times[-1].end
+        what, step = "times are not excepted: the times that stay are named", draft.interval_s
+        rest = self.text[end:]
+        tail = "".join(f" {self.text[slice(*draft.parts[kind])]}" for kind in ("days", "months") if kind in draft.parts)
+        if not step or draft.minutes or step > DAY_S // 2:
+            stay = [
+                clock(each.second_of_day()) for each in draft.times if not out[0] <= each.second_of_day() <= out[-1]
+            ]
+            if not stay or "times" not in draft.parts:
+                return self.unread(what, (place, end), "")
+            at, stop = draft.parts["times"]
+            return self.whole(what, place, f"{self.text[:at]}at {joined(stay)}{self.text[stop:place].rstrip()}{rest}")
+        first, last = (each.second_of_day() for each in draft.window) if draft.window else (0, DAY_S - step)
+        series = range(first, last + 1, step)
+        before, after = [each for each in series if each < out[0]], [each for each in series if each > out[-1]]
+        every = self.text[slice(*draft.parts["interval"])]
+        if before and after and not (draft.window or tail):
+            return self.whole(what, place, f"{every} from {clock(after[0])} to {clock(before[-1])}{rest}")
+        parts = [
+            f"{every} from {clock(each[0])} to {clock(each[-1])}{tail}"
+            if len(each) > 1
+            else f"at {clock(each[0])}{tail or ' every day'}"
+            for each in (before, after)
+            if each
+        ]
+        return self.whole(what, place, "; ".join(parts) + rest)
 
     def _more_days_here(self) -> bool:
         self.take("on")
@@ -1301,7 +1402,7 @@ class _Grammar:
         self.take("time")
         span = self.since(first)
         token = token._replace(value=self._known_zone(token))
-        if self.zone is not None:
+        if self.zone is not None and self.zone[0] != token.value:
             first_only = self.text[: span[0]].rstrip() + self.text[span[1] :]
             second_only = self.text[: self.zone[1]] + self.text[slice(*span)] + self.text[span[1] :]
             raise Unread("two zones are named", *span, (first_only, second_only), whole=True, drops=True)
@@ -1337,7 +1438,7 @@ _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
     ("except", _Grammar.except_),
     ("from | between", _Grammar.window),
     ("number unit past | number past", _Grammar.past_the_hour),
-    ("clock to | number to number | moment to | number half", _Grammar.window),
+    ("clock to | number to number | number to clock | number to moment | moment to | number half", _Grammar.window),
     ("clock | moment | number clock | half past", _Grammar.times),
     ("on | the | weekday | days | nth | last | date | slashed | business unit", _Grammar.days),
     ("number month | month number | month nth | number of month", _Grammar.days),

@@ -137,6 +137,8 @@ class _Meaning:
         common = {each.months for each in days if each.weekdays and not each.month_days} if not months else set()
         if len(common) == 1 and all(each.weekdays and not each.month_days for each in days):
             days, months = tuple(replace(each, months=0) for each in days), common.pop()
+        if draft.first and draft.last and draft.first.year and draft.last.year and draft.last < draft.first:
+            raise self.other("the last day lies before the first", "last")
         bounds = draft.first, draft.last, draft.begins, draft.bounded
         clause = Clause(days, months, (0, ""), tuple(draft.but), times, period_us, *bounds)
         if draft.step[0]:
@@ -213,7 +215,11 @@ class _Meaning:
         first = begin + (minute * 60 - begin) % HOUR_S
         last = end - (end - minute * 60) % HOUR_S
         series = f"{every} from {clock(first)} to {clock(last)}{tail}" if first < last else ""
-        hourly = () if self.draft.window else (f"every hour {self.words('minutes')}{tail}",)
+        hourly = (
+            ()
+            if self.draft.window or self.draft.interval_s > HOUR_S
+            else (f"every hour {self.words('minutes')}{tail}",)
+        )
         return self.other("minutes of the hour go with every hour", "minutes", series, *hourly, whole=True)
 
     def _window(self, step: int) -> tuple[Series, ...]:
@@ -357,6 +363,10 @@ class _Meaning:
             raise self._never(clause)
         if clause.months and clause.days and days == _of_years(replace(clause, months=0)):
             raise self.dropped("the months change nothing", "months")
+        if self.draft.but_range:  # what it holds beside the days is no part of its own
+            for each in clause.but:
+                fewer = replace(clause, but=tuple(other for other in clause.but if other != each))
+                clause = fewer if fewer.but and days == _of_years(fewer) else clause
         for place in range(len(clause.but)):
             if days == _of_years(replace(clause, but=(*clause.but[:place], *clause.but[place + 1 :]))):
                 raise self.dropped("the exception changes nothing", "but")
@@ -378,7 +388,7 @@ class _Meaning:
     def _never(self, clause: Clause) -> Unread:
         if clause.but:
             return self.dropped("the exceptions leave no day", "but") if clause.days and not self._is_week(clause) else Unread(
-                "the exceptions leave no day", *self.draft.parts["but"], ("every day" + self._at(),), whole=True
+                "the exceptions leave no day", *self.draft.parts["but"], (f"every day{self._at()} {self.words('but')}",), whole=True
             )  # fmt: skip
         for each in clause.days:
             months = each.months or clause.months

@@ -24,11 +24,15 @@ _MAX_LOOKED = 500
 _SIGNS = ("sign", "number", "and", ",", "to")
 _NEAREST = re.compile(r"(?:nearest weekday|weekday nearest)\D*(\d+)", re.IGNORECASE)
 _AT = re.compile(r"\bat (\d+)(?::(\d\d))?", re.IGNORECASE)
+_PATH = re.compile(r"\b[A-Za-z]+/[A-Za-z_/]+")
+_SECOND = re.compile(
+    r"every minute at (?:second ([0-5]?\d)|([0-5]?\d) seconds?(?: past(?: the minute)?)?)", re.IGNORECASE
+)
 _IN = re.compile(r"in (\w+) (\w+)", re.IGNORECASE)
 
 
 class Wording(NamedTuple):
-    """A wording that the grammar does not read: a pattern, why, and the texts for it."""
+    """A wording that the grammar does not read: a pattern, why, and the texts for it; a synonym has one text, and no why."""
 
     pattern: re.Pattern[str]
     why: str
@@ -44,12 +48,21 @@ def _wordings() -> list[Wording]:
     """Return the rows of the table; read for refusals only."""
     table = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8"))
     found = []
-    for row in table["wordings"]:
+    for row in (*table["synonyms"], *table["wordings"]):
+        texts = [row["text"]] if "text" in row else row["texts"]
         for name, value in table[row["each"]].items() if "each" in row else (("", ""),):
-            filled = (each.replace("NAME", name).replace("VALUE", value) for each in (row["pattern"], *row["texts"]))
-            pattern, *texts = filled
-            found.append(Wording(re.compile(pattern, re.IGNORECASE), row["why"].replace("NAME", name), tuple(texts)))
+            pattern, *filled = (each.replace("NAME", name).replace("VALUE", value) for each in (row["pattern"], *texts))
+            why = row.get("why", "").replace("NAME", name)
+            found.append(Wording(re.compile(pattern, re.IGNORECASE), why, tuple(filled)))
     return found
+
+
+def reworded(text: str, why: str = "") -> str:
+    """Return the text with all its synonyms, or all wordings of one reason, in words that the grammar reads."""
+    for each in _wordings():
+        if each.why == why:
+            (text,) = each.rewritten(text)
+    return " ".join(text.split())
 
 
 def _wordings_in(text: str) -> Iterator[Wording]:
@@ -99,7 +112,7 @@ def refused(text: str, unread: Unread) -> RuleInvalid:
     for wording in [] if texts else _wordings_in(text):
         texts = list(_accepted(wording.rewritten(text), _MAX_NAMED))
         if texts or not wording.texts:
-            what = f"{what}; {wording.why}"
+            what = f"{what}; {wording.why}" if wording.why else what
             if not texts:
                 return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
             break
@@ -144,6 +157,7 @@ _YEARS = re.compile(r"every (?:(other|second)|(\d+)(?:st|nd|rd|th)?) years?\b", 
 
 def _years(text: str) -> Iterator[str]:
     """Yield the RRULE of a step of years, which English does not count."""
+    text = re.sub(r"\bdecade\b", "10 years", re.sub(r"\bcentury\b", "100 years", text))
     match = _YEARS.search(text)
     if not match:
         return
@@ -166,6 +180,10 @@ def _other_languages(text: str) -> Iterator[str]:
         time = _AT.search(text)
         hour, minute = (int(time[1]), int(time[2] or 0)) if time else (0, 0)
         yield f"{minute} {hour} {match[1]}W * *"
+    if (english := reworded(text, "the words are German")) != " ".join(text.split()):
+        yield from _accepted([english, reworded(english)], 1)
+    if match := _SECOND.fullmatch(text.strip()):
+        yield f"{match[1] or match[2]} * * * * *"
     if (match := _IN.fullmatch(text.strip())) and WORDS.get(match[1].lower(), ("",))[0] == "number":
         yield f"in {WORDS[match[1].lower()][1]} {match[2]}"
 
@@ -185,7 +203,7 @@ def _shortened(text: str, unread: Unread) -> Iterator[str]:
     if _MEANT & {each.text for each in unknown}:
         return
     yield from _instead(text, unread)
-    if unknown:
+    if unknown and not re.search(r"\b(?:every|each|all)\s*$", text[: unknown[0].place], re.IGNORECASE):
         rest = text
         for token in reversed(unknown):
             rest = rest[: token.place] + rest[token.end :]
@@ -208,6 +226,9 @@ def _respelt(text: str) -> Iterator[str]:
             respelt, changed = respelt[: token.place] + near + respelt[token.end :], True
     if changed:
         yield respelt
+    for path in _PATH.finditer(text):
+        for name in get_close_matches(path[0], zone_names(), 1):
+            yield text.replace(path[0], name)
     for first in unknown:
         for last in unknown:
             city = _cities().get(text[first.place : last.end].lower())
@@ -227,7 +248,10 @@ def _nearest(word: str) -> str | None:
     near = get_close_matches(
         word, [each for each in WORDS if len(each) >= _SHORTEST], 4, 0.85 if len(word) == _SHORTEST else 0.72
     )
-    if not near:
+    # "bimonthly" and "semiweekly" are other words, and no misspelt ones.
+    if not near or any(
+        WORDS[each][0] == "adverb" and word.endswith(each) and len(word) > len(each) + 1 for each in near
+    ):
         return None
     near.sort(key=lambda each: sorted(each) != sorted(word))
     kind = WORDS[near[0]][0]

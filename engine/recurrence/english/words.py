@@ -7,6 +7,8 @@ from lodger.engine.recurrence.calendar.dial import members
 from lodger.engine.recurrence.english.phrase import HOUR_S, WORKDAYS, Clause, Date, Days, Series
 from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, every, joined, listed, ordinal
 
+_ORDINALS = tuple(f"the {ordinal(number)}" for number in range(32))
+
 
 def counted(number: int) -> str:
     """``1st``, ``last``, ``2nd last``."""
@@ -87,8 +89,9 @@ def _item(days: Days, *, bare: bool = False) -> str:
     if days.weekdays:
         return ("on " if bare else "every ") + listed(days.weekdays, WEEKDAYS)
     if days.month_days:
-        words = [f"the {counted(each)}{' day' if each < 0 else ''}" for each in days.month_days]
-        return f"on {joined(words)}"
+        if all(each > 0 for each in days.month_days):
+            return f"on {listed(sum(1 << each for each in set(days.month_days)), _ORDINALS)}"
+        return "on " + joined([f"the {counted(each)}{' day' * (each < 0)}" for each in days.month_days])
     bits = days.nth[0][1]
     name = "weekday" if bits == WORKDAYS else WEEKDAYS[members(bits)[0]]
     return f"on the {joined([counted(n) for n, _ in days.nth])} {name}"
