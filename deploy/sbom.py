@@ -55,6 +55,26 @@ def inside_the_sandbox() -> list[dict[str, Any]]:
     return found
 
 
+def in_the_pages() -> list[dict[str, Any]]:
+    """Return the components that the dashboard's pages load: the packages that are bundled, without the tools that bundle them."""
+    lock = json.loads((ROOT / "engine" / "web" / "bundle" / "package-lock.json").read_text("utf-8"))
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"npm-{path.removeprefix('node_modules/')}",
+            "name": path.removeprefix("node_modules/"),
+            "version": about["version"],
+            "purl": f"pkg:npm/{path.removeprefix('node_modules/').replace('@', '%40')}@{about['version']}",
+            "hashes": [
+                {"alg": "SHA-512", "content": base64.b64decode(about["integrity"].removeprefix("sha512-")).hex()}
+            ],
+            "licenses": [{"license": {"id": about["license"]}}],
+        }
+        for path, about in lock["packages"].items()
+        if path and "esbuild" not in path
+    ]
+
+
 def _file(ref: str, name: str, digest: str) -> dict[str, Any]:
     return {"type": "file", "bom-ref": ref, "name": name, "hashes": [{"alg": "SHA-256", "content": digest}]}
 
@@ -62,7 +82,7 @@ def _file(ref: str, name: str, digest: str) -> dict[str, Any]:
 def bill() -> dict[str, Any]:
     """Return the whole bill: Lodger depends on all of it."""
     bom = of_the_lock()
-    bom["components"] += inside_the_sandbox()
+    bom["components"] += inside_the_sandbox() + in_the_pages()
     root = bom["metadata"]["component"]["bom-ref"]
     refs = sorted(each["bom-ref"] for each in bom["components"])
     bom["dependencies"] = [{"ref": root, "dependsOn": refs}, *({"ref": ref} for ref in refs)]

@@ -128,7 +128,7 @@ class CommonHeaders:
         except Exception as error:
             if begun:
                 raise  # half an answer is out: the server cuts the connection
-            await problem(error)(scope, receive, sending)
+            await problem(error, scope)(scope, receive, sending)
 
 
 def _require_unambiguous(headers: Headers) -> None:

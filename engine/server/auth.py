@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from anyio import CapacityLimiter, to_thread
 from sqlalchemy import Connection
 from starlette.requests import Request
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lodger.engine.core.access.roles import Caller
@@ -66,6 +66,7 @@ class Authentication:
     Attributes:
         public: further paths that need no authentication to be read, below the path at which the application is mounted.
         sign_in: returns the URL of the page to which browsers without a session are sent; None for the usual answer.
+        error_page: returns the page that a browser is shown in place of a problem document; None for the document.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Authentication:
         self._last_use = LastUse(context)
         self.public: set[str] = set()
         self.sign_in: Callable[[Scope], str] | None = None
+        self.error_page: Callable[[Request, Response], Response] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on, or answer it."""
@@ -99,9 +101,12 @@ class Authentication:
                 self._limits.request(found.caller.token_id, found.caller.tenant_id)
                 scope.setdefault("state", {})["authenticated"] = found
         except Exception as error:  # noqa: BLE001 - whatever it is, the request goes no further
-            answer = problem(error)
-            if answer.status_code == 401 and self.sign_in is not None and _is_page(request):
-                answer = RedirectResponse(self.sign_in(scope), 303)
+            answer = problem(error, scope)
+            if is_page(request):
+                if answer.status_code == 401 and self.sign_in is not None:
+                    answer = RedirectResponse(self.sign_in(scope), 303)
+                elif self.error_page is not None:
+                    answer = self.error_page(request, answer)
             await answer(scope, receive, send)
             return
         writing = asyncio.create_task(self._last_use.write()) if self._last_use.pending else None
@@ -189,7 +194,7 @@ class Authentication:
         return await self._threads.run(address, work)
 
 
-def _is_page(request: Request) -> bool:
+def is_page(request: Request) -> bool:
     """Whether a browser without a token navigates to a page."""
     headers = request.headers
     return request.method == "GET" and "text/html" in headers.get("accept", "") and "authorization" not in headers

@@ -3,9 +3,11 @@
 import difflib
 import json
 import logging
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Self
+from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -73,16 +75,42 @@ def status_of(error: Exception) -> int:
     return 500
 
 
-def problem(error: Exception) -> Response:
-    """Return the answer for an error. An unexpected one is logged whole and answered without its text."""
+def problem(error: Exception, scope: Scope) -> Response:
+    """Return the answer for an error of a request. An unexpected one is logged whole and answered without its text."""
     status = status_of(error)
     if isinstance(error, Refused):
         return document(status, error.as_dict(), error.headers)
+    if status >= 500:
+        _note(error, status, scope)
     if status == 500:
-        _log.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
         return document(status, Unavailable("internal_error").as_dict())
     body = error.as_dict()  # type: ignore[attr-defined]  # every error above explains itself
     return document(status, body, {"Retry-After": "1"} if status == 503 else {})
+
+
+#: Seconds between two lines of the log about the same cause.
+NOTED_S = 60.0
+_noted: dict[str, float] = {}
+
+
+def _note(error: Exception, status: int, scope: Scope) -> None:
+    """Log a failed request with its path and id: each unexpected error, and what is unavailable once a minute."""
+    code, now_s = str(getattr(error, "code", type(error).__name__)), time.monotonic()
+    if status != 500 and now_s < _noted.get(code, -NOTED_S) + NOTED_S:
+        return
+    _noted[code] = now_s
+    request_id = scope.get("state", {}).get("request_id", "-")
+    _log.log(
+        logging.ERROR if status == 500 else logging.WARNING,
+        "%s %s failed with %s (request %s): %s: %s",
+        scope["method"],
+        quote(scope["path"]),
+        status,
+        request_id,
+        type(error).__name__,
+        error,
+        exc_info=error if status == 500 else None,
+    )
 
 
 def document(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
@@ -120,11 +148,11 @@ class ProblemRoute(APIRoute):
             try:
                 return await inner(request)
             except RequestValidationError as wrong:
-                return problem(not_valid(wrong.errors(), "request", None))
+                return problem(not_valid(wrong.errors(), "request", None), request.scope)
             except HTTPException:
                 raise
             except Exception as error:  # noqa: BLE001 - the boundary: every error is answered
-                return problem(error)
+                return problem(error, request.scope)
 
         return handler
 

@@ -3,19 +3,20 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from urllib.parse import quote
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import client, cookie_name
+from lodger.engine.server.auth import client, cookie_name, is_page
 from lodger.engine.server.operation_call import authenticated, request_id
-from lodger.engine.server.problems import problem
+from lodger.engine.server.problems import problem, routing_error
 from lodger.engine.store.tenants import sessions
 from lodger.engine.web import rendering, sign_in
 from lodger.engine.web.page import Reader, Values
@@ -28,7 +29,7 @@ POLICY = (
 )
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
-    "dashboard.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE,
+    "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE,
     "rule_builder.js": _SCRIPT, "editor.js": _SCRIPT, "script-api.json": "application/json",
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
@@ -87,6 +88,8 @@ class Dashboard:
             self._api.authentication.sign_in = lambda scope: _root(scope) + "/sign-in"
         elif (url := self._sign_in_url) is not None:
             self._api.authentication.sign_in = lambda _scope: url
+        self._api.authentication.error_page = self._error_page
+        self._api.framework.add_exception_handler(HTTPException, self._unrouted)
         for path, page in PAGES.items():
             router.add_route(path, partial(self._answer, page=page), include_in_schema=False)
 
@@ -97,11 +100,20 @@ class Dashboard:
         try:
             body = await self._rendered(key, request, page)
         except Exception as error:  # noqa: BLE001 - every error has a page
-            answer = problem(error)
-            shown = rendering.environment().get_template("error.html")
-            body = shown.render(self._common(request), problem=json.loads(bytes(answer.body)))
-            return _html(body, answer.status_code)
+            return self._error_page(request, problem(error, request.scope))
         return _html(body)
+
+    def _error_page(self, request: Request, answer: Response) -> Response:
+        """Return the page for a problem document, with the id by which the log names the request."""
+        shown = rendering.environment().get_template("error.html")
+        values = {"problem": json.loads(bytes(answer.body)), "request_id": request_id(request)}
+        kept = {name: value for name, value in answer.headers.items() if name in {"retry-after", "allow"}}
+        return _html(shown.render(self._common(request), **values), answer.status_code, kept)
+
+    async def _unrouted(self, request: Request, error: Exception) -> Response:
+        """Answer a path without a route."""
+        answer = await routing_error(request, error)
+        return self._error_page(request, answer) if is_page(request) else answer
 
     async def _rendered(self, key: tuple[str, ...], request: Request, page: Page) -> str:
         """Return the page, rendered at most once a second for callers with the same rights, or anew after a change of their own."""
@@ -128,15 +140,18 @@ class Dashboard:
         return text
 
     def _common(self, request: Request) -> Values:
-        caller = authenticated(request).caller
-        tenant, root = request.path_params.get("tenant") or caller.tenant_id, _root(request.scope)
+        # There is none on a page about an error in the authentication.
+        found = request.scope.get("state", {}).get("authenticated")
+        caller, root = (None if found is None else found.caller), _root(request.scope)
+        tenant = request.path_params.get("tenant") or (caller and caller.tenant_id)
         return {
-            "platform": caller.tenant_id is None,
-            "role": caller.role.value,
-            "edits": caller.role.covers(Role.EDITOR),
-            "operates": caller.role.covers(Role.OPERATOR),
-            "administers": caller.role.covers(Role.ADMIN),
-            "signs_out": self._api.authentication.by_platform is None,
+            "signed_in": caller is not None,
+            "platform": caller is not None and caller.tenant_id is None,
+            "role": caller.role.value if caller else "",
+            "edits": caller is not None and caller.role.covers(Role.EDITOR),
+            "operates": caller is not None and caller.role.covers(Role.OPERATOR),
+            "administers": caller is not None and caller.role.covers(Role.ADMIN),
+            "signs_out": caller is not None and self._api.authentication.by_platform is None,
             "tenant": tenant,
             "root": root,
             "base": f"{root}/t/{quote(tenant, safe='')}" if tenant else root,
@@ -171,8 +186,8 @@ def _root(scope: Scope) -> str:
     return str(scope.get("root_path", ""))
 
 
-def _html(body: str, status: int = 200) -> Response:
-    headers = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
+def _html(body: str, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
+    headers = {"content-security-policy": POLICY, "referrer-policy": "same-origin"} | dict(more or {})
     return Response(body, status, headers, "text/html; charset=utf-8")
 
 

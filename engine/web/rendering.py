@@ -146,4 +146,5 @@ def static(name: str) -> bytes:
     """Return the content of a static file, or the table of the script API for the editor."""
     if name == "script-api.json":
         return json.dumps(script_api.table()).encode()
-    return (FOLDER / "static" / name).read_bytes()
+    (found,) = (folder / name for folder in (FOLDER / "static", FOLDER / "built") if (folder / name).is_file())
+    return found.read_bytes()

@@ -120,11 +120,11 @@ def serving(engine: Engine) -> Iterator[Server]:
     thread = threading.Thread(target=loop.run_forever, name="test-api")
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(120)
+        asyncio.run_coroutine_threadsafe(server.start(), loop).result(30)
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(120)
-        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(120)
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(30)
+        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -138,6 +138,6 @@ def running_api(url: str, **settings: Any) -> Iterator[RunningApi]:
     with (
         Engine.open(url, clock=clock, settings=wanted) as engine,
         serving(engine) as server,
-        httpx2.Client(timeout=120, trust_env=False) as http,
+        httpx2.Client(timeout=50, trust_env=False) as http,
     ):
         yield RunningApi(engine, server.api, server.url, clock, http)

@@ -9,6 +9,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -112,6 +113,8 @@ def before(begin: Begin, folder: Path) -> Iterator[Proxy]:
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
     url = f"sqlite:///{folder / 'ledger.db'}"
+    if begin.__name__ in broken:
+        pytest.fail(broken[begin.__name__])
     with running_api(url, trusted_proxies="127.0.0.1", api_failures_per_minute=3) as lodge:
         lodge.furnish()
         port = free_port()
@@ -126,13 +129,20 @@ def before(begin: Begin, folder: Path) -> Iterator[Proxy]:
                 process.communicate(timeout=60)
 
 
+#: Programs that did not come up once: further tests do not wait for them again.
+broken: dict[str, str] = {}
+
+
 def listens(process: "subprocess.Popen[bytes]", port: int) -> None:
     """Return when the proxy accepts."""
-    while process.poll() is None:
+    name, patience = str(process.args[0]), time.monotonic() + 30  # type: ignore[index]  # a list here
+    while process.poll() is None and time.monotonic() < patience:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
             return
+    process.kill()
     assert process.stderr is not None
-    pytest.fail(process.stderr.read().decode())
+    broken[name] = f"{name} does not listen: {process.stderr.read().decode()}"
+    pytest.fail(broken[name])
 
 
 @pytest.fixture(params=[nginx, caddy], ids=lambda begin: begin.__name__)

@@ -1,14 +1,14 @@
 """A furnished house with the dashboard, and clients that are signed in."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx2
 import pytest
 from tests.api.running_api import RunningApi, running_api
 from tests.leaks import nothing_left
-from tests.web.browsing import CHROMIUM, QUIET, Browser
+from tests.web.browsing import CHROMIUM, QUIET, START_S, Browser, ended_after
 
 from lodger.engine.web.dashboard import Dashboard
 
@@ -36,13 +36,17 @@ def signed_in(lodge: RunningApi) -> Iterator[Callable[..., httpx2.Client]]:
     with ExitStack() as stack:
 
         def sign_in(role: str, tenant: str | None = None) -> httpx2.Client:
-            client = httpx2.Client(base_url=lodge.url, timeout=120, trust_env=False, headers={"accept": "text/html"})
+            client = httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers={"accept": "text/html"})
             stack.enter_context(client)
             answer = client.post("/api/v1/session", json={"token": lodge.token(role, tenant)})
             assert answer.status_code == 201
             return client
 
         yield sign_in
+
+
+#: Why no browser started once: the tests of further modules do not wait for it again.
+broken: list[str] = []
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,20 @@ def browser() -> Iterator[Browser]:
     )
     if CHROMIUM is None:
         pytest.skip("NOT TESTED in a browser: no Chromium (apt-get install chromium)")
-    with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield made
+    if broken:
+        pytest.fail(broken[0], pytrace=False)
+    playwright = None
+    try:
+        with ended_after(START_S):
+            playwright = sync_api.sync_playwright().start()
+            made = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), timeout=START_S * 1000)
+    except Exception as error:
+        broken.append(f"Chromium did not start within {START_S} s: {error}")
+        if playwright is not None:
+            with ended_after(START_S), suppress(Exception):
+                playwright.stop()
+        pytest.fail(broken[0], pytrace=False)
+    yield made
+    with ended_after(START_S):
         made.close()
+        playwright.stop()

@@ -32,7 +32,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
 def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
     hostile: RunningApi, role: str | None, tenant: str | None
 ) -> None:
-    with httpx2.Client(base_url=hostile.url, timeout=120, trust_env=False, headers={"accept": "text/html"}) as browser:
+    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
         if role is not None:
             browser.post("/api/v1/session", json={"token": hostile.token(role, tenant)}).raise_for_status()
         for path in paths(hostile):

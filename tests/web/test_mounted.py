@@ -55,7 +55,7 @@ class Platform:
 
     def client(self, user: str | None = None) -> httpx2.Client:
         cookies = {"shop": user} if user else {}
-        return httpx2.Client(base_url=self.url + PREFIX, timeout=120, trust_env=False, cookies=cookies)
+        return httpx2.Client(base_url=self.url + PREFIX, timeout=50, trust_env=False, cookies=cookies)
 
 
 @pytest.fixture(scope="module")

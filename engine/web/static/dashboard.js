@@ -10,22 +10,38 @@ function tell(text, bad) {
   notice.className = bad ? "warn" : "";
 }
 
-async function call(method, path, body) {
+// What a problem document, or anything else that an answer may be, says.
+function sentences(answer, value) {
+  const parts = value ? [value.detail || value.title, value.why, value.fix && `To fix it: ${value.fix}`] : [`The server answered ${answer.status}`];
+  return parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ");
+}
+
+async function call(method, path, body, key) {
   const headers = {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (key) headers["Idempotency-Key"] = key;
   if (path !== "/session" || method !== "POST") {
     const session = await fetch(api + "/session");
-    if (session.status === 401) { location.assign(root + "/sign-in"); throw new Error("signed out"); }
-    headers["X-CSRF-Token"] = (await session.json()).csrf;
+    if (session.status === 401) { location.reload(); throw new Error("You are signed out."); }
+    const value = await session.json().catch(() => null);
+    if (!session.ok) throw new Error(sentences(session, value));
+    headers["X-CSRF-Token"] = value.csrf;
   }
   const answer = await fetch(api + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-  const text = await answer.text();
-  const value = text ? JSON.parse(text) : null;
-  if (!answer.ok) {
-    const parts = [value.detail || value.title, value.why, value.fix && `To fix it: ${value.fix}`];
-    throw Object.assign(new Error(parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ")), { problem: value });
-  }
+  const value = await answer.json().catch(() => null);
+  if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
   return value;
+}
+
+// The same for each try of one click until it is answered: a repeated request does nothing twice.
+function keyOf(element, body) {
+  if ("once" in element.dataset || "secret" in element.dataset) return undefined;  // such answers are not kept
+  const asked = element.dataset.call + JSON.stringify(body);
+  if (element.asked !== asked) {
+    element.key = [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
+    element.asked = asked;
+  }
+  return element.key;
 }
 
 // Goes to a page that the server renders anew, so that it shows the change.
@@ -39,25 +55,34 @@ async function change(element, body) {
   const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(body[name]));
   const [method, path] = fill(element.dataset.call).split(" ");
   const then = element.dataset.then && fill(element.dataset.then);
+  const buttons = element.matches("form") ? [...element.querySelectorAll("button")] : [element];
   for (const [, name] of element.dataset.call.matchAll(/\{(\w+)\}/g)) delete body[name];
+  if (element.hasAttribute("aria-busy")) return;
   element.setAttribute("aria-busy", "true");
+  for (const each of buttons) each.disabled = true;
   tell("");
   try {
-    const value = await call(method, path, method === "DELETE" ? undefined : body);
-    if (then) { await go(then); return; }
+    const value = await call(method, path, method === "DELETE" ? undefined : body, keyOf(element, body));
+    delete element.asked;
+    // {answer.name} in a page's path is a field of the answer.
+    if (then) { await go(then.replace(/\{answer\.(\w+)\}/g, (_, name) => encodeURIComponent(value[name]))); return; }
     tell("Done.");
     await refresh(true);
     if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
   } catch (error) {
+    if (error.problem?.status < 500) delete element.asked;
     tell(error.message, true);
   } finally {
     element.removeAttribute("aria-busy");
+    for (const each of buttons) each.disabled = false;
   }
 }
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (!button) return;
+  // The second click of a double click is no wish of its own.
+  if (event.detail > 1 && (button.dataset.call || (button.form && button.type === "submit"))) { event.preventDefault(); return; }
   if ("signOut" in button.dataset) {
     await call("DELETE", "/session");
     location.assign(root + "/sign-in");
@@ -72,6 +97,10 @@ document.addEventListener("click", async (event) => {
     await change(button, body);
   }
 });
+
+document.addEventListener("submit", (event) => {
+  if (event.target.hasAttribute("aria-busy")) { event.preventDefault(); event.stopImmediatePropagation(); }
+}, true);
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -113,60 +142,81 @@ function showOnce(text) {
   shown.focus();
 }
 
-// Open pages refresh their content; a part with data-keep stays while it has the focus.
+// Open pages refresh their content. A form that is being filled in and a panel stay as they are.
 
-const FOCUSABLE = "a, button, summary, input, select, textarea";
+const main = document.getElementById("main");
+const stale = document.getElementById("stale");
+let answered = new Date();
 
 // On a narrow screen each row is a block, and each cell says its column.
-function nameCells() {
-  for (const table of document.querySelectorAll("main table")) {
+function nameCells(place) {
+  for (const table of place.querySelectorAll("table")) {
     const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
-    for (const row of table.tBodies[0]?.rows || []) [...row.cells].forEach((cell, at) => { if (names[at]) cell.dataset.label = names[at]; });
+    for (const row of table.tBodies[0]?.rows || []) [...row.cells].forEach((cell, at) => { if (names[at]) cell.dataset.label ??= names[at]; });
   }
 }
 
+function filledIn(form) {
+  return form.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")
+    || [...form.elements].some((field) => field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked
+      : field.matches("select") ? [...field.options].some((each) => each.defaultSelected !== each.selected) && [...field.options].some((each) => each.defaultSelected)
+      : field.matches("input, textarea") && field.value !== field.defaultValue);
+}
+
+const morphing = (once) => ({
+  morphStyle: "innerHTML",
+  callbacks: {
+    beforeNodeMorphed: (old) => !(old instanceof Element) || once || !(old.matches("[data-stay]") || (old.matches("form") && filledIn(old))),
+    beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")) && !(name === "aria-busy" || name === "disabled" && node.closest("[aria-busy]")),
+  },
+});
+
 async function refresh(once) {
-  const main = document.getElementById("main");
-  const busy = document.activeElement && document.activeElement.closest("form, [data-keep]");
-  if (busy && !once) return;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
-  if (answer.redirected) { location.assign(root + "/sign-in"); return; }
+  const answer = await fetch(location.href, { redirect: "manual", headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
+  if (answer.type === "opaqueredirect") { location.reload(); return; }  // signed out: the browser goes to the page for it
+  if ("error" in main.dataset) { if (answer.ok) location.reload(); return; }
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
-  if (!next) return;
-  const title = (each) => (each.closest("tr") || each).textContent;
-  const open = new Map([...main.querySelectorAll("details")].map((each) => [title(each), each.open]));
-  const typed = [...main.querySelectorAll("input, textarea, select")].map((each) => each.value);
-  const key = (each) => [each.tagName, each.id, each.getAttribute("href"), each.dataset.call, each.name, each.textContent].join(" ");
-  const focused = main.contains(document.activeElement) && document.activeElement !== main ? key(document.activeElement) : null;
+  if (!answer.ok || !next) {
+    const words = next?.querySelector("h1")?.textContent.trim() || `The server answered ${answer.status}`;
+    throw Object.assign(new Error(words), { after: Number(answer.headers.get("Retry-After")) || 0 });
+  }
   const log = main.querySelector(".log");
   const top = log && log.scrollTop + log.clientHeight < log.scrollHeight - 4 ? log.scrollTop : 1e9;
-  if (!once) {
-    for (const old of main.querySelectorAll("[data-stay]")) {
-      const fresh = next.querySelector(`[data-stay="${old.dataset.stay}"]`);
-      if (fresh) fresh.replaceWith(old);
-    }
-  }
-  main.replaceChildren(...next.childNodes);
-  nameCells();
+  nameCells(next);
+  morph.Idiomorph.morph(main, next.childNodes, morphing(once));
   // A log that is read at its end follows, another stays where it is.
   main.querySelector(".log")?.scrollTo(0, top);
-  for (const each of main.querySelectorAll("details")) each.open = open.get(title(each)) ?? each.open;
-  if (!once) main.querySelectorAll("input, textarea, select").forEach((each, at) => { if (typed[at] !== undefined) each.value = typed[at]; });
-  if (focused) ([...main.querySelectorAll(FOCUSABLE)].find((each) => key(each) === focused) || main).focus({ preventScroll: true });
   if (next.dataset.refresh) main.dataset.refresh = next.dataset.refresh;
   else delete main.dataset.refresh;
+  answered = new Date();
+  showStale("");
   document.dispatchEvent(new Event("refreshed"));
 }
 
+// Numbers that could not be read anew are said to be old.
+function showStale(why) {
+  const time = answered.toLocaleTimeString();
+  stale.hidden = !why;
+  stale.textContent = why && `${why.replace(/[.]$/, "")}. This page shows the state of ${time}; it tries again by itself.`;
+  main.classList.toggle("stale", Boolean(why));
+}
+
 async function keepFresh() {
-  for (;;) {
-    const seconds = Number(document.getElementById("main").dataset.refresh);
-    if (!seconds) return;
-    await new Promise((go) => setTimeout(go, seconds * 1000));
+  for (let seconds; (seconds = Number(main.dataset.refresh));) {
+    await new Promise((go) => { wake = go; setTimeout(go, seconds * 1000); });
     if (document.hidden) continue;
-    try { await refresh(false); } catch { tell("The server does not answer; trying again.", true); }
+    try {
+      await refresh(false);
+    } catch (error) {
+      showStale(error instanceof TypeError ? "The server does not answer" : error.message);
+      if (error.after) await new Promise((go) => setTimeout(go, Math.min(error.after, 60) * 1000));
+    }
   }
 }
 
-nameCells();
-keepFresh();
+let wake = () => {};
+for (const each of ["visibilitychange", "pageshow", "online"]) addEventListener(each, () => wake(), true);
+if (main && stale) {
+  nameCells(main);
+  keepFresh();
+}

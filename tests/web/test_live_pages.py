@@ -1,0 +1,125 @@
+"""Open pages in a real browser say when they are old, follow what happens beside a focus, and do once what is clicked twice."""
+
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+from tests.api.running_api import RunningApi, running_api
+from tests.databases.fixtures import name, relay, server
+from tests.databases.relay import Relay
+from tests.web.browsing import WAIT_MS, Browser, Page, opened
+
+from lodger.engine.store.drivers import patience
+from lodger.engine.web import sign_in
+from lodger.engine.web.dashboard import Dashboard
+
+__all__ = ["name", "relay", "server"]
+expect = pytest.importorskip(
+    "playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed"
+).expect
+expect.set_options(timeout=WAIT_MS)
+pytestmark = pytest.mark.timeout(120)
+STALE = re.compile(r"This page shows the state of \d")
+
+
+@pytest.fixture(scope="module")
+def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
+    """A house for the tests of this module."""
+    with running_api(f"sqlite:///{tmp_path_factory.mktemp('live') / 'ledger.db'}") as made:
+        made.furnish()
+        made.token("admin")
+        Dashboard(made.api).add()
+        yield made
+
+
+@pytest.fixture
+def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
+    with opened(browser, "Failed to load resource", viewport={"width": 1280, "height": 800}) as made:
+        made.on("dialog", lambda dialog: dialog.accept())
+        made.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        yield made
+
+
+def test_a_page_says_that_it_is_old_while_database_or_server_do_not_answer(
+    relay: Relay, name: str, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PATIENCE_S", 2.0)
+    with (
+        running_api(relay.url(name, connect_timeout="2")) as lodge,
+        opened(browser, "Failed to load resource") as page,
+    ):
+        lodge.furnish()
+        lodge.token("admin")
+        Dashboard(lodge.api).add()
+        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.goto(lodge.url + "/t/acme/actions")
+        expect(page.locator("main")).to_contain_text("None.")
+        relay.cut()
+        expect(page.locator("#stale")).to_contain_text(STALE)
+        expect(page.locator("main")).to_contain_text("None.")
+        away = page.request.get(lodge.url + "/t/acme", headers={"accept": "text/html"})
+        assert (away.status, away.headers["content-type"]) == (503, "text/html; charset=utf-8")
+        assert away.headers["x-request-id"] in away.text()
+        relay.heal()
+        expect(page.locator("#stale")).to_be_hidden()
+        lodge.engine.actions.run_now("acme", "s")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        for status in (500, 429, 403, 502):
+            page.route(
+                "**/t/acme/actions", lambda route, _request, status=status: route.fulfill(status=status, body="no")
+            )
+            expect(page.locator("#stale")).to_contain_text(str(status))
+            page.unroute("**/t/acme/actions")
+            expect(page.locator("#stale")).to_be_hidden()
+        page.context.set_offline(True)
+        expect(page.locator("#stale")).to_contain_text("The server does not answer")
+        page.context.set_offline(False)
+        expect(page.locator("#stale")).to_be_hidden()
+
+
+def test_a_double_click_runs_once_and_leads_to_the_run(lodge: RunningApi, page: Page) -> None:
+    page.goto(f"{lodge.url}/t/acme/schedules/s")
+    page.get_by_role("button", name="Run now").dblclick()
+    page.wait_for_url("**/actions/*")
+    (asked,) = lodge.engine.actions.list("acme", "s")
+    assert page.url.endswith(asked.id)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("h1")).to_contain_text("cancelled")
+    page.get_by_role("button", name="Replay").dblclick()
+    page.wait_for_url(re.compile(rf"/actions/(?!{asked.id})"))
+    assert [each.origin for each in lodge.engine.actions.list("acme", "s")] == ["replay", "run_now"]
+
+
+def test_a_page_follows_beside_the_focus_and_leaves_what_is_typed(lodge: RunningApi, page: Page) -> None:
+    lodge.engine.schedules.create("acme", "typed", script="job", rules="every 60s")
+    page.goto(f"{lodge.url}/t/acme/schedules/typed")
+    page.get_by_role("button", name="Dry run").first.focus()
+    page.get_by_role("button", name="Pause").click()
+    page.fill("#pause [name=note]", "half a sente")
+    lodge.engine.schedules.pause("acme", "typed", note="by another")
+    expect(page.locator("h1")).to_contain_text("paused")
+    assert page.input_value("#pause [name=note]") == "half a sente"
+    page.get_by_role("button", name="Dry run").first.focus()
+    lodge.engine.schedules.resume("acme", "typed")
+    expect(page.locator("h1")).to_contain_text("armed")
+    assert page.evaluate("document.activeElement.textContent") == "Dry run"
+
+
+def test_errors_are_pages_with_the_id_that_the_log_has(
+    lodge: RunningApi, page: Page, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path, status in (("/nowhere", 404), ("/t/absent", 404), ("/actions?since=x", 422)):
+        answer = page.goto(lodge.url + path)
+        assert answer is not None
+        assert (answer.status, page.locator("h1").count()) == (status, 1)
+        assert answer.headers["x-request-id"] in page.locator("main").inner_text()
+    logging.getLogger("lodger").addHandler(caplog.handler)
+    try:
+        monkeypatch.setattr("lodger.engine.web.pages.schedules.SPARK_RUNS", "not a number")
+        page.goto(f"{lodge.url}/t/acme/schedules")
+        shown = page.locator("main code").nth(1).inner_text()
+    finally:
+        logging.getLogger("lodger").removeHandler(caplog.handler)
+    (line,) = {each.getMessage() for each in caplog.records if shown in each.getMessage()}
+    assert "GET /t/acme/schedules failed with 500" in line
