@@ -16,7 +16,7 @@ class Bundle:
     """A script and its input.
 
     Attributes:
-        modules: source text by file name; the entry is ``main.js`` or ``main.ts``.
+        modules: source text by file name, the entry first.
         context: JSON text of the default export's argument: ``{"action": {...}, "now": us, "grants": [...]}``;
             for a WebAssembly module, the content of its standard input.
         wasm: a WASI preview 1 command instead of modules.
@@ -31,7 +31,7 @@ class Bundle:
     @property
     def entry(self) -> str:
         """The file that is run."""
-        return "main.ts" if "main.ts" in self.modules and "main.js" not in self.modules else "main.js"
+        return next(iter(self.modules), "main.js")
 
     @property
     def runtime(self) -> str | None:

@@ -7,13 +7,15 @@ One JSON object of texts by name. An author's file has no colon in its name and 
 * ``stripped:FILE``: what runs instead of a TypeScript file;
 * ``map:``: the source map of main.js, unpacked.
 
+The file that is run, or that a library exports from, is the first one.
+
 A run therefore needs nothing but its own version, whatever becomes of the scripts that were copied.
 """
 
 import json
 from collections.abc import Mapping
 
-#: Files that a script starts in, and that a library exports from; the first that exists.
+#: Files that a script starts in, unless it has one of its own name, and that a library exports from.
 ENTRIES = ("main.js", "main.ts")
 LIBRARY_ENTRIES = ("index.js", "index.ts")
 LIBRARY = "library"
@@ -64,11 +66,25 @@ def used(stored: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
-def entry_of(modules: Mapping[str, str]) -> str | None:
-    """Return the file that a script starts in or that a library exports from."""
-    return next((each for each in (*ENTRIES, *LIBRARY_ENTRIES) if each in modules), None)
+def entries_of(modules: Mapping[str, str], name: str | None) -> list[str]:
+    """Return the files that a script of this name can start in (``main.js``, ``NAME.js``, ``NAME/main.js``), else those of a library.
+
+    Without a name and without such a file, it is the first file of code.
+    """
+    own = (
+        [] if name is None or name == "index" else [f"{name}.js", f"{name}.ts", *(f"{name}/{each}" for each in ENTRIES)]
+    )
+    scripts = [each for each in (*ENTRIES, *own) if each in modules]
+    found = scripts or [each for each in LIBRARY_ENTRIES if each in modules][:1]
+    code = [each for each in modules if each.endswith((".js", ".ts"))]
+    return found or (code[:1] if name is None else [])
 
 
-def is_library(modules: Mapping[str, str]) -> bool:
-    """Whether these are the files of a library, which cannot be run but imported."""
-    return entry_of(modules) in LIBRARY_ENTRIES
+def entry_of(stored: Mapping[str, str]) -> str:
+    """Return the file that a stored script starts in or that a library exports from: its first one."""
+    return next(iter(stored), ENTRIES[0])
+
+
+def is_library(stored: Mapping[str, str]) -> bool:
+    """Whether stored files are those of a library, which cannot be run but imported."""
+    return entry_of(stored) in LIBRARY_ENTRIES

@@ -15,7 +15,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts, source_maps
 from lodger.engine.store.scripts.content import Content
-from lodger.engine.store.stored_modules import MAP, runnable
+from lodger.engine.store.stored_modules import MAP, entries_of, runnable
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage, usage
@@ -29,8 +29,13 @@ Source = dict[str, str] | bytes
 TENANT, ACTION_ID = "dry-run", "00000000-0000-7000-8000-000000000000"
 
 
-def runnable_files(files: dict[str, str]) -> dict[str, str] | ScriptError:
-    """Return what runs of an author's files: TypeScript as JavaScript, the source map unpacked; or the error of TypeScript."""
+def runnable_files(files: dict[str, str], name: str | None = None) -> dict[str, str] | ScriptError:
+    """Return what runs of an author's files, the entry first: TypeScript as JavaScript, the source map unpacked; or an error.
+
+    ``name`` is the script's, which one of its files may have.
+    """
+    entry = next(iter(entries_of(files, name)), None)
+    files = files if entry is None else {entry: files[entry]} | files
     stripped = type_stripping.strip(TENANT, files)
     if stripped.error is not None:
         return stripped.error

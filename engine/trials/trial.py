@@ -36,6 +36,7 @@ from lodger.sandbox.pool import Pool
 from lodger.sandbox.regex_literals import misread
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.js.artefact import ensure
+from lodger.sandbox.source_faults import explained, faults
 from lodger.sandbox.wasm.pool import WasmPool
 
 #: Nothing is sent, so a script tried alone may show whom it would write to.
@@ -121,7 +122,7 @@ def try_script(
     """Run a script once on empty collections in memory.
 
     Args:
-        source: the script's text, its files by name with main.js among them, or the bytes of a WebAssembly module.
+        source: the script's text, its files by name, or the bytes of a WebAssembly module.
         params: what a script sees as ``action.input``, and all that a module reads from its standard input.
         runtime: what executes a script's text; the caller's choice, never the script's.
         progress: called if the runtime has to be compiled first.
@@ -138,7 +139,8 @@ def try_script(
         source = prepared
     elif isinstance(source, str):
         source = {"main.js": source}
-    problem = misread(source) if isinstance(source, dict) and runtime == "quickjs" else None
+    files = source if isinstance(source, dict) else {}
+    problem = (misread(files) if runtime == "quickjs" else None) or next(faults(files), None)
     if problem is not None:
         return not_run(Outcome.COMPILE_ERROR, problem)
     one = claim(source, params, grants=parse([*GRANTED, *grants]), limits=limits, now_us=SystemClock().now_us())
@@ -147,7 +149,9 @@ def try_script(
         async with on_memory(load(), runtime, wasm=one.wasm is not None, progress=progress) as executor:
             return await run(executor, one)
 
-    return asyncio.run(once())
+    ran = asyncio.run(once())
+    error = explained(ran.report.error, files)
+    return replace(ran, finished=replace(ran.finished, error=error), report=replace(ran.report, error=error))
 
 
 @asynccontextmanager

@@ -25,7 +25,6 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.operations.route import Instant
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.records import Action
-from lodger.engine.store.scripts.linking import imported_scripts
 from lodger.engine.testing import Stage
 from lodger.engine.testing.clock import BEGIN
 from lodger.engine.testing.recordings import Recordings, check_recordings
@@ -144,7 +143,7 @@ def run_tests(folder: ScriptFolder, wanted: str | None = None, *, live: bool = F
 def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: TestRun) -> None:
     """Ask a test's file for its cases."""
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
         stage.engine.scripts.put(TENANT, name, _bundle(folder, path, source))
     except (OSError, UnicodeDecodeError, InputError) as error:
         done.findings.append(Finding("error", path.name, None, None, "test_invalid", str(error)))
@@ -175,14 +174,9 @@ def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: Te
 
 
 def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
-    """Return the files of a test's own run: the test, and the scripts of the folder that its text names."""
+    """Return the files of a test's own run: the test, and the files that it imports."""
     files = {"main.js": MAIN.format(path.name), path.name: source}
-    for script in folder.with_imports(imported_scripts({script_files.MAIN: source})):
-        if isinstance(script.source, dict) and script.path.is_dir():
-            files |= {f"{script.path.name}/{name}": text for name, text in script.source.items()}
-        elif not isinstance(script.source, bytes):
-            files[script.path.name] = script.text(None)
-    return files
+    return files | script_files.with_imports(folder.path, {path.name: source})
 
 
 def _once(stage: Stage, tenant_id: str, script: str, params: Any) -> Action:

@@ -47,20 +47,17 @@ def throw_away(folder: ScriptFolder) -> Iterator["Engine"]:
 def examine(engine: "Engine", folder: ScriptFolder) -> tuple[list[Finding], list[Planned]]:
     """Store the folder in a throw-away ledger; return all findings and the schedules that it could store."""
     refused = stocking.store_scripts(engine, TENANT, folder)
+    broken = {script.name for script in folder.scripts.values() if stocking.is_refused(folder, script, refused)}
+    refused += stocking.further_mistakes(engine, TENANT, folder, broken, refused)
     findings = [*folder.findings, *refused, *stocking.unused(folder), *stocking.missing_grants(folder)]
-    broken = {script for script in folder.scripts if any(_is_of(folder, script, each) for each in refused)}
-    # A script that was refused has its own finding already.
-    findings += stocking.store_schedules(engine, TENANT, folder, broken)
+    # A script that was refused has its own finding already; its schedules are checked all the same.
+    without = {name for name in broken if not stocking.store_stand_in(engine, TENANT, folder, name)}
+    findings += stocking.store_schedules(engine, TENANT, folder, without)
     planned = [
         Planned(each.name, each.script, each.text, next_slots(engine, each))
         for each in engine.schedules.list(TENANT, limit=1000)
     ]
     return findings, planned
-
-
-def _is_of(folder: ScriptFolder, script: str, finding: Finding) -> bool:
-    path = folder.scripts[script].path.name
-    return finding.file == path or finding.file.startswith(path + "/")
 
 
 def next_slots(engine: "Engine", schedule: "Schedule", after: datetime | None = None) -> tuple[datetime, ...]:

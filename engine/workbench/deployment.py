@@ -143,7 +143,7 @@ def _script(
 def _size(script: FolderScript) -> tuple[str, ...]:
     if isinstance(script.source, bytes):
         return (f"+ {len(script.source)} bytes of WebAssembly",)
-    files = {"main.js": script.source} if isinstance(script.source, str) else script.source
+    files = script.source
     return tuple(f"+ {file}: {text.count(chr(10)) + 1} lines" for file, text in files.items())
 
 
@@ -153,7 +153,9 @@ def _content(engine: "Engine", script: FolderScript, current: ScriptVersion) -> 
         if not same or engine.scripts.module(current.tenant_id, current.name, current.version) != script.source:
             yield f"~ {len(script.source)} bytes of WebAssembly"
         return
-    files = {"main.js": script.source} if isinstance(script.source, str) else script.source
+    files = script.source
+    if len(files) == len(current.modules) == 1 and [*files.values()] == [*current.modules.values()]:
+        return  # a single file is the same under the name that a folder gives it
     for each in differences.of_files(current.modules, files):
         yield f"~ {each.file} ({each.state})"
         yield from each.text.split("\n")

@@ -81,7 +81,9 @@ class DevSession:
         old = {
             each.name: each.version for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))
         }
-        refused = stocking.store_scripts(engine, TENANT, folder, folder.with_importers(changed))
+        refused = stocking.store_scripts(
+            engine, TENANT, folder, [script for script in folder.scripts.values() if script.name in changed]
+        )
         for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor)):
             if before is not None and old.get(each.name) != each.version:
                 self._report({"kind": "reload", "at": zulu(self.now), "script": each.name, "version": each.version})

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.store.records import Schedule, ScriptVersion
 from lodger.engine.store.scripts import content
+from lodger.engine.store.stored_modules import ENTRIES, entry_of
 from lodger.engine.workbench import schedules_file
 from lodger.engine.workbench.deployment import everything
 from lodger.engine.workbench.toml_places import has_null, toml_key, toml_text
@@ -38,16 +39,21 @@ def read_scripts(
         except InputError as error:
             left_out[each.name] = error.what
             continue
-        place = next(iter(own)).partition("/")[0].casefold()
-        if place in places:
-            left_out[each.name] = f"it would lie where script {places[place]} does"
+        if any(places.get(key, each.name) != each.name and files.get(path) != text for path, text, key in _keys(own)):
+            other = next(places[key] for _path, _text, key in _keys(own) if key in places)
+            left_out[each.name] = f"it would lie where script {other} does"
             continue
-        places[place] = each.name
+        places |= {key: each.name for _path, _text, key in _keys(own)}
         files |= own
         held = {"grants": None if version.grants is None else list(version.grants), "params": version.fields}
         if any(value is not None for value in held.values()):
             settings[each.name] = {key: value for key, value in held.items() if value is not None}
     return files, settings, left_out
+
+
+def _keys(own: Mapping[str, bytes]) -> Iterator[tuple[str, bytes, str]]:
+    """Yield path, content and what must be unlike for two files: the path in lower case; several scripts may have the same module."""
+    return ((path, text, path.casefold()) for path, text in own.items())
 
 
 def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:
@@ -59,7 +65,11 @@ def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:
     if version.wasm_bytes is not None:
         return {f"{name}.wasm": engine.scripts.module(version.tenant_id, name, version.version)}
     modules = version.modules
-    content.read(modules, Limits(source_bytes=4 * 1024 * 1024))
+    content.read(modules, Limits(source_bytes=4 * 1024 * 1024), name)
+    if entry_of(modules) in {f"{name}.js", f"{name}.ts", *(f"{name}/{each}" for each in ENTRIES)}:
+        if "." in name:
+            raise InputError("script_name_invalid.file", name=name)
+        return {file: _bytes(text) for file, text in modules.items()}
     # With a dot in its name a file could be a test, a declaration, or a tool's own, such as eslint.config.js.
     if "." not in name and len(modules) == 1:
         (file, text), *_others = modules.items()
@@ -113,7 +123,7 @@ def new_file(folder: Path, schedules: Mapping[str, Any], scripts: Mapping[str, A
         wanted = schedules_file.read_text(text, before.name)
         if _state(wanted) == _state(before):
             return None
-        body = tomllib.loads(path.read_text(encoding="utf-8"))
+        body = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         text = file_text({key: body[key] for key in ("name", "dev") if key in body}, schedules, scripts)
     elif not schedules and not scripts:
         return None

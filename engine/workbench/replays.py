@@ -81,7 +81,7 @@ def with_copies(record: AttemptRecord, edited: Source) -> Source:
     if isinstance(edited, bytes):
         return edited
     copies = {file: text for file, text in (record.modules or {}).items() if file != MAP and not is_authored(file)}
-    return copies | edited
+    return edited | copies
 
 
 def edited_source(path: Path) -> Source:
@@ -90,17 +90,9 @@ def edited_source(path: Path) -> Source:
     Raises:
         Usage: it cannot be read, or is TypeScript with an error, or has an expression that the runtime would misread.
     """
-    if path.is_dir():
-        files = script_files.folder(path)
-        if not files:
-            raise Usage("folder_unusable", path=str(path), maximum=script_files.MAX_FILES, entries=script_files.ENTRIES)
-    else:
-        raw = read_whole(path)
-        if raw.startswith(script_files.WASM):
-            return raw
-        files = {
-            "main.ts" if path.suffix == ".ts" else "main.js": raw.decode("utf-8", "replace").removeprefix("\ufeff")
-        }
+    files = script_files.script(path)
+    if isinstance(files, bytes):
+        return files
     prepared = runnable_files(files)
     problem = prepared if isinstance(prepared, ScriptError) else None
     if problem is None and load().runtime == "quickjs":

@@ -3,14 +3,16 @@
 import sys
 from pathlib import Path
 
-from lodger.engine.core.access.names import PACKAGES
+from lodger.engine.core.access.names import PACKAGES, is_of_tools
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.output.files import MAX_BYTES, read_whole
-from lodger.engine.store.stored_modules import SUFFIXES, is_tool_file
+from lodger.engine.store.stored_modules import LIBRARY_ENTRIES, SUFFIXES, is_tool_file
+from lodger.sandbox.runtimes.js.modules import joined
+from lodger.sandbox.source_faults import Outline
 
-#: Most files of one script.
-MAX_FILES = 500
+#: Most files of one script, and number of folders above it in which a schedules.toml is looked for.
+MAX_FILES, MAX_DEPTH = 500, 8
 #: What a WebAssembly file begins with.
 WASM = b"\0asm"
 #: The file of a script that is run, and the file of a library that is imported: one of them makes a folder a script's.
@@ -21,19 +23,95 @@ _LINK = "what it leads to may lie outside the folder"
 CODE = frozenset({".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs"})
 
 
-def script(path: Path) -> str | bytes | dict[str, str]:
-    """Read a script: a file of UTF-8 text, a folder of them, or a WebAssembly module, recognized by its first bytes.
+def script(path: Path, root: Path | None = None) -> dict[str, str] | bytes:
+    """Read a script: a file of UTF-8 text or a folder of them, with the files that it imports, or a WebAssembly module.
+
+    Names are paths below the script's own folder, or below ``root`` if it imports files outside of that folder; the entry comes first.
+
+    Args:
+        root: no file outside of this folder is read; by default :func:`root_of`.
 
     Raises:
         Usage: as :func:`read_whole`; or it is none of them.
     """
+    root = root_of(path) if root is None else root
     if path.is_dir():
-        return folder(path)
+        files = folder(path)
+        entry = next(each for each in ENTRIES if each in files)
+        files = {entry: files[entry]} | files
+        inside = path.relative_to(root).as_posix() if path != root else ""
+        files = {f"{inside}/{name}": text for name, text in files.items()} if inside else files
+        wider = files if entry in LIBRARY_ENTRIES else with_imports(root, files)
+        return (
+            wider
+            if len(wider) > len(files)
+            else {name.removeprefix(f"{inside}/"): text for name, text in files.items()}
+        )
+    if path.suffix in CODE:
+        raise not_javascript(path)
     raw = read_whole(path)
     if raw.startswith(WASM):
         return raw
-    text = _text(path, raw)
-    return {"main.ts": text} if path.suffix == ".ts" else text
+    place = path.relative_to(root).as_posix() if path.suffix in SUFFIXES else MAIN
+    return with_imports(root, {place: _text(path, raw)})
+
+
+def not_javascript(path: Path) -> Usage:
+    """Return the error for a file of code that cannot be stored under its name."""
+    return Usage("file_not_javascript.one", path=str(path), name=path.stem + (".ts" if "t" in path.suffix else ".js"))
+
+
+def root_of(path: Path) -> Path:
+    """Return the folder of scripts around a script: the nearest with a schedules.toml, else the script's own or the one around it."""
+    around = path.parent
+    for each in (around, *around.parents)[:MAX_DEPTH]:
+        if (each / "schedules.toml").is_file():
+            return each
+    return around.parent if path.name in ENTRIES and around.name else around
+
+
+def with_imports(root: Path, files: dict[str, str]) -> dict[str, str]:
+    """Return files with those below ``root`` that they import by their paths, named by their paths below ``root``.
+
+    Raises:
+        Usage: as :func:`read_whole`; a file is no text, or code that cannot be stored (.mjs, .tsx); there are too many.
+    """
+    found, left = dict(files), MAX_BYTES - sum(map(len, files.values()))
+    texts = list(files.items())
+    while texts:
+        file, text = texts.pop()
+        for wanted, _at, _dynamic in Outline(text).imports if file.endswith((".js", ".ts")) else ():
+            place = _imported(root, file, wanted)
+            if place is None or place in found:
+                continue
+            if (root / place).suffix in CODE:
+                raise not_javascript(root / place)
+            raw = read_whole(root / place, left)
+            left -= len(raw)
+            found[place] = _text(root / place, raw)
+            if len(found) > MAX_FILES:
+                raise Usage("folder_unusable.many", path=str(root), count=len(found), maximum=MAX_FILES)
+            texts.append((place, found[place]))
+    return found
+
+
+def _imported(root: Path, file: str, wanted: str) -> str | None:
+    """Return the path below ``root`` of the file that an import by path means; None if there is no such file that a script can have."""
+    path = joined(file.encode(), wanted.encode())
+    base = path.decode() if path is not None and wanted.startswith(("./", "../")) else ".."
+    if base.startswith("..") or any(is_of_tools(part) for part in base.split("/")):
+        return None
+    typed = [base.removesuffix(".js") + ".ts"] if base.endswith(".js") else []
+    for place in (base, *typed, f"{base}/index.js", f"{base}/index.ts"):
+        parts = [root / place, *(root / place).parents][: place.count("/") + 1]
+        usable = (
+            (root / place).suffix in SUFFIXES | CODE
+            and not place.endswith(".d.ts")
+            and not is_tool_file(place.rpartition("/")[2])
+        )
+        if usable and (root / place).is_file() and not any(each.is_symlink() for each in parts):
+            return place
+    return None
 
 
 def folder(path: Path) -> dict[str, str]:
@@ -100,7 +178,7 @@ def regular(path: Path, maximum: int) -> str:
         raw = file.read(maximum + 1)
     if len(raw) > maximum:
         raise ValueError(f"{path.name} has more than {maximum} bytes")
-    return raw.decode("utf-8")
+    return raw.decode("utf-8-sig")
 
 
 def put(folder: Path, file: str, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """A folder of scripts with its ``schedules.toml``, as it stands on the disk."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -8,16 +9,19 @@ from pathlib import Path
 from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.store.scripts.linking import imported_scripts
+from lodger.engine.store.stored_modules import entry_of, is_library, is_tool_file
 from lodger.engine.workbench import schedules_file, script_files
 from lodger.engine.workbench.findings import Finding
 from lodger.engine.workbench.schedules_file import SchedulesFile
+from lodger.sandbox.runtimes.js.modules import joined
+from lodger.sandbox.source_faults import Outline
 
 #: Endings of script files, and of the tests beside them.
 SCRIPTS = (".js", ".ts", ".wasm")
 TESTS = (".test.js", ".test.ts")
 MAX_SCRIPTS = 1000
-#: Entries of libraries: they are stored before the scripts that may import them.
-_LIBRARIES = ("index.js", "index.ts")
+#: Maximum number of files that are looked at for those that are left out.
+MAX_LOOKED_AT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +30,33 @@ class FolderScript:
 
     name: str
     path: Path
-    source: str | bytes | dict[str, str]
+    source: bytes | dict[str, str]
 
     def text(self, file: str | None) -> str:
         """Return the text of one of its files, the entry by default; empty if there is none."""
-        if isinstance(self.source, str):
-            return self.source
         return self.source.get(file or self._entry, "") if isinstance(self.source, dict) else ""
 
     def shown(self, root: Path, file: str | None) -> str:
         """Return the path of one of its files, as findings and errors show it."""
-        path = self.path / (file or self._entry) if self.path.is_dir() else self.path
-        return path.relative_to(root).as_posix()
+        file = file or self._entry
+        own = self.path.relative_to(root).as_posix()
+        if self.path.is_dir():
+            return file if self._entry.startswith(f"{own}/") else f"{own}/{file}"
+        return own if file == self._entry else file
 
     @property
     def _entry(self) -> str:
-        files = self.source if isinstance(self.source, dict) else {}
-        return next((each for each in script_files.ENTRIES if each in files), script_files.MAIN)
+        return entry_of(self.source) if isinstance(self.source, dict) else script_files.MAIN
 
     @property
     def imports(self) -> set[str]:
-        """Names of the scripts that its files seem to import."""
-        if isinstance(self.source, bytes):
-            return set()
-        return imported_scripts({script_files.MAIN: self.source} if isinstance(self.source, str) else self.source)
+        """Names of the libraries that its files seem to import."""
+        return imported_scripts(self.source) if isinstance(self.source, dict) else set()
 
     @property
     def is_library(self) -> bool:
         """Whether it can be imported and not run."""
-        return isinstance(self.source, dict) and any(entry in self.source for entry in _LIBRARIES)
+        return isinstance(self.source, dict) and is_library(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class ScriptFolder:
         tests: files with tests, by path.
         file: the content of schedules.toml.
         findings: what is wrong with the files themselves.
+        modules: files that export nothing by default: they are no scripts, and scripts import them.
     """
 
     path: Path
@@ -73,6 +76,7 @@ class ScriptFolder:
     tests: tuple[Path, ...]
     file: SchedulesFile
     findings: tuple[Finding, ...]
+    modules: tuple[str, ...] = ()
 
     def with_imports(self, names: Iterable[str]) -> list[FolderScript]:
         """Return scripts and all that they import, in the order in which they can be stored."""
@@ -84,21 +88,12 @@ class ScriptFolder:
                 waiting += self.scripts[name].imports
         return [script for script in self.scripts.values() if script.name in wanted]
 
-    def with_importers(self, names: Iterable[str]) -> list[FolderScript]:
-        """Return scripts and all that import them, in the order in which they can be stored."""
-        wanted = set(names)
-        for _ in self.scripts:
-            more = {each.name for each in self.scripts.values() if each.imports & wanted} - wanted
-            if not more:
-                break
-            wanted |= more
-        return [script for script in self.scripts.values() if script.name in wanted]
-
 
 def read(path: Path) -> ScriptFolder:
     """Read a folder: each ``NAME.js``, ``NAME.ts`` and ``NAME.wasm``, and each sub-folder with a main.js, is the script NAME.
 
-    Hidden files, declarations, tests and node_modules are no scripts.
+    A file that exports something and nothing by default is a module of the scripts that import it. Hidden files, declarations, tests,
+    settings of tools and node_modules are no scripts.
 
     Raises:
         Usage: folder_missing.
@@ -108,24 +103,81 @@ def read(path: Path) -> ScriptFolder:
     findings: list[Finding] = []
     found: dict[str, FolderScript] = {}
     tests: list[Path] = []
+    modules: list[str] = []
     for each in sorted(path.iterdir()):
         name = _name(each)
         if each.name.endswith(TESTS) and each.is_file():
             tests.append(each)
         if name is None:
             continue
+        if each.suffix in script_files.CODE:
+            findings.append(_refused(each, script_files.not_javascript(each)))
+            continue
         try:
-            script = _script(name, each, found.get(name))
+            script = _script(name, each, found.get(name), path)
         except (Usage, InputError) as wrong:
-            body = wrong.as_dict()
-            findings.append(Finding("error", each.name, None, None, body["code"], body["message"], body.get("fix", "")))
+            findings.append(_refused(each, wrong))
+            continue
+        if (each.is_file() and Outline(script.text(None)).is_module) or (script.is_library and _leaves(script)):
+            modules.append(each.name)
         else:
             found[name] = script
         if len(found) > MAX_SCRIPTS:
             raise Usage("folder_too_large", path=str(path), maximum=MAX_SCRIPTS)
     file = schedules_file.read(path / schedules_file.NAME, schedules_file.default_name(path))
     scripts = {name: found[name] for name in _order(found)}
-    return ScriptFolder(path, scripts, tuple(tests), file, (*findings, *file.findings))
+    findings += _left_out(path, scripts.values(), tests)
+    return ScriptFolder(path, scripts, tuple(tests), file, (*findings, *file.findings), tuple(modules))
+
+
+def _leaves(script: FolderScript) -> bool:
+    """Whether a file of a folder imports one outside of it by its path: a library cannot."""
+    files = script.source.items() if isinstance(script.source, dict) else ()
+    imports = ((file, each[0]) for file, text in files for each in Outline(text).imports)
+    return any((joined(file.encode(), wanted.encode()) or b"").startswith(b"../") for file, wanted in imports)
+
+
+def _refused(path: Path, wrong: Usage | InputError) -> Finding:
+    body = wrong.as_dict()
+    return Finding("error", path.name, None, None, body["code"], body["message"], body.get("fix", ""))
+
+
+def _left_out(root: Path, scripts: Iterable[FolderScript], tests: Iterable[Path]) -> Iterator[Finding]:
+    """Yield a warning for each file of code that is neither a script nor imported by one or by a test."""
+    used = {script.shown(root, file) for script in scripts if isinstance(script.source, dict) for file in script.source}
+    for test in tests:
+        with suppress(Usage, UnicodeDecodeError, OSError):
+            used |= script_files.with_imports(root, {test.name: test.read_text("utf-8")}).keys()
+    inside = (each for folder in root.iterdir() if _may_hold_modules(folder) for each in sorted(folder.rglob("*")))
+    for each in sorted([*root.iterdir(), *inside])[:MAX_LOOKED_AT]:
+        place = each.relative_to(root).as_posix()
+        code = each.suffix in {".js", ".ts", *script_files.CODE} and not each.name.endswith((*TESTS, ".d.ts"))
+        hidden = any(names.is_of_tools(part) for part in place.split("/")) or is_tool_file(each.name)
+        if (
+            code
+            and not hidden
+            and each.is_file()
+            and place not in used
+            and (len(each.relative_to(root).parts) > 1 or _is_module(each))
+        ):
+            what = "no script imports this file, and it is none itself: it is left out"
+            fix = f"import it by its path, such as './{place}', or write export default before the function to run"
+            yield Finding("warning", place, None, None, "file_left_out", what, fix)
+
+
+def _may_hold_modules(folder: Path) -> bool:
+    return (
+        folder.is_dir()
+        and not folder.is_symlink()
+        and not names.is_of_tools(folder.name)
+        and not script_files.is_script(folder)
+    )
+
+
+def _is_module(path: Path) -> bool:
+    with suppress(OSError, UnicodeDecodeError):
+        return Outline(path.read_text("utf-8")).is_module
+    return False
 
 
 def _order(found: dict[str, FolderScript]) -> list[str]:
@@ -140,12 +192,17 @@ def _order(found: dict[str, FolderScript]) -> list[str]:
         return list(needs)
 
 
-def _script(name: str, path: Path, other: FolderScript | None) -> FolderScript:
+def _script(name: str, path: Path, other: FolderScript | None, root: Path) -> FolderScript:
     names.check_path_part(name, "script_name_invalid")
     script_files.refuse_link(path)
     if other is not None:
         raise InputError("script_twice", one=other.path.name, other=path.name, script=name)
-    return FolderScript(name, path, script_files.script(path))
+    source = script_files.script(path, root)
+    if name == "index" and isinstance(source, dict) and path.is_file():  # as files of a script, it would make a library
+        source = {f"main{path.suffix}": source[path.name]} | {
+            file: text for file, text in source.items() if file != path.name
+        }
+    return FolderScript(name, path, source)
 
 
 def _name(path: Path) -> str | None:
@@ -154,5 +211,5 @@ def _name(path: Path) -> str | None:
         return None
     if path.is_dir():
         return path.name if script_files.is_script(path) else None
-    tool = path.name.endswith((*TESTS, ".d.ts"))
-    return path.stem if path.suffix in SCRIPTS and not tool and path.is_file() else None
+    tool = path.name.endswith((*TESTS, ".d.ts")) or is_tool_file(path.name)
+    return path.stem if path.suffix in {*SCRIPTS, *script_files.CODE} and not tool and path.is_file() else None

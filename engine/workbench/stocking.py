@@ -8,10 +8,14 @@ from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.access.origins import parse_origin
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.recurrence.rule import DstPolicy
+from lodger.engine.service.checks.source_check import NOWHERE
+from lodger.engine.store.scripts.content import check_json
 from lodger.engine.workbench import schedules_file
-from lodger.engine.workbench.findings import Finding, nearest
+from lodger.engine.workbench.findings import Finding, nearest, similar
 from lodger.engine.workbench.schedules_file import place_of, script_names
 from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.source_faults import Outline, faults
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -23,6 +27,7 @@ _KEYS = (("script", "script"), ("version", "version"), ("steps", "script"), ("ru
 _FETCH = re.compile(r"""\bfetch\s{0,20}\(\s{0,20}["'`](https?://[A-Za-z0-9.-]{1,253}(?::\d{1,5})?)(?=["'`/?#])""")
 #: The place in an error's message, which a finding has beside it.
 _PLACE = re.compile(r"^[^:\n]{0,200}?, line \d+(, column \d+)?: ")
+_MISSING = re.compile(r"cannot find module '\.{1,2}/(?:[^']*/)?([^'/]+)'")
 _SECRET = re.compile(r"""\bsecrets\s{0,20}\.\s{0,20}(?!(?:basic|read)\b)([A-Za-z0-9_]{1,64})\b""")
 _RUN = re.compile(
     r"""\bschedule\s{0,20}\.\s{0,20}(?:runAt|runIn|cancel)\s{0,20}\([^;]{0,500}?"""
@@ -42,7 +47,13 @@ def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script:
         message = _PLACE.sub("", error.what.removeprefix(f"script {script.name!r} cannot run: "))
         return [
             Finding(
-                "error", shown, details.get("line"), details.get("column"), error.code, message, error.fix or error.why
+                "error",
+                shown,
+                details.get("line"),
+                details.get("column"),
+                error.code,
+                message,
+                _near_file(folder, message) or error.fix or error.why,
             )
         ]
     return []
@@ -54,6 +65,69 @@ def store_scripts(
     """Store every script, or the wanted ones, in the folder's order; return why any were refused."""
     scripts = folder.scripts.values() if wanted is None else wanted
     return [each for script in scripts for each in store_script(engine, tenant_id, folder, script)]
+
+
+def is_refused(folder: ScriptFolder, script: FolderScript, refused: Iterable[Finding]) -> bool:
+    """Whether one of the findings is about a file of a script."""
+    files = script.source if isinstance(script.source, dict) else [None]
+    return bool({each.file for each in refused} & {script.shown(folder.path, file) for file in files})
+
+
+def further_mistakes(
+    engine: "Engine", tenant_id: str, folder: ScriptFolder, names: Iterable[str], refused: Iterable[Finding]
+) -> list[Finding]:
+    """Return what else is wrong with the files of refused scripts, each file by itself; a refusal tells one mistake."""
+    known = {(each.file, each.line) for each in refused}
+    looked_at: set[str] = set()
+    found = []
+    for script in map(folder.scripts.__getitem__, sorted(names)):
+        files = script.source if isinstance(script.source, dict) else {}
+        problems = [*faults(files)]
+        for file, text in files.items():
+            shown = script.shown(folder.path, file)
+            if shown not in looked_at and file.endswith((".js", ".ts", ".json")):
+                looked_at.add(shown)
+                problems += _problems(engine, tenant_id, file, text, entry=file == next(iter(files)))
+        for each in problems:
+            shown = script.shown(folder.path, each.file)
+            if (shown, each.line) not in known:
+                known.add((shown, each.line))
+                message = f"{each.name}: {each.message}"
+                fix = _near_file(folder, message)
+                found.append(Finding("error", shown, each.line, each.column, "source_refused", message, fix))
+    return found
+
+
+def _near_file(folder: ScriptFolder, message: str) -> str:
+    """Return the advice that names the file of the folder that a missing one is most like; empty without one."""
+    wanted = _MISSING.search(message)
+    files = [each for each in folder.path.rglob("*.*s*") if each.suffix in {".js", ".ts", ".json"}] if wanted else []
+    near = similar(wanted[1], (each.name for each in files[:10_000])) if wanted else None
+    return "" if near is None else f"did you mean {near}? Import a file by its path from the importing file"
+
+
+def _problems(engine: "Engine", tenant_id: str, file: str, text: str, *, entry: bool) -> Iterable[ScriptError]:
+    """Return what is wrong with one file, whatever the files are that it imports."""
+    try:
+        if file.endswith(".json"):
+            check_json(file, text)
+            return ()
+        outline = Outline(text)
+        for wanted, at, _dynamic in reversed(outline.imports):
+            text = text[:at] + NOWHERE + text[at + len(wanted) :]
+        ends = "" if entry or outline.has_default else "\nexport default 0"
+        return engine.scripts.check(tenant_id, {file: text + ends}).problems
+    except InputError as error:
+        return (ScriptError(error.code, error.what, file=file, line=error.details.get("line")),)
+
+
+def store_stand_in(engine: "Engine", tenant_id: str, folder: ScriptFolder, name: str) -> bool:
+    """Store a script that does nothing in the place of a refused one, so that its schedules can be checked; whether it could be."""
+    try:
+        engine.scripts.put(tenant_id, name, "export default () => 0", force=True, **folder.file.scripts.get(name, {}))
+    except InputError:
+        return False
+    return True
 
 
 def store_schedule(
@@ -104,6 +178,9 @@ def absent_script(folder: ScriptFolder, schedule: str, script: str) -> Finding:
     """Return the finding about a schedule's script that the folder does not have."""
     line, column = place_of(folder.file.places, ("schedules", schedule, "script"))
     what, fix = f"schedule {schedule}: the folder has no script {script!r}", nearest(script, folder.scripts)
+    if module := next((each for each in folder.modules if each.rpartition(".")[0] == script), None):
+        what = f"schedule {schedule}: {module} exports nothing by default, so it cannot be run"
+        fix = f"write export default before the function of {module} to run"
     return Finding("error", schedules_file.NAME, line, column, "script_unknown", what, fix)
 
 
@@ -122,8 +199,7 @@ def missing_grants(folder: ScriptFolder) -> list[Finding]:
     held = parse([*DEFAULT.split(), *folder.file.dev.grants])
     hints = []
     for script in folder.scripts.values():
-        files = {None: script.source} if isinstance(script.source, str) else script.source
-        for file, text in files.items() if isinstance(files, dict) else ():
+        for file, text in script.source.items() if isinstance(script.source, dict) else ():
             for at, grant in _grants_of(text, script.name, held):
                 line = text.count("\n", 0, at) + 1
                 message = f"the script seems to need the grant {grant}"

@@ -59,22 +59,21 @@ def execute(
         raise Usage("runtime_unknown", runtime=runtime, runtimes=RUNTIMES)
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
-    files = script_files.folder(file) if script_files.is_script(file) else {}
-    raw = b"" if files else read_whole(file)
-    wasm = not files and (runtime == "wasm" or (runtime is None and raw.startswith(script_files.WASM)))
-    refused = None if wasm or files else _refused(raw, limits.source_bytes)
-    source = (
-        "" if wasm else files.get("main.js", "") if files else raw.decode("utf-8", "replace").removeprefix("\ufeff")
-    )
-    if file.suffix == ".ts" and not wasm:
-        files = {"main.ts": source}
+    root = script_files.root_of(file)
+    raw = b"" if script_files.is_script(file) else read_whole(file)
+    wasm = runtime == "wasm" or (runtime is None and raw.startswith(script_files.WASM))
+    refused = None if wasm or not (raw or file.is_file()) else _refused(raw, limits.source_bytes, file.name)
+    files: dict[str, str] = {}
+    if not wasm and refused is None:
+        read = script_files.script(file, root) if file.exists() else {script_files.MAIN: raw.decode()}
+        files = read if isinstance(read, dict) else {}
     from lodger.engine.trials.trial import not_run, try_script
 
     body = as_dict(
         not_run(*refused)
         if refused is not None
         else try_script(
-            raw if wasm else files or source,
+            raw if wasm else files,
             params,
             limits,
             runtime=runtime or "quickjs",
@@ -82,9 +81,11 @@ def execute(
             grants=grant or (),
         )
     )
-    where = (body["error"] or {}).get("file") or script_files.MAIN
-    shown = str(file / where) if file.is_dir() else str(file)
-    present(body, files.get(where, "") if files else source, shown, as_json=as_json)
+    entry = next(iter(files), script_files.MAIN)
+    where = (body["error"] or {}).get("file") or entry
+    own = file if file.is_dir() and not entry.startswith(f"{file.name}/") else root
+    shown = str(file if file.is_file() and where == entry else own / where)
+    present(body, files.get(where) or raw.decode("utf-8", "replace"), shown, as_json=as_json)
 
 
 def as_dict(ran: "Ran") -> dict[str, Any]:
@@ -126,28 +127,28 @@ def _limits(**wishes: int | None) -> Any:
         raise Usage.of(error) from None
 
 
-def _refused(raw: bytes, maximum: int) -> tuple[Outcome, ScriptError] | None:
+def _refused(raw: bytes, maximum: int, file: str) -> tuple[Outcome, ScriptError] | None:
     """Return the end of a source that needs no worker: too large, not UTF-8, or empty; None for others."""
     if len(raw) > maximum:
         said = f"the script has {len(raw)} bytes, the limit is {maximum}"
-        return Outcome.SOURCE_TOO_LARGE, ScriptError("SourceTooLarge", said, file=script_files.MAIN)
+        return Outcome.SOURCE_TOO_LARGE, ScriptError("SourceTooLarge", said, file=file)
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _no_text(f"byte {error.start} is not UTF-8; a script must be UTF-8 text", raw[: error.start])
+        return _no_text(f"byte {error.start} is not UTF-8; a script must be UTF-8 text", raw[: error.start], file)
     if "\0" in text:
         at = text.index("\0")
         said = f"character {at} is NUL; a script must be text without NUL characters"
-        return _no_text(said, text[:at].encode())
+        return _no_text(said, text[:at].encode(), file)
     if not text.strip().removeprefix("\ufeff"):
         said = "the file is empty: there is nothing to run"
-        return Outcome.COMPILE_ERROR, ScriptError("EmptyScript", said, file=script_files.MAIN)
+        return Outcome.COMPILE_ERROR, ScriptError("EmptyScript", said, file=file)
     return None
 
 
-def _no_text(said: str, before: bytes) -> tuple[Outcome, ScriptError]:
+def _no_text(said: str, before: bytes, file: str) -> tuple[Outcome, ScriptError]:
     line = before.count(b"\n") + 1
-    return Outcome.COMPILE_ERROR, ScriptError("NotText", said, file=script_files.MAIN, line=line)
+    return Outcome.COMPILE_ERROR, ScriptError("NotText", said, file=file, line=line)
 
 
 def _show(body: dict[str, Any], source: str, name: str) -> None:

@@ -58,8 +58,8 @@ def dry_run(
         ended = engine.scripts.dry_run(
             tenant, name, params, version=version, source=source, fetches=fetches, offline=offline, now=pretended
         )
-    file_of_error = (ended.error.file if ended.error else None) or script_files.MAIN
-    text = shown if isinstance(shown, str) else shown.get(file_of_error, "") if isinstance(shown, dict) else ""
+    files = shown if isinstance(shown, dict) else {}
+    text = files.get((ended.error.file if ended.error else None) or next(iter(files), ""), "")
     present(to_jsonable(ended) | {"walls": {}}, text, name, as_json=as_json)
 
 

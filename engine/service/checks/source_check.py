@@ -14,6 +14,7 @@ from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.regex_literals import misread
+from lodger.sandbox.source_faults import explained, faults
 
 if TYPE_CHECKING:
     from lodger.engine.service.checks.trial_budget import TrialBudget
@@ -152,6 +153,11 @@ class SourceCheck:
             problem = misread(modules)
             if problem is not None:
                 return problem
+        problem = next(faults(modules), None)
+        return problem or explained(self._parsed(tenant_id, modules, held), modules)
+
+    def _parsed(self, tenant_id: str, modules: dict[str, str], held: Limits) -> ScriptError | None:
+        """Return the error of the runtime's parser."""
         entry, library = _entry(modules), is_library(modules)
         others = [
             file
@@ -159,10 +165,11 @@ class SourceCheck:
             if (library or file != entry) and is_authored(file) and file.endswith((".js", ".ts", ".mjs"))
         ]
         if others:
-            imports = "".join(f"import {json.dumps('./' + file)};" for file in others)
+            imports = "".join(f"import {json.dumps('/' + file)};" for file in others)
             # The runtime ignores line numbers beyond the last line of the entry.
             imports += "\n" * max(modules[file].count("\n") for file in others)
-            found = self._parse(tenant_id, modules | {entry: f'{imports}import "{NOWHERE}"; export default 0'}, held)
+            made = {entry: f'{imports}import "{NOWHERE}"; export default 0'}
+            found = self._parse(tenant_id, made | (modules if library else modules | made), held)
             if found is not None or library:
                 return found
         text = modules[entry]
@@ -172,21 +179,22 @@ class SourceCheck:
             module = self._parse_as_module(tenant_id, modules, held)
             if module is None:
                 return self._parse_as_callable(tenant_id, modules, held)
-            if _settled(module):
+            if _settled(module, modules):
                 return module
             body = self._parse_as_body(tenant_id, modules, held)
             return None if body is None else module if declares else body
         body = self._parse_as_body(tenant_id, modules, held)
         return (
             self._parse_as_module(tenant_id, modules, held)
-            if declares and body is not None and not _settled(body)
+            if declares and body is not None and not _settled(body, modules)
             else body
         )
 
     def _parse_as_module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         entry = _entry(modules)
         text = modules[entry]
-        return _ahead(self._parse(tenant_id, modules | {entry: f'{text}\nimport "{NOWHERE}"'}, limits), text)
+        found = self._parse(tenant_id, modules | {entry: f'{text}\nimport "{NOWHERE}"'}, limits)
+        return _ahead(found, entry, text)
 
     def _parse_as_callable(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
         """Parse a module as the runtime does to find the function to call, and stop before its first line.
@@ -197,7 +205,7 @@ class SourceCheck:
         text = modules[entry]
         stop = f"throw new Error({json.dumps(NOWHERE)});"
         others = len(modules) > 1
-        head = f'import "./{STOP}";' if others else stop
+        head = f'import "/{STOP}";' if others else stop
         changed = {entry: head + ("//" + text[2:] if text.startswith("#!") else text.removeprefix("\ufeff"))}
         return self._parse(tenant_id, modules | changed | ({STOP: stop} if others else {}), limits)
 
@@ -227,19 +235,18 @@ class SourceCheck:
 
 def _entry(modules: dict[str, str]) -> str:
     """Return the file that is run; for a library the one that the check makes."""
-    entry = entry_of(modules)
-    return entry if entry in ENTRIES else ENTRIES[0]
+    return ENTRIES[0] if is_library(modules) else entry_of(modules)
 
 
-def _settled(problem: ScriptError) -> bool:
+def _settled(problem: ScriptError, modules: dict[str, str]) -> bool:
     """Whether no other interpretation of the entry can succeed."""
-    return problem.name != "SyntaxError" or problem.file not in {None, *ENTRIES}
+    return problem.name != "SyntaxError" or problem.file not in {None, _entry(modules)}
 
 
-def _ahead(problem: ScriptError | None, text: str) -> ScriptError | None:
+def _ahead(problem: ScriptError | None, entry: str, text: str) -> ScriptError | None:
     """Move an error on the appended line to the end of the author's last line."""
     last = text.count("\n") + 1
-    if problem is None or problem.file not in ENTRIES or problem.line is None or problem.line <= last:
+    if problem is None or problem.file != entry or problem.line is None or problem.line <= last:
         return problem
     return replace(problem, line=last, column=len(text.split("\n")[-1]) + 1)
 

@@ -55,7 +55,7 @@ class TrialRuns:
                 found, content = read_version(connection, tenant_id, name, version)
             else:
                 limits = scripts.limits_of(context, connection, tenant_id)
-                content = link(connection, tenant_id, name, read(source, limits), limits)
+                content = link(connection, tenant_id, name, read(source, limits, name), limits)
                 found = scripts.find_latest(connection, tenant_id, name)
         self._budget.require(tenant_id)
         if source is not None:

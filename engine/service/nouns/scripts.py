@@ -116,8 +116,9 @@ class Scripts(Noun[M]):
         can be started it is stored unchecked, and the result's ``unchecked`` gives the reason.
 
         Args:
-            source: the text of ``main.js``, source by file name including ``main.js`` or ``main.ts`` (a library:
-                ``index.js`` or ``index.ts``), or the bytes of a WebAssembly module, which is compiled first, in the sandbox.
+            source: the text of ``main.js``, source by file name including ``main.js``, ``main.ts`` or ``NAME.js`` of the
+                script's name, which is run (a library: ``index.js`` or ``index.ts``), or the bytes of a WebAssembly
+                module, which is compiled first, in the sandbox.
             grants: grants of the tenant that this script may use; None for all of them. Default: those of the
                 previous version.
             params: declaration of its typed params, see :mod:`lodger.engine.core.params`; None for any JSON value.
@@ -203,7 +204,7 @@ class Scripts(Noun[M]):
         with self.context.database.read() as connection:
             limits = scripts.limits_of(self.context, connection, tenant_id)
             names.check_path_part(name, "script_name_invalid")
-            content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits)
+            content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits, name)
             content = link(connection, tenant_id, name, content, limits)
             known = scripts.find_latest(connection, tenant_id, name)
             if known is not None and known.digest == content.digest:

@@ -11,7 +11,7 @@ from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.store.scripts import source_maps
-from lodger.engine.store.stored_modules import ENTRIES, LIBRARY, MAP, SUFFIXES, entry_of, is_library, is_tool_file
+from lodger.engine.store.stored_modules import ENTRIES, LIBRARY, MAP, SUFFIXES, entries_of, is_library, is_tool_file
 from lodger.sandbox.limits import Limits
 
 ENTRY = ENTRIES[0]
@@ -45,8 +45,8 @@ class Content:
     kind: str = "script"
 
 
-def read(given: ScriptInput, limits: Limits) -> Content:
-    """Check the input and return it as content.
+def read(given: ScriptInput, limits: Limits, name: str | None = None) -> Content:
+    """Check the input and return it as content; ``name`` is the script's, which one of its files may have.
 
     Raises:
         InputError: script_empty, entry_missing, entry_ambiguous, file_name_invalid, files_too_many, json_invalid,
@@ -56,7 +56,7 @@ def read(given: ScriptInput, limits: Limits) -> Content:
         wasm = bytes(given)
         _check_module(wasm, limits.wasm_bytes)
         return Content({}, wasm, hashlib.sha256(b"wasm\0" + wasm).hexdigest())
-    modules = _modules(given, limits.source_bytes)
+    modules = _modules(given, limits.source_bytes, name)
     return Content(modules, None, digest_of(modules), LIBRARY if is_library(modules) else "script")
 
 
@@ -91,7 +91,12 @@ def check_file_name(file: str) -> None:
         raise InputError("file_name_invalid.tool", file=shown)
 
 
-def _check_json(file: str, text: str) -> None:
+def check_json(file: str, text: str) -> None:
+    """Check a JSON file.
+
+    Raises:
+        InputError: json_invalid.
+    """
     try:
         strict_json.parse(text, nodes=strict_json.MAX_NODES)
     except CallRefused:
@@ -108,13 +113,14 @@ def _check_json(file: str, text: str) -> None:
     raise InputError("json_invalid", file=file, reason=why, details={"file": file, "line": line})
 
 
-def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
+def _modules(source: str | Mapping[str, str], limit: int, name: str | None) -> dict[str, str]:
     modules = {ENTRY: source} if isinstance(source, str) else dict(source)
-    entry = entry_of(modules)
-    if entry is None:
-        raise InputError("entry_missing", entry=ENTRY)
-    if all(each in modules for each in ENTRIES):
-        raise InputError("entry_ambiguous")
+    entries = entries_of(modules, name)
+    if not entries:
+        raise InputError("entry_missing", entry=ENTRY, name=name)
+    entry = entries[0]
+    if len(entries) > 1:
+        raise InputError("entry_ambiguous", one=entry, other=entries[1])
     if len(modules) > MAX_FILES:
         raise too_many(len(modules))
     size = 0
@@ -136,7 +142,7 @@ def _modules(source: str | Mapping[str, str], limit: int) -> dict[str, str]:
         raise InputError("script_empty", entry=entry)
     for file, text in modules.items():
         if file.endswith(".json"):
-            _check_json(file, text)
+            check_json(file, text)
     made = {MAP: source_maps.unpacked(modules[source_maps.FILE])} if source_maps.FILE in modules else {}
     return {entry: modules.pop(entry)} | dict(sorted(modules.items())) | made
 

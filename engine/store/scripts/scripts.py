@@ -71,7 +71,7 @@ def put(
     names.check_path_part(name, "script_name_invalid")
     if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
         raise _reserved(name, offered=offered)
-    content = source if isinstance(source, Content) else read(source, limits)
+    content = source if isinstance(source, Content) else read(source, limits, name)
     allowed = context.content_cache.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
     row = connection.execute(
         select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()

@@ -1,5 +1,6 @@
 """The modules of an attempt: decoded from the bundle, resolved by name, and wrapped in a function if the entry is a snippet."""
 
+from collections.abc import Container
 from struct import unpack_from
 
 from lodger.sandbox.frames import BUNDLE_PART
@@ -61,10 +62,24 @@ def joined(base: bytes, wanted: bytes) -> bytes | None:
 
 
 def sibling(path: bytes) -> bytes | None:
-    """Return the script that ``./NAME.js`` names in a folder of scripts: ``../NAME/main.js``; None for other paths."""
+    """Return the folder of the script that ``./NAME.js`` names among scripts: ``../NAME``; None for other paths."""
     folder, _, file = path.rpartition(b"/")
     beside = not folder or (folder.startswith(b"../") and folder.count(b"/") == 1)
-    return b"../" + file[:-3] + b"/main.js" if beside and file.endswith((b".js", b".ts")) else None
+    return b"../" + file[:-3] if beside and file.endswith((b".js", b".ts")) else None
+
+
+def found(names: Container[bytes], base: bytes, wanted: bytes) -> bytes | None:
+    """Return the name among ``names`` that an import in the file ``base`` means; None if there is none."""
+    path = joined(base, wanted)
+    script = sibling(path) if path and wanted.startswith(b"./") else None
+    own = () if script is None else (script + b"/main.js", script + script[2:] + b".js")
+    places: tuple[bytes, ...] = (path, *own) if path else ()
+    for place in places:
+        typed = place[:-3] + b".ts" if place.endswith(b".js") else place
+        for name in (place, typed, place + b"/index.js", place + b"/index.ts"):
+            if name in names:
+                return name
+    return None
 
 
 def json_module(text: bytes) -> bytes:
@@ -153,14 +168,7 @@ class Modules:
         ``./x.js`` is also ``./x.ts`` or the script ``x``, and a folder or a library its index file.
         """
         self._asked = (base, wanted)
-        path = joined(base, wanted)
-        for place in (path, sibling(path) if path and wanted.startswith(b"./") else None):
-            if place:
-                script = place[:-3] + b".ts" if place.endswith(b".js") else place
-                for name in (place, script, place + b"/index.js", place + b"/index.ts"):
-                    if name in self._sources:
-                        return name
-        return wanted
+        return found(self._sources, base, wanted) or wanted
 
     def source(self, name: bytes) -> bytes | None:
         """Return the text of a module or of the glue; None, and an entry in :attr:`missing`, if the bundle does not have it.

@@ -1,0 +1,179 @@
+"""Mistakes that are seen in a script's text: imports of what it does not have, CommonJS, a file that runs nothing, TypeScript in .js. Pure.
+
+Each is an error that says what to write. What needs a parser is left to the runtime.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.runtimes.js.modules import LIB, found, joined
+from lodger.sandbox.source_tokens import code_of, outermost
+from lodger.stdlib import standard_modules
+
+CODE = (".js", ".ts")
+#: Longest text that is read; what is longer was written by a program.
+MAX_CHARACTERS = 128 * 1024
+SHAPE = "export default async ({ db, now }) => { … }"
+#: Modules of Node.js, and what a script has instead.
+_NODE = dict.fromkeys(("dns", "http", "https", "net", "tls"), "use fetch") | {
+    "assert": "throw an Error", "buffer": "use Uint8Array, TextEncoder and atob", "child_process": "a script starts no process",
+    "crypto": "use the global crypto", "events": "use EventTarget", "fs": "a script has no files: keep data in db or kv",
+    "fs/promises": "a script has no files: keep data in db or kv", "os": "a script does not see its machine",
+    "path": "use URL, or split the text", "process": "use action.input and secrets", "stream": "use ReadableStream",
+    "timers": "use setTimeout", "timers/promises": "use setTimeout", "url": "use the global URL",
+    "util": "console.log shows values", "worker_threads": "a script starts no thread", "zlib": "use DecompressionStream",
+}  # fmt: skip
+_IMPORT = re.compile(r"""(?<![\w$.])(?:from|import(\s*\()?)\s*(["'])""")
+_TYPE_ONLY = re.compile(r"(?<![\w$.])(?:im|ex)port\s+type\b[^;]*$")
+_DEFAULT = re.compile(r"(?<![\w$.])export\s*(?:default\b|\{[^}]*\bas\s+default\b|\{\s*default\b)")
+_EXPORT = re.compile(
+    r"(?<![\w$.])export\s*(?:[{*]|(?:const|let|var|function|async|class|type|interface|enum|abstract|declare)\b)"
+)
+_MODULE_EXPORTS = re.compile(r"(?<![\w$.])(?:module\s*\.\s*exports|exports\s*\.\s*[\w$]+)\s*=")
+_REQUIRE = re.compile(r"""(?<![\w$.])require\s*\(\s*(["'])""")
+_OWN_REQUIRE = re.compile(r"(?:typeof|function|const|let|var|,|\()\s*require\b(?!\s*\()")
+_NAMED = re.compile(r"(?<![\w$.])(?:function\s*\*?|class|const|let|var)\s+([\w$]+)")
+# Applied to the outermost text, where brackets are empty.
+_FUNCTION = re.compile(r"(?:async\s+)?function\s*\*?\s*[\w$]+\s*\(\s*\)[^{;]*\{\s*\}|class\s+[\w$]+[^{;]*\{\s*\}")
+_ARROW = re.compile(
+    r"(?:const|let|var)\s+[\w$]+[^=;\n]*=\s*(?:async\s+)?(?:function[^{;]*\{\s*\}|(?:\(\s*\)|[\w$]+)[^=;\n]*=>\s*(?:\{\s*\}|[^;\n{]*))"
+)
+_TYPESCRIPT = re.compile(
+    r"""^\s*(?:export\s+)?(?:interface|enum|namespace|declare|abstract\s+class|type)\s+\w+[\s<{=] | \bimport\s+type\b
+      | [\w$)\]}?]\s*:\s*(?:string|number|boolean|any|unknown|void|never|object|[A-Z][\w$]*)\b(?:\[\]|<|\s*[,)=;{|&]|\s*$)
+      | \b(?:as|satisfies)\s+(?:const\b|string|number|boolean|any|unknown|[A-Z]) | \b(?:private|public|protected|readonly)\s+\w
+      | [\w$]<[A-Z\w\s,\[\]|]+>\( | [\w$)\]]!\s*[.;)\[]""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a text imports and exports."""
+
+    text: str
+
+    @cached_property
+    def code(self) -> str:
+        """The text without comments and the contents of literals."""
+        return code_of(self.text)
+
+    @cached_property
+    def imports(self) -> list[tuple[str, int, bool]]:
+        """Module, position and whether it is a literal ``import()`` of each import that is not of types only."""
+        imports = []
+        for each in _IMPORT.finditer(self.code):
+            end = self.code.find(each[2], each.end())
+            if end > 0 and not _TYPE_ONLY.search(self.code, max(0, each.start() - 2000), each.start()):
+                imports.append((self.text[each.end() : end], each.end(), each[1] is not None))
+        return imports
+
+    @property
+    def has_default(self) -> bool:
+        """Whether it has a default export."""
+        return "export" in self.text and _DEFAULT.search(self.code) is not None
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it exports something, and nothing by default."""
+        return "export" in self.text and not self.has_default and _EXPORT.search(outermost(self.code)) is not None
+
+
+def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
+    """Yield the mistakes in a script's runnable files, of which the first is the entry."""
+    names = {name.encode() for name in modules}
+    entry = next(iter(modules), "")
+    for file, text in modules.items():
+        if not file.endswith(CODE) or ":" in file or file.startswith("../") or len(text) > MAX_CHARACTERS:
+            continue
+        outline = Outline(text)
+        for wanted, at, dynamic in outline.imports:
+            if (
+                not dynamic
+                and not found(names, file.encode(), wanted.encode())
+                and (why := _absent(modules, file, wanted))
+            ):
+                yield _at(file, text, at, "ReferenceError", why)
+        yield from _common_js(file, outline)
+        if file == entry and not file.startswith("index."):
+            yield from _idle(file, outline)
+
+
+def _at(file: str, text: str, at: int, name: str, message: str) -> ScriptError:
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
+    return ScriptError(name, message, f"    at {file}:{line}:{column}", file=file, line=line, column=column)
+
+
+def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
+    if wanted.startswith((LIB, "lodger:")) or wanted in standard_modules.NAMES:
+        return None
+    said = f"cannot find module '{wanted}'"
+    path = joined(file.encode(), wanted.encode())
+    if path is not None:
+        own = [each for each in modules if ":" not in each and not each.endswith(".map")]
+        near = get_close_matches(path.decode(), [each for each in own if each != file], 1)
+        if near:
+            return f"{said}; the script has the file {near[0]}: write its path from {file}, with its ending"
+        return f"{said}; this script has {', '.join(own[:20])}"
+    plain = wanted.removeprefix("node:")
+    if plain in _NODE or wanted.startswith("node:"):
+        return f"{said}: a script does not run in Node.js; {_NODE.get(plain, 'use the APIs of the web platform')}"
+    if f"./{wanted}" in (f"./{each}" for each in modules) or wanted.endswith((*CODE, ".json")):
+        return f"{said}: a file of the script is imported by its path: './{wanted}'"
+    near = get_close_matches(wanted, standard_modules.NAMES, 1)
+    hint = f"did you mean '{near[0]}'? Otherwise" if near else "for a package of npm,"
+    return f"{said}: {hint} put it into the script: npm install {wanted.partition('/')[0]}, then lodger bundle FILE"
+
+
+def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:
+    code = outline.code
+    if "require" in code and not _OWN_REQUIRE.search(code):
+        for each in _REQUIRE.finditer(code):
+            wanted = outline.text[each.end() : code.find(each[1], each.end())]
+            said = f"a script has no require(): write import name from '{wanted}' at the top of the file"
+            yield _at(file, outline.text, each.start(), "SyntaxError", said)
+    exported = _MODULE_EXPORTS.search(outermost(code)) if "exports" in code else None
+    if exported and "typeof module" not in code and "typeof exports" not in code:
+        said = f"a script has no module.exports: write {SHAPE}, and export before what other files import"
+        yield _at(file, outline.text, exported.start(), "SyntaxError", said)
+
+
+def _idle(file: str, outline: Outline) -> Iterator[ScriptError]:
+    text = outline.text
+    if "export" in outline.code:
+        return
+    if not outline.code.strip(" \n\r\t;"):
+        if text.strip():
+            yield ScriptError(
+                "EmptyScript", f"the file has only comments, so nothing would run: write {SHAPE}", file=file, line=1
+            )
+        return
+    top = outermost(outline.code)
+    left, functions = _FUNCTION.subn(";", re.sub(r"import\b[^;\n]*[;\n]", " ", top))
+    left, arrows = _ARROW.subn(";", left)
+    if functions + arrows and not re.sub(r"(?:const|let|var)\s[^;(`\n]*", "", left).strip(" \n\r\t;"):
+        named = _NAMED.search(top)
+        name = named[1] if named else "main"
+        message = (
+            f"the file only declares {name}, so nothing would run: write export default async function {name}({{ db, now }}) {{ … }}; "
+            "Lodger calls the default export"
+        )
+        yield _at(file, text, named.start() if named else 0, "NothingToRun", message)
+
+
+def explained(error: ScriptError | None, modules: Mapping[str, str]) -> ScriptError | None:
+    """Return a syntax error with the advice to write TypeScript into a .ts file, if its line looks like TypeScript."""
+    if error is None or error.name != "SyntaxError" or not error.line or not (error.file or "").endswith(".js"):
+        return error
+    lines = modules.get(error.file or "", "").split("\n")[max(0, error.line - 2) : error.line]
+    if not any(map(_TYPESCRIPT.search, reversed(lines))):
+        return error
+    name = (error.file or "").removesuffix(".js")
+    return replace(
+        error, message=f"{error.message}; this looks like TypeScript: name the file {name}.ts, or leave out the types"
+    )
