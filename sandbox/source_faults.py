@@ -86,7 +86,6 @@ class Outline:
 def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
     """Yield the mistakes in a script's runnable files, of which the first is the entry."""
     names = {name.encode() for name in modules}
-    entry = next(iter(modules), "")
     for file, text in modules.items():
         if not file.endswith(CODE) or ":" in file or file.startswith("../") or len(text) > MAX_CHARACTERS:
             continue
@@ -99,8 +98,6 @@ def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
             ):
                 yield _at(file, text, at, "ReferenceError", why)
         yield from _common_js(file, outline)
-        if file == entry and not file.startswith("index."):
-            yield from _idle(file, outline)
 
 
 def _at(file: str, text: str, at: int, name: str, message: str) -> ScriptError:
@@ -143,16 +140,15 @@ def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:
         yield _at(file, outline.text, exported.start(), "SyntaxError", said)
 
 
-def _idle(file: str, outline: Outline) -> Iterator[ScriptError]:
-    text = outline.text
-    if "export" in outline.code:
-        return
-    if not outline.code.strip(" \n\r\t;"):
-        if text.strip():
-            yield ScriptError(
-                "EmptyScript", f"the file has only comments, so nothing would run: write {SHAPE}", file=file, line=1
-            )
-        return
+def idle(modules: Mapping[str, str]) -> ScriptError | None:
+    """Return the error of an entry that can be parsed and runs nothing: it has only comments, or only declares functions."""
+    file, text = next(iter(modules.items()), ("", ""))
+    outline = Outline(text)
+    if file.startswith("index.") or len(text) > MAX_CHARACTERS or "export" in outline.code or not text.strip():
+        return None
+    if not outline.code.strip(" \n\r\t;\ufeff"):
+        message = f"the file has only comments, so nothing would run: write {SHAPE}"
+        return ScriptError("EmptyScript", message, file=file, line=1)
     top = outermost(outline.code)
     left, functions = _FUNCTION.subn(";", re.sub(r"import\b[^;\n]*[;\n]", " ", top))
     left, arrows = _ARROW.subn(";", left)
@@ -163,7 +159,8 @@ def _idle(file: str, outline: Outline) -> Iterator[ScriptError]:
             f"the file only declares {name}, so nothing would run: write export default async function {name}({{ db, now }}) {{ … }}; "
             "Lodger calls the default export"
         )
-        yield _at(file, text, named.start() if named else 0, "NothingToRun", message)
+        return _at(file, text, named.start() if named else 0, "NothingToRun", message)
+    return None
 
 
 def explained(error: ScriptError | None, modules: Mapping[str, str]) -> ScriptError | None:

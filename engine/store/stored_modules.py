@@ -15,6 +15,9 @@ A run therefore needs nothing but its own version, whatever becomes of the scrip
 import json
 from collections.abc import Mapping
 
+from lodger.sandbox.runtimes.js.modules import found as imported_file
+from lodger.sandbox.source_faults import Outline
+
 #: Files that a script starts in, unless it has one of its own name, and that a library exports from.
 ENTRIES = ("main.js", "main.ts")
 LIBRARY_ENTRIES = ("index.js", "index.ts")
@@ -69,15 +72,24 @@ def used(stored: Mapping[str, str]) -> dict[str, int]:
 def entries_of(modules: Mapping[str, str], name: str | None) -> list[str]:
     """Return the files that a script of this name can start in (``main.js``, ``NAME.js``, ``NAME/main.js``), else those of a library.
 
-    Without a name and without such a file, it is the first file of code.
+    Without such a file, it is the one that no other imports.
     """
     own = (
         [] if name is None or name == "index" else [f"{name}.js", f"{name}.ts", *(f"{name}/{each}" for each in ENTRIES)]
     )
     scripts = [each for each in (*ENTRIES, *own) if each in modules]
     found = scripts or [each for each in LIBRARY_ENTRIES if each in modules][:1]
-    code = [each for each in modules if each.endswith((".js", ".ts"))]
-    return found or (code[:1] if name is None else [])
+    if found:
+        return found
+    code = {file: Outline(text) for file, text in modules.items() if file.endswith((".js", ".ts"))}
+    files = {file.encode() for file in modules}
+    imported = {
+        imported_file(files, file.encode(), each[0].encode())
+        for file, outline in code.items()
+        for each in outline.imports
+    }
+    roots = [file for file in code if file.encode() not in imported]
+    return roots if len(roots) == 1 else []
 
 
 def entry_of(stored: Mapping[str, str]) -> str:

@@ -36,7 +36,7 @@ from lodger.sandbox.pool import Pool
 from lodger.sandbox.regex_literals import misread
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.js.artefact import ensure
-from lodger.sandbox.source_faults import explained, faults
+from lodger.sandbox.source_faults import explained, faults, idle
 from lodger.sandbox.wasm.pool import WasmPool
 
 #: Nothing is sent, so a script tried alone may show whom it would write to.
@@ -150,6 +150,8 @@ def try_script(
             return await run(executor, one)
 
     ran = asyncio.run(once())
+    if ran.report.outcome is Outcome.OK and (problem := idle(files)) is not None:
+        return not_run(Outcome.COMPILE_ERROR, problem)
     error = explained(ran.report.error, files)
     return replace(ran, finished=replace(ran.finished, error=error), report=replace(ran.report, error=error))
 

@@ -3,7 +3,7 @@
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.access import names
@@ -28,7 +28,7 @@ def read_scripts(
     files: dict[str, bytes] = {}
     settings: dict[str, dict[str, Any]] = {}
     left_out: dict[str, str] = {}
-    places: dict[str, str] = {}  # some file systems do not tell A.js from a.js
+    places: dict[str, tuple[str, str]] = {}  # spelling and script: some file systems do not tell A.js from a.js
     for each in everything(lambda cursor: engine.scripts.list(tenant_id, cursor=cursor)):
         if each.kind not in {"script", "library"}:
             left_out[each.name] = f"its kind is {each.kind}"
@@ -39,11 +39,18 @@ def read_scripts(
         except InputError as error:
             left_out[each.name] = error.what
             continue
-        if any(places.get(key, each.name) != each.name and files.get(path) != text for path, text, key in _keys(own)):
-            other = next(places[key] for _path, _text, key in _keys(own) if key in places)
+        spelled = {part.casefold(): part for path in own for part in _parts(path)}
+        other = next(
+            (places[key][1] for key, part in spelled.items() if key in places and places[key][0] != part), None
+        )
+        # Several scripts may have been deployed with the same module.
+        other = other or next(
+            (places[path.casefold()][1] for path, text in own.items() if files.get(path, text) != text), None
+        )
+        if other is not None:
             left_out[each.name] = f"it would lie where script {other} does"
             continue
-        places |= {key: each.name for _path, _text, key in _keys(own)}
+        places |= {key: (part, each.name) for key, part in spelled.items()}
         files |= own
         held = {"grants": None if version.grants is None else list(version.grants), "params": version.fields}
         if any(value is not None for value in held.values()):
@@ -51,9 +58,10 @@ def read_scripts(
     return files, settings, left_out
 
 
-def _keys(own: Mapping[str, bytes]) -> Iterator[tuple[str, bytes, str]]:
-    """Yield path, content and what must be unlike for two files: the path in lower case; several scripts may have the same module."""
-    return ((path, text, path.casefold()) for path, text in own.items())
+def _parts(path: str) -> Iterator[str]:
+    """Yield a path and the folders that it lies in; some file systems tell neither A.js from a.js, nor a file from a folder."""
+    yield path
+    yield from (str(each) for each in PurePosixPath(path).parents if each.name)
 
 
 def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:

@@ -77,7 +77,7 @@ state = "open"
 """,
     "README.md": """# Scripts
 
-Each `NAME.js` or `NAME.ts`, and each folder with a `main.js`, is a script; `schedules.toml` says when they run.
+Each `NAME.js` or `NAME.ts` with a default export, and each folder with a `main.js`, is a script; `schedules.toml` says when they run.
 
 * `lodger check` shows mistakes in scripts and schedules.
 * `lodger test` runs `NAME.test.js`.

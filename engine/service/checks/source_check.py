@@ -14,7 +14,7 @@ from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.regex_literals import misread
-from lodger.sandbox.source_faults import explained, faults
+from lodger.sandbox.source_faults import explained, faults, idle
 
 if TYPE_CHECKING:
     from lodger.engine.service.checks.trial_budget import TrialBudget
@@ -153,8 +153,8 @@ class SourceCheck:
             problem = misread(modules)
             if problem is not None:
                 return problem
-        problem = next(faults(modules), None)
-        return problem or explained(self._parsed(tenant_id, modules, held), modules)
+        problem = next(faults(modules), None) or self._parsed(tenant_id, modules, held)
+        return explained(problem, modules) or idle(modules)
 
     def _parsed(self, tenant_id: str, modules: dict[str, str], held: Limits) -> ScriptError | None:
         """Return the error of the runtime's parser."""

@@ -1,0 +1,125 @@
+"""Files as people lay them out: scripts, modules and data in one folder mean the same to every command."""
+
+from pathlib import Path
+
+import pytest
+from tests.e2e.command import inside
+
+FILES = {
+    "util.js": 'import config from "./config.json" with { type: "json" };\nexport const tax = (net) => net * config.rate;\n',
+    "config.json": '{ "rate": 2 }',
+    "lib/k.js": "export const k = 5;\n",
+    "job.js": 'import { tax } from "./util.js";\nimport { k } from "./lib/k.js";\nexport default () => tax(k);\n',
+    "report/main.js": 'import { tax } from "../util.js";\nexport default () => {\n  throw new Error(`tax ${tax(1)}`);\n};\n',
+    "job.test.js": 'import { test } from "testing";\nimport { tax } from "./util.js";\n'
+    'test("taxes", { script: "job" }, ({ result }) => {\n  if (result !== tax(5)) throw new Error(`${result}`);\n});\n',
+    # As editors of Windows save it.
+    "schedules.toml": '\ufeff# rules\r\n[schedules.daily]\r\nscript = "job"\r\nrules = "every day at 09:00"\r\n',
+}
+
+
+@pytest.fixture
+def flat(tmp_path: Path) -> Path:
+    """Return a flat folder of scripts."""
+    folder = tmp_path / "flat"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    return folder
+
+
+def test_every_command_reads_the_same_files(flat: Path, tmp_path: Path) -> None:
+    checked = inside("check", flat, "--json").json
+    assert (checked["findings"], sorted(checked["scripts"])) == ([], ["job", "report"])
+    assert inside("exec", flat / "job.js", "--json").json["result"] == 10
+    failed = inside("exec", flat / "report" / "main.js", "--json").json["error"]
+    assert (failed["file"], failed["line"], failed["message"]) == ("report/main.js", 3, "tax 2")
+    assert "1 passed" in inside("test", flat).out
+    developed = inside("dev", flat, "--start", "2027-01-01T00:00:00Z", "--steps", "1", "--json").out
+    assert '"result": 10' in developed or '"result":10' in developed
+    ledger = ("--db", tmp_path / "ledger.db")
+    assert inside("tenant", "create", "acme", *ledger).code == 0
+    assert inside("deploy", flat, "acme", "--yes", *ledger).code == 0
+    assert inside("script", "dry-run", "acme", "job", "--json", *ledger).json["result"] == 10
+    stored = inside("script", "dry-run", "acme", "report", "--json", *ledger).json["error"]
+    assert (stored["file"], stored["line"]) == ("report/main.js", 3)
+    assert inside("deploy", flat, "acme", "--yes", "--json", *ledger).json["applied"] == 0
+    pulled = tmp_path / "pulled"
+    assert inside("pull", pulled, "acme", "--yes", *ledger).code == 0
+    assert {name for name in FILES if (pulled / name).exists()} == FILES.keys() - {"job.test.js"}
+
+
+#: Files, and for each finding: file, line and words of what to write.
+MISTAKES = {
+    "gas.js": "function myFunction() {\n  console.log(1);\n}\n",
+    "comments.js": "// nothing yet\n/* or ever */\n",
+    "cjs.js": 'const _ = require("lodash-es");\nmodule.exports = () => _.now();\n',
+    "node.js": 'import fs from "node:fs";\nimport x from "lodahs";\nimport y from "./utl.js";\nexport default () => 1 +;\n',
+    "util.js": "export const util = 1;\n",
+    "typed.js": "export default (a: string) => a;\n",
+    "two.js": 'import { b } from "./lib/b.js";\nimport data from "./data.json";\nexport default () => b +;\n',
+    "lib/b.js": "export const b = ;\n",
+    "lib/unused.js": "export const c = 1;\n",
+    "data.json": "{",
+    "m.mjs": "export default () => 1;\n",
+    "n.cjs": "module.exports = 1;\n",
+    "lib/mod.ts": "export default 1;\n",
+    "schedules.toml": '[schedules.a]\nscript = "gas"\nrules = "every day at 25:00"\n'
+    '[schedules.b]\nscript = "util"\nrules = "every day at 09:00"\n',
+}
+FOUND = {
+    ("gas.js", 1, "export default async function myFunction"),
+    ("comments.js", 1, "export default"),
+    ("cjs.js", 1, "import name from 'lodash-es'"),
+    ("cjs.js", 2, "export default"),
+    ("node.js", 1, "db or kv"),
+    ("node.js", 2, "lodger bundle"),
+    ("node.js", 3, "util.js"),
+    ("node.js", 4, "unexpected token"),
+    ("typed.js", 1, "typed.ts"),
+    ("two.js", 3, "unexpected token"),
+    ("lib/b.js", 1, "unexpected token"),
+    ("data.json", 1, "JSON"),
+    ("m.mjs", None, "m.js"),
+    ("n.cjs", None, "n.js"),
+    ("lib/mod.ts", None, "import it by its path"),
+    ("lib/unused.js", None, "import it by its path"),
+    ("schedules.toml", 3, "23"),
+    ("schedules.toml", 5, "export default"),
+}
+
+
+def test_check_tells_all_mistakes_at_once_and_what_to_write(tmp_path: Path) -> None:
+    for name, text in MISTAKES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    findings = inside("check", tmp_path, "--json").json["findings"]
+    said = {(each["file"], each["line"]): f"{each['message']} {each['fix']}" for each in findings}
+    assert said.keys() >= {(file, line) for file, line, _words in FOUND}
+    assert [(file, line, said[file, line]) for file, line, words in FOUND if words not in said[file, line]] == []
+
+
+@pytest.mark.parametrize("name", ["gas.js", "comments.js", "cjs.js", "node.js", "typed.js", "m.mjs"])
+def test_exec_refuses_the_same_by_the_name_of_the_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(MISTAKES[name])
+    ended = inside("exec", tmp_path / name)
+    words = next(words for file, _line, words in sorted(FOUND, key=str) if file == name)
+    assert (ended.code != 0, name in (ended.out + ended.err), words in (ended.out + ended.err)) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "return 1;",
+        "const run = async () => 1;\nreturn await run();",
+        "function f() { return 2 }\nf();",
+        "/* require('x') */ const s = `module.exports = 1`; return s.length;",
+        "const require = (name) => name; return require('x');",
+        'if (typeof module !== "undefined") module.exports = 1;\nreturn 1;',
+        "const text = \"import x from 'y'\"; return text;",
+        "const o = Array.from('abc'); return o;",
+    ],
+)
+def test_what_runs_is_not_refused(source: str, tmp_path: Path) -> None:
+    (tmp_path / "fine.js").write_text(source)
+    assert inside("exec", tmp_path / "fine.js", "--json").json["outcome"] == "ok"
