@@ -39,6 +39,22 @@ class Bundle:
         return None if self.wasm is None else "wasm"
 
 
+class Slot(Protocol):
+    """The right of an attempt to compute, which it does not need while its worker sleeps for an answer."""
+
+    def leave(self, memory_bytes: int) -> None:
+        """Give the slot back; ``memory_bytes`` is what the script holds meanwhile."""
+        ...
+
+    async def enter(self) -> None:
+        """Wait for a slot."""
+        ...
+
+    def take(self) -> None:
+        """Hold a slot again, though there may be none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One attempt.
@@ -49,6 +65,7 @@ class Job:
         seed: 32 bytes that all its randomness is drawn from; empty for a new seed.
         trace: what the script is to see of the clock, from the report of an earlier run; None for the real clock.
         tenant: owner of the script; compiled modules are cached per tenant. Never sent to the worker.
+        slot: given back while the worker sleeps for an answer; None to hold none.
         stop: when it is done, the worker is killed and the report says cancelled, with logs and usage up to then.
     """
 
@@ -59,6 +76,7 @@ class Job:
     tenant: str = ""
     seed: bytes = field(default=b"", repr=False)
     trace: bytes | None = field(default=None, repr=False)
+    slot: Slot | None = field(default=None, compare=False, repr=False)
     stop: "Future[None] | None" = field(default=None, compare=False, repr=False)
 
 

@@ -123,9 +123,7 @@ class ScriptImages:
         modules = {**job.bundle.modules, **standard_modules.imported(job.bundle.modules)}
         async with self._turn:
             bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules)
-            code = self._cache.find(bound)
-            if code is None and (code := await asyncio.to_thread(self._cache.fetch, job.tenant, bound)) is not None:
-                code = self._cache.keep(bound, code)
+            code = self._cache.find(bound) or await self._cache.recall(job.tenant, bound)
             if code is None or (image := read_image(code.descriptor, code.size)) is None:
                 image = await self._compile(key, job, bound)
         if image:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.clock import Clock, SystemClock, from_us
+from lodger.engine.core.settings import FILES_OF_ATTEMPT
 from lodger.engine.output.failure import Teaching, described
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.drivers.features import Check
@@ -23,8 +24,6 @@ DISK_WARN, DISK_FAIL = 2 * 1024**3, 200 * 1024**2
 TZDATA_YEARS = 1
 #: Open files that a service needs for a thousand clients.
 DESCRIPTORS = 4096
-#: Open files that a slot needs while it runs.
-DESCRIPTORS_OF_SLOT = 4
 
 _MIGRATION = {
     "absent": ("there is no ledger at this place", "lodger db upgrade"),
@@ -68,7 +67,7 @@ def _tzdata(clock: Clock) -> Check:
 def _descriptors(slots: int) -> Check:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     value = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
-    if hard == resource.RLIM_INFINITY or hard >= max(DESCRIPTORS, DESCRIPTORS_OF_SLOT * slots):
+    if hard == resource.RLIM_INFINITY or hard >= max(DESCRIPTORS, FILES_OF_ATTEMPT * slots):
         return Check("open files", "ok", value)
     return Check(
         "open files",

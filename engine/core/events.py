@@ -127,6 +127,11 @@ class AttemptStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotFreed:
+    """A slot is free though its attempt has not ended: the attempt waits for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptReleased:
     """A node forgets an attempt: it was committed, or dropped."""
 

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.params import Field
-from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.job import LogLine, ScriptError, Slot, Usage
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 
 _DEFAULT = parse(DEFAULT.split())
+#: Slot of the attempt that the current task executes; None where none is counted.
+SLOT: ContextVar[Slot | None] = ContextVar("lodger-slot", default=None)
 
 
 @dataclass(frozen=True, slots=True)

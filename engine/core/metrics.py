@@ -85,6 +85,7 @@ METRICS: tuple[MetricSpec, ...] = (
         ("hook",),
     ),
     MetricSpec("lodger_running", "gauge", "running attempts on nodes of this process"),
+    MetricSpec("lodger_waiting", "gauge", "those of them that wait for an answer, and hold no slot"),
     MetricSpec(
         "lodger_node_saturation",
         "gauge",

@@ -6,6 +6,7 @@ Environment variables begin with ``LODGER_``; their table is in :mod:`lodger.eng
 import logging
 import os
 import re
+import resource
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from lodger.engine.core.access.grants import DEFAULT
 from lodger.engine.core.errors import InputError
+
+#: Open files that an attempt needs while it runs.
+FILES_OF_ATTEMPT = 4
 
 
 class Settings(BaseSettings):
@@ -38,7 +42,13 @@ class Settings(BaseSettings):
         default_factory=lambda: 4 * (os.cpu_count() or 1),
         ge=1,
         le=100_000,
-        description="attempts that a node runs concurrently",
+        description="attempts that compute on a node at once; those that wait for an answer hold no slot",
+    )
+    in_flight: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000,
+        description="attempts that a node has begun and not ended, computing or waiting for an answer; at least its slots",
     )
     labels: str = Field(
         default="",
@@ -338,6 +348,13 @@ class Settings(BaseSettings):
         """Return the address of the HTTP API, with the port that it got if the setting leaves the choice."""
         host = f"[{self.api_host}]" if ":" in self.api_host else self.api_host
         return f"{'https' if self.tls_cert else 'http'}://{host}:{self.api_port if port is None else port}"
+
+    @property
+    def in_flight_max(self) -> int:
+        """Maximum number of attempts of a node at once, computing or waiting; fewer where open files would not suffice."""
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        most = self.in_flight if files == resource.RLIM_INFINITY else min(self.in_flight, files // FILES_OF_ATTEMPT)
+        return max(self.slots, most)
 
     @property
     def memory_reserved_bytes(self) -> int:

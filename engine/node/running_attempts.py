@@ -13,11 +13,13 @@ from lodger.engine.core.events import (
     AttemptStopped,
     LeaseLost,
     LeaseRenewed,
+    SlotFreed,
 )
-from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
+from lodger.engine.core.execution import SLOT, Claim, Executor, Finished, Stopped
 from lodger.engine.core.telemetry import json_logs
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
+from lodger.engine.node.slots import Slots
 from lodger.engine.policy.placement import Room, SlotReduction, long_slots
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -33,7 +35,8 @@ def key_of(claim: Claim) -> Key:
 
 
 class RunningAttempts:
-    """The attempts of this node: they wait until they are due or run, and hold a slot each; or have ended and wait to be written.
+    """The attempts of this node: they wait until they are due or compute, and hold a slot each; or wait for an answer without one; or
+    have ended and wait to be written.
 
     Attributes:
         claiming: a transaction with which a claim may come is being written.
@@ -49,6 +52,7 @@ class RunningAttempts:
         self._ended: set[Key] = set()
         self.claiming = self.in_doubt = False
         self._slot_reduction = SlotReduction()
+        self._slots = Slots(lambda: self.slots, lambda: context.bus.publish(SlotFreed()))
         self._empty = asyncio.Event()
         self._empty.set()
         context.bus.subscribe(BatchCommitted, self._committed)
@@ -75,7 +79,7 @@ class RunningAttempts:
 
     @property
     def running(self) -> list[Claim]:
-        """The claims of the attempts that hold a slot."""
+        """The claims of the attempts that have not ended."""
         return [claim for key, claim in self._claims.items() if key not in self._ended]
 
     @property
@@ -87,20 +91,29 @@ class RunningAttempts:
 
     @property
     def slots(self) -> int:
-        """How many attempts may run here at once: fewer than the settings say while the node hardly keeps its lease."""
+        """How many attempts may compute here at once: fewer than the settings say while the node hardly keeps its lease."""
         return self._slot_reduction.of(self._context.settings.slots)
 
     @property
     def free(self) -> int:
-        """How many more may start: each that runs holds a slot, and no more than there are slots wait to be written."""
-        running = len(self._claims) - len(self._ended)
-        return min(self.slots - running, 2 * self.slots - len(self._claims))
+        """How many more may start: each that computes holds a slot, and no more than there are slots wait to be written."""
+        free = self._slots.free
+        return min(free, free + self.slots - len(self._ended), self._context.settings.in_flight_max - len(self._claims))
+
+    @property
+    def waiting(self) -> int:
+        """How many attempts wait for an answer and hold no slot."""
+        return self._slots.waiting
 
     def room(self) -> Room:
         """Return the free slots and memory of this node."""
         room = Room(self.slots, long_slots(self.slots), self._context.settings.memory_reserved_bytes)
         for claim in self.running:
-            room = room.without(1, claim.limits)
+            held_bytes = self._slots.memory_bytes(key_of(claim))
+            if held_bytes is None:
+                room = room.without(1, claim.limits)
+            else:
+                room = replace(room, memory_bytes=room.memory_bytes - held_bytes)
         return replace(room, slots=self.free)
 
     def _renewed(self, event: LeaseRenewed) -> None:
@@ -127,6 +140,7 @@ class RunningAttempts:
             task.add_done_callback(partial(self._over, claim))
             self._empty.clear()
             self._claims[key_of(claim)], self._tasks[key_of(claim)] = claim, task
+            self._slots.start(key_of(claim))
         if due:
             self._context.bus.publish(AttemptsStarted(tuple(due)))
 
@@ -145,6 +159,7 @@ class RunningAttempts:
 
     async def _attempt(self, claim: Claim) -> None:
         json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
+        SLOT.set(self._slots.of(key_of(claim), claim.tenant_id))
         try:
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:
@@ -156,6 +171,7 @@ class RunningAttempts:
                        exc_info=error)  # fmt: skip
             finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
         self._ended.add(key_of(claim))
+        self._slots.end(key_of(claim))
         self._context.bus.publish(AttemptFinished(claim, finished))
 
     def _over(self, claim: Claim, task: asyncio.Task[None]) -> None:
@@ -176,6 +192,7 @@ class RunningAttempts:
         self._claims.pop(key, None)
         self._tasks.pop(key, None)
         self._ended.discard(key)
+        self._slots.end(key)
         if not self._claims:
             self._empty.set()
         self._context.bus.publish(AttemptReleased(claim))

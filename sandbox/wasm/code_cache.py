@@ -4,6 +4,7 @@ Machine code is loaded without validation, so its author controls the worker. In
 carries an HMAC over tenant, source, engine and settings, with a key of the engine.
 """
 
+import asyncio
 import functools
 import hashlib
 import logging
@@ -35,6 +36,13 @@ def _compiler() -> tuple[bytes, ...]:
         platform.machine().encode(),
         artefact.processor().encode(),
     )
+
+
+def _close_result(reading: "asyncio.Future[SealedCode | None]") -> None:
+    if not reading.cancelled() and reading.exception() is None:
+        fetched = reading.result()
+        if fetched is not None:
+            fetched.close()
 
 
 def packed(parts: Iterable[bytes]) -> bytes:
@@ -135,6 +143,16 @@ class CodeCache:
     def place(self, tenant: str, binding: bytes) -> Path | None:
         """Return the path of a module's file, None without a disk cache."""
         return None if self._disk is None else self._disk.place(tenant, binding)
+
+    async def recall(self, tenant: str, binding: bytes) -> SealedCode | None:
+        """Return the code on disk, kept in memory from now on, or None; the caller closes it."""
+        reading = asyncio.ensure_future(asyncio.to_thread(self.fetch, tenant, binding))
+        try:
+            fetched = await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            reading.add_done_callback(_close_result)  # the thread cannot be stopped: close what it opens
+            raise
+        return fetched and self.keep(binding, fetched)
 
     def fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
         """Return the verified code on disk, or None; the caller keeps or closes it. Blocks; safe in another thread."""

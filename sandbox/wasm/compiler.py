@@ -79,13 +79,6 @@ class Compilation(WorkerRun):
             self._decide(verdict.protocol_error("incomplete compiled code"))
 
 
-def _close_result(reading: "asyncio.Future[SealedCode | None]") -> None:
-    if not reading.cancelled() and reading.exception() is None:
-        fetched = reading.result()
-        if fetched is not None:
-            fetched.close()
-
-
 class Compiler:
     """Source of compiled code for jobs: the code cache, or a compilation; one at a time per tenant, each module once.
 
@@ -123,7 +116,7 @@ class Compiler:
         async with tenant_lock:  # one at a time per tenant, so that slow modules do not delay other tenants
             known = self._refused.get(binding) or self._code_cache.find(binding)
             if known is None:
-                known = await self._fetch(job.tenant, binding)
+                known = await self._code_cache.recall(job.tenant, binding)
             if known is None:
                 async with self._slots:
                     known = await self._compile(job, binding)
@@ -132,15 +125,6 @@ class Compiler:
     def forget(self, job: Job) -> None:
         """Delete a module's code, so that the next attempt compiles it again."""
         self._code_cache.drop(job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b""))
-
-    async def _fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
-        reading = asyncio.ensure_future(asyncio.to_thread(self._code_cache.fetch, tenant, binding))
-        try:
-            fetched = await asyncio.shield(reading)
-        except asyncio.CancelledError:
-            reading.add_done_callback(_close_result)  # the thread cannot be stopped: close what it opens
-            raise
-        return fetched and self._code_cache.keep(binding, fetched)
 
     async def _compile(self, job: Job, binding: bytes) -> SealedCode | Report:
         writer = self._code_cache.begin(binding)

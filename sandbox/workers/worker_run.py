@@ -21,6 +21,7 @@ from lodger.sandbox.workers.codec import LogBuffer
 from lodger.sandbox.workers.launcher import CPU_GRACE_MS, WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.sandbox.workers.version_image import VersionImage
+from lodger.sandbox.workers.waiting import Waiting
 from lodger.stdlib.calls import EFFECTS_PER_CALL, UNCOUNTED
 
 _CHUNK = 1 << 16
@@ -77,6 +78,8 @@ class AttemptWatch:
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int) -> None:
         self._loop = loop
         self._pid = pid
+        #: Returns the seconds of the wall time that do not count.
+        self.uncounted_s: Callable[[], float] = lambda: 0.0
         self._next: asyncio.TimerHandle | None = None
         self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact, because the worker is waiting
 
@@ -100,10 +103,10 @@ class AttemptWatch:
         left_ms = limit_ms - self.used_ms()
         if left_ms <= 0:
             on_cpu()
-        elif now >= end:
+        elif now >= (due := end + self.uncounted_s()):
             on_wall()
         else:
-            when = min(end, now + max(left_ms / 1000, _SHORTEST_S))
+            when = min(max(due, now + _SHORTEST_S), now + max(left_ms / 1000, _SHORTEST_S))
             self._next = self._loop.call_at(when, self._look, end, limit_ms, on_wall, on_cpu)
 
 
@@ -132,6 +135,8 @@ class WorkerRun:
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket = worker.socket
         self._watch = AttemptWatch(self._loop, worker.pid)
+        self._waiting = Waiting(job.slot, worker, self._watch.used_ms, context.idle_bytes)
+        self._watch.uncounted_s = lambda: self._waiting.waited_s
         self._incoming = bytearray()
         self._outgoing = bytearray()
         self._longest = self._longest_frames()
@@ -199,7 +204,10 @@ class WorkerRun:
             logs=self._log_buffer.lines(self._now_us(), counted=found.outcome not in _STOPPED),
             dropped_logs=self._log_buffer.dropped,
             usage=Usage(
-                round(self._cpu_ms(), 3), round((ended - started) * 1000, 3), self._peak_bytes(), self._made_calls
+                round(self._cpu_ms(), 3),
+                round((ended - started - self._waiting.waited_s) * 1000, 3),
+                self._peak_bytes(),
+                self._made_calls,
             ),
             walls=self._context.walls,
             trace=bytes(self._trace),
@@ -218,6 +226,7 @@ class WorkerRun:
 
     def _end(self) -> None:
         self._watch.stop()
+        self._waiting.stop()
         self._worker.on_end = None
         if self._job.stop is not None:
             self._job.stop.remove_done_callback(self._stopped)
@@ -385,6 +394,7 @@ class WorkerRun:
         return frames.BUNDLE, codec.bundle(self._job.bundle, named=self._image is not None and self._image.whole)
 
     def _frame(self, kind: int, payload: bytes) -> None:
+        self._waiting.computes()
         if not self._armed:
             if kind == frames.ARMED and not payload:
                 self._armed = True
@@ -489,18 +499,22 @@ class WorkerRun:
             self._reply(call.number, Reply(False, json.dumps({"code": "bad_request", "message": str(refused)})))
             return
         self._calls[call.number] = self._loop.create_task(self._answer(call.number, call.name, arguments))
+        self._waiting.called()
 
     async def _answer(self, number: int, name: str, arguments: str) -> None:
         try:
             if self._decided.done():  # the attempt ended in the meantime
                 return
             reply = await self._host.call(name, arguments)
+            await self._waiting.enter()
             self._reply(number, reply)
         except Exception as error:  # noqa: BLE001 - any error of the host is a fault of the engine
             _journal.error("the host failed to handle a call: %r", error, exc_info=verdict.is_bug(error))
             self._decide(verdict.of_host(error))
         finally:
             self._calls.pop(number, None)
+            if not self._calls:
+                self._waiting.answered()
             self._read_on()
 
     def _reply(self, number: int, reply: Reply) -> None:

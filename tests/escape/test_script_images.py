@@ -108,7 +108,9 @@ def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() ->
             assert (await pool.run(job(modules), Echo())).outcome is Outcome.OK
             assert await pool.compile(job(modules))  # waits for the one that is being made
             assert await images.make(job(modules))
-            assert cache.find(binding("acme", "main.js", modules))
+            kept = cache.find(binding("acme", "main.js", modules))
+            assert kept
+            kept.close()
             for other in (job(modules, "globex"), job({**modules, "b.js": ""}), job({"main.js": FILLER + "return 1"})):
                 assert images.find(other) is None
                 assert cache.find(binding(other.tenant, "main.js", other.bundle.modules)) is None

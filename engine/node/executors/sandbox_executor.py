@@ -7,7 +7,7 @@ from typing import Any, Self
 from lodger.engine.capabilities.session import QueryRunner
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import Clock
-from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.execution import SLOT, Claim, Finished, Stopped
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
@@ -125,6 +125,7 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
         now_us=attempt.now_us,
         seed=attempt.seed,
         tenant=claim.tenant_id,
+        slot=SLOT.get(),
     )
 
 
@@ -189,7 +190,9 @@ def demanded(settings: Settings) -> dict[str, Any]:
 def worker_cgroup(settings: Settings) -> WorkerCgroup:
     """Return the control group of a node's workers; it is made with the first zygote, where there is a place for it."""
     return WorkerCgroup(
-        settings.cgroup, memory_bytes=settings.memory_reserved_bytes, processes=2 * settings.slots + _BESIDE
+        settings.cgroup,
+        memory_bytes=settings.memory_reserved_bytes,
+        processes=settings.in_flight_max + 2 * settings.slots + _BESIDE,
     )
 
 

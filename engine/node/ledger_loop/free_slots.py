@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.events import ActionsReady, AttemptReleased, ChangeReported, LeaseLost, LedgerChanged
+from lodger.engine.core.events import ActionsReady, AttemptReleased, ChangeReported, LeaseLost, LedgerChanged, SlotFreed
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.ledger_loop.part import Instant, Outlook, Part, Turn
 from lodger.engine.node.node_events import Claimed
@@ -44,6 +44,7 @@ class FreeSlots(Part):
         bus.subscribe(LeaseLost, self._changed)
         bus.subscribe(ActionsReady, self._ready)
         bus.subscribe(AttemptReleased, self._released)
+        bus.subscribe(SlotFreed, self._released)
 
     def _changed(self, _event: LedgerChanged | ChangeReported | LeaseLost) -> None:
         self._is_changed, self._rests_until_s = True, 0.0
@@ -52,7 +53,7 @@ class FreeSlots(Part):
         """Claim without looking first."""
         self.outlook.startable_us, self._rests_until_s = 0, 0.0
 
-    def _released(self, _event: AttemptReleased) -> None:
+    def _released(self, _event: AttemptReleased | SlotFreed) -> None:
         self._rests_until_s = 0.0
 
     def is_outdated(self, now: Instant) -> bool:
@@ -91,7 +92,10 @@ class FreeSlots(Part):
     def wants_alone(self, now: Instant) -> bool:
         """Whether to wait for rows that others had locked: with a backlog, the due clocks take part in every transaction."""
         upcoming, rests = self.outlook.startable_us, now.s < self._rests_until_s
-        return self._was_passed_by and not rests and upcoming is not None and upcoming <= now.us
+        due = upcoming is not None and upcoming <= now.us
+        return (
+            self._was_passed_by and not rests and due and self._attempts.free > 0
+        )  # otherwise nothing would be written at all
 
     def wants(self, turn: Turn) -> bool:
         """Take part in each transaction: what the others write may let an action start."""

@@ -17,6 +17,7 @@ from lodger.engine.core.events import (
     LeaseLost,
     LeaseRenewed,
     LedgerChanged,
+    SlotFreed,
 )
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.ledger_loop.due_clocks import DueClocks
@@ -50,7 +51,14 @@ class LedgerLoop(Service):
         self._between_rounds = asyncio.Event()
         self._between_rounds.set()
         self.wake_on(
-            LedgerChanged, ChangeReported, ActionsReady, AttemptFinished, AttemptReleased, LeaseRenewed, LeaseLost
+            LedgerChanged,
+            ChangeReported,
+            ActionsReady,
+            AttemptFinished,
+            AttemptReleased,
+            SlotFreed,
+            LeaseRenewed,
+            LeaseLost,
         )
 
     @property

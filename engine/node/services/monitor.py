@@ -55,6 +55,7 @@ class Monitor(Service):
         self._overloaded.append(is_overloaded(full=self._attempts.free <= 0, lag_s=lag_s))
         meters.put("lodger_node_saturation", sum(self._overloaded) / len(self._overloaded))
         meters.put("lodger_running", len(self._attempts.running))
+        meters.put("lodger_waiting", self._attempts.waiting)
         if self._rounds % LEDGER_ROUNDS == 0:
             await self._publish_figures(self.clock.now_us())
             await self._look_at_ledger(self.clock.now_us())

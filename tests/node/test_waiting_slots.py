@@ -1,0 +1,166 @@
+"""An attempt that waits for an answer holds no slot; one that computes does, whatever it has asked for."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.egress.peer import Asked, Peer, answer, held_answer, opened, thread_of_peers
+from tests.escape.probing import Echo
+
+from lodger.engine import Engine
+from lodger.engine.core.events import Event
+from lodger.engine.node.slots import Slots
+from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
+from lodger.sandbox.job import Reply
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    made = Peer()
+    with thread_of_peers(made):
+        yield made
+
+
+def test_more_attempts_wait_than_there_are_slots(tmp_path: Path, peer: Peer) -> None:
+    """Nine runs of three tenants wait for one host on a node with a single slot: it answers when all have asked."""
+    everyone = threading.Event()
+    answers = held_answer(answer(b"at last"), everyone)
+
+    async def held(asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if peer.open == 9:
+            everyone.set()
+        await answers(asked, reader, writer)
+
+    peer.paths["/held"] = held
+
+    async def go() -> list[str]:
+        async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=1)) as engine:
+            ended: asyncio.Queue[Event] = asyncio.Queue()
+            loop = asyncio.get_running_loop()
+            engine.on_event(
+                lambda event: loop.call_soon_threadsafe(ended.put_nowait, event) if event.kind == "finished" else None
+            )
+            for name in "abc":
+                limits = {"concurrent_runs": 3, "wall_ms": 60_000}
+                await engine.tenants.create(name, grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits=limits)
+                await engine.scripts.put(name, "s", f"return (await fetch('{peer.url('/held')}')).status")
+            async with engine.node():
+                for name in "abcabcabc":
+                    await engine.run_in(name, "s", 0)
+                return [str((await asyncio.wait_for(ended.get(), 120)).details["outcome"].value) for _ in range(9)]
+
+    assert asyncio.run(go()) == ["ok"] * 9
+
+
+def test_a_script_that_computes_beside_its_request_keeps_its_slot(tmp_path: Path, peer: Peer) -> None:
+    over = threading.Event()
+    peer.paths["/held"] = held_answer(answer(b"at last"), over)
+
+    async def go() -> list[tuple[str, str]]:
+        async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=1)) as engine:
+            heard: asyncio.Queue[Event] = asyncio.Queue()
+            loop = asyncio.get_running_loop()
+            engine.on_event(lambda event: loop.call_soon_threadsafe(heard.put_nowait, event))
+            await engine.tenants.create(
+                "busy", grants=[f"fetch:http://127.0.0.1:{peer.port}"], limits={"cpu_ms": 400, "wall_ms": 60_000}
+            )
+            await engine.tenants.create("other")
+            await engine.scripts.put("busy", "s", f"fetch('{peer.url('/held')}'); for (;;);")
+            await engine.scripts.put("other", "s", "return 1")
+            seen: list[tuple[str, str]] = []
+            async with engine.node():
+                await engine.run_in("busy", "s", 0)
+                while len(seen) < 4:
+                    event = await asyncio.wait_for(heard.get(), 120)
+                    if event.kind in ("started", "finished"):
+                        seen.append((event.tenant_id or "", event.kind))
+                        if len(seen) == 1:
+                            await engine.run_in("other", "s", 0)
+            over.set()
+            return seen
+
+    assert asyncio.run(go()) == [("busy", "started"), ("busy", "finished"), ("other", "started"), ("other", "finished")]
+
+
+class Late:
+    """A slot that is had again only after more than the attempt's wall time."""
+
+    def __init__(self, wait_s: float) -> None:
+        self.wait_s = wait_s
+        self.left = asyncio.Event()
+
+    def leave(self, memory_bytes: int) -> None:
+        assert memory_bytes >= 0
+        self.left.set()
+
+    def take(self) -> None:
+        raise AssertionError("the worker sleeps")
+
+    async def enter(self) -> None:
+        done = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(self.wait_s, done.set_result, None)
+        await done
+
+
+def test_the_wall_time_does_not_run_while_an_answer_waits_for_a_slot() -> None:
+    async def go() -> None:
+        pool = Pool(size=1, profile="trusted")
+        await pool.start()
+        try:
+            slot = Late(1.5)
+
+            class Held(Echo):
+                async def call(self, name: str, arguments: str) -> Reply:
+                    await asyncio.wait_for(slot.left.wait(), 60)
+                    return Reply(ok=True, json="null")
+
+            job = Job(
+                Bundle({"main.js": "await Promise.all([kv.get('a'), kv.get('b')]); return 7"}),
+                Limits(wall_ms=1000),
+                slot=slot,
+            )
+            report = await pool.run(job, Held())
+            assert (report.outcome, report.result) == (Outcome.OK, "7")
+            assert report.usage.wall_ms < 1500
+        finally:
+            await pool.stop()
+
+    asyncio.run(go())
+
+
+def test_answers_come_before_new_starts_and_tenants_take_turns() -> None:
+    async def go() -> None:
+        freed: list[int] = []
+        slots = Slots(lambda: 1, lambda: freed.append(1))
+        order: list[str] = []
+
+        async def back(name: str) -> None:
+            await slots.enter(name, name[0])
+            order.append(name)
+
+        for name in ("a1", "a2", "a3", "b1"):
+            slots.start(name)
+            slots.leave(name, 0)
+        assert (slots.free, slots.waiting, len(freed)) == (1, 4, 4)
+        slots.start("new")
+        tasks = [asyncio.create_task(back(name)) for name in ("a1", "a2", "a3", "b1")]
+        await asyncio.sleep(0)
+        assert slots.free == -4
+        tasks[1].cancel()
+        await asyncio.gather(tasks[1], return_exceptions=True)
+        assert slots.free == -3
+        for name in ("new", "a1", "b1", "a3"):
+            slots.end(name)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        assert order == ["a1", "b1", "a3"]
+        assert (slots.free, slots.waiting) == (1, 1)  # a2 waits for its answer still
+        slots.take("a2")
+        assert (slots.free, slots.waiting) == (0, 0)
+        slots.end("a2")
+        slots.end("a2")
+        assert slots.free == 1
+
+    asyncio.run(go())
