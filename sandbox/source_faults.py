@@ -107,7 +107,7 @@ def _at(file: str, text: str, at: int, name: str, message: str) -> ScriptError:
 
 
 def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
-    if wanted.startswith((LIB, "lodger:")) or wanted in standard_modules.NAMES:
+    if wanted.startswith((LIB, "lodger:")) or standard_modules.is_one(wanted):
         return None
     said = f"cannot find module '{wanted}'"
     path = joined(file.encode(), wanted.encode())
@@ -118,6 +118,9 @@ def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
             return f"{said}; the script has the file {near[0]}: write its path from {file}, with its ending"
         return f"{said}; this script has {', '.join(own[:20])}"
     plain = wanted.removeprefix("node:")
+    package = wanted.partition("/")[0]
+    if package in standard_modules.NAMES:
+        return f"{said}: import from '{package}' itself, or bundle it: npm install {package}, then lodger bundle FILE"
     if plain in _NODE or wanted.startswith("node:"):
         return f"{said}: a script does not run in Node.js; {_NODE.get(plain, 'use the APIs of the web platform')}"
     if f"./{wanted}" in (f"./{each}" for each in modules) or wanted.endswith((*CODE, ".json")):

@@ -1,8 +1,11 @@
-"""Files of npm packages that are part of the script API: fetched by the build, pinned in ``npm_packages.toml``, never committed."""
+"""Files of npm packages that are part of the script API: made by the build, pinned in ``npm_packages.toml``, never committed."""
 
 import hashlib
+import json
 import tomllib
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 #: Where the table and the folder npm lie.
 FOLDER = Path(__file__).parent
@@ -12,15 +15,69 @@ class PackageBroken(Exception):
     """A file of a package is missing, or is not the pinned one."""
 
 
+@cache
+def table(folder: Path = FOLDER) -> dict[str, Any]:
+    """Return what the table says of each package, by name."""
+    return tomllib.loads((folder / "npm_packages.toml").read_text("utf-8"))
+
+
+@cache
+def imported() -> dict[str, str]:
+    """Return the versions of the packages that scripts import by name."""
+    return {name: about["version"] for name, about in table().items() if "source" in about}
+
+
 def check(folder: Path | None = None) -> None:
-    """Compare every file with its pinned digest; ``folder`` replaces FOLDER. Raises PackageBroken."""
+    """Compare every file of the realm with its pinned digest; ``folder`` replaces FOLDER. Raises PackageBroken."""
+    for name, about in table(folder or FOLDER).items():
+        for path in about["files"] if "source" not in about else ():
+            read(name, path, folder or FOLDER)
+
+
+def read(name: str, path: str, folder: Path | None = None) -> str:
+    """Return a file of a package once its digest was compared. Raises PackageBroken."""
     folder = folder or FOLDER
-    for name, about in tomllib.loads((folder / "npm_packages.toml").read_text("utf-8")).items():
-        for path, digest in about["files"].items():
-            file = folder / "npm" / name / path
-            try:
-                found = hashlib.sha256(file.read_bytes()).hexdigest()
-            except OSError:
-                raise PackageBroken(f"{file} is missing") from None
-            if found != digest:
-                raise PackageBroken(f"{file} is not the file of {name} {about['version']}")
+    about = table(folder)[name]
+    file = folder / "npm" / name / path
+    try:
+        content = file.read_bytes()
+    except OSError:
+        raise PackageBroken(f"{file} is missing") from None
+    if hashlib.sha256(content).hexdigest() != about["files"][path]:
+        raise PackageBroken(f"{file} is not the file of {name} {about['version']}")
+    return content.decode("utf-8")
+
+
+def declarations() -> dict[str, str]:
+    """Return the packages' own TypeScript declarations by path: a folder for each package. Raises PackageBroken."""
+    return {
+        f"{name}/{path}": text for name in imported() for path, text in json.loads(read(name, "types.json")).items()
+    }
+
+
+def page() -> str:
+    """Return the packages as a reference page in Markdown."""
+    lines = [
+        "# Packages that scripts import by name",
+        "",
+        "These packages of npm come with Lodger: a script imports them by their names, in every runtime that has modules; nothing is",
+        "installed or bundled. Only a script that imports one pays for it. `lodger init` writes their own types, `lodger version` shows",
+        "the versions, and [known errors](advisories.md) are listed. `stdlib/npm_packages.toml` pins each by version and digest. This page",
+        "is generated.",
+        "",
+        "| import | version | licence | bytes |",
+        "|---|---|---|---|",
+    ]
+    for name, version in imported().items():
+        lines.append(f"| `{name}` | {version} | {table()[name]['licence']} | {len(read(name, 'index.js'))} |")
+    realm = (
+        f"`{name}` {about['version']} ({about['licence']})" for name, about in table().items() if "source" not in about
+    )
+    lines += [
+        "",
+        "Each export of `date-fns` and `lodash-es` is a module, too: `date-fns/format`, `lodash-es/groupBy.js`. `zod/v4` is `zod`, and its",
+        "messages are English.",
+        "Other subpaths (`date-fns/locale`, `zod/mini`) are refused by `lodger check`: bundle the package with the script to use them.",
+        f"Part of every realm: {', '.join(realm)}.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,12 +1,24 @@
-"""Modules that every script can import by name: ``import { parse } from "csv"``."""
+"""Modules that every script can import by name: ``import Papa from "papaparse"``. Only scripts that import them get them."""
 
 import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-NAMES = ("csv", "decimal", "html", "markdown", "markup", "stats", "testing")
-IMPORT = re.compile(rf"""(?:\bfrom|\bimport)\s{{0,20}}\(?\s{{0,20}}["']({"|".join(NAMES)})["']""")
+from lodger.stdlib import npm_packages
+
+#: Modules of Lodger's own, and packages of npm.
+OWN = ("csv", "decimal", "html", "markdown", "stats", "testing")
+NAMES = (*OWN, *npm_packages.imported())
+#: Packages of which each export is a module of its own, too: ``lodash-es/groupBy.js``, ``date-fns/format``.
+ONE_BY_ONE = ("date-fns", "lodash-es")
+#: Other names of a package's whole.
+_WHOLE = {"zod/v4": "zod", "marked/lib/marked.esm.js": "marked", "papaparse/papaparse.js": "papaparse", "mustache/mustache.mjs": "mustache",
+          "decimal.js/decimal.mjs": "decimal.js"}  # fmt: skip
+_ANY = "|".join(map(re.escape, (*NAMES, *_WHOLE)))
+_SUBPATH = rf"(?:{'|'.join(ONE_BY_ONE)})/[A-Za-z_$][\w$]{{0,60}}(?:\.js)?"
+IMPORT = re.compile(rf"""(?:\bfrom|\bimport)\s{{0,20}}\(?\s{{0,20}}["']({_ANY}|{_SUBPATH})["']""")
+_NAME = re.compile(rf"{_ANY}|{_SUBPATH}")
 
 
 #: What sources import, by their hash and length: every run asks, and the pattern takes 15 µs for a KB.
@@ -14,9 +26,23 @@ _known: dict[tuple[int, int], tuple[str, ...]] = {}
 _MAX_KNOWN = 10_000
 
 
+def is_one(name: str) -> bool:
+    """Whether a script can import this name."""
+    return _NAME.fullmatch(name) is not None
+
+
 @cache
 def source(name: str) -> str:
     """Return the text of a standard module."""
+    package, _, part = name.partition("/")
+    if whole := _WHOLE.get(name):
+        default = "" if whole == "marked" else f'export {{ default }} from "{whole}"; '
+        return f'{default}export * from "{whole}";\n'
+    if part:
+        export = part.removesuffix(".js")
+        return f'export {{ {export} as default, {export} }} from "{package}";\n'
+    if package in npm_packages.imported():
+        return npm_packages.read(package, "index.js")
     return (files("lodger.stdlib") / "modules" / f"{name}.js").read_text()
 
 
@@ -28,7 +54,7 @@ def imported(modules: Mapping[str, str]) -> dict[str, str]:
         for name in _named(texts.pop()):
             if name not in found and name not in modules:
                 found[name] = source(name)
-                texts.append(found[name])
+                texts.append(found[name] if name not in npm_packages.imported() else "")
     return found
 
 

@@ -1,79 +1,35 @@
-// CSV as in RFC 4180: fields in quotes may hold separators, quotes (doubled) and line breaks.
+// CSV by papaparse, with errors that are thrown. For everything else, import "papaparse".
+import Papa from "papaparse";
 
-function character(value, name) {
-  if (typeof value !== "string" || value.length !== 1 || value === '"' || value === "\n" || value === "\r") {
-    throw new TypeError(`${name} must be one character other than a quote or a line break`);
-  }
-  return value;
+function known(call, options, names) {
+  const other = Object.keys(options).find((name) => !names.includes(name));
+  if (other !== undefined) throw new TypeError(`csv.${call}: there is no option "${other}"; it has ${names.join(", ")}`);
 }
 
-/** Rows of a text: arrays of strings, or objects by the names of the first row with `header: true`. */
-export function parse(text, { separator = ",", header = false } = {}) {
+/** Rows of a text; with `header`, objects by the names of the first row. Blank lines are left out. */
+export function parse(text, options = {}) {
+  known("parse", options, ["separator", "header"]);
   if (typeof text !== "string") throw new TypeError("csv.parse: the text must be a string");
-  character(separator, "separator");
-  const rows = [];
-  let row = [];
-  let at = text.charCodeAt(0) === 0xfeff ? 1 : 0;
-  const special = new RegExp(`[\\r\\n${separator.replace(/[\\\]^-]/, "\\$&")}]`, "g");
-  while (at < text.length) {
-    let field = "";
-    if (text[at] === '"') {
-      const opened = at;
-      for (;;) {
-        const end = text.indexOf('"', at + 1);
-        if (end < 0) throw new SyntaxError(`csv.parse: the quote of row ${rows.length + 1} (character ${opened}) is never closed`);
-        field += text.slice(at + 1, end);
-        at = end + 1;
-        if (text[at] !== '"') break;
-        field += '"';
-      }
-      if (at < text.length && text[at] !== separator && text[at] !== "\n" && text[at] !== "\r") {
-        throw new SyntaxError(`csv.parse: text after the closing quote of row ${rows.length + 1} (character ${at})`);
-      }
-    } else {
-      special.lastIndex = at;
-      const end = special.exec(text)?.index ?? text.length;
-      field = text.slice(at, end);
-      at = end;
-    }
-    row.push(field);
-    if (text[at] === separator) {
-      at += 1;
-      if (at < text.length) continue;
-      row.push("");
-    } else if (text[at] === "\r" && text[at + 1] === "\n") at += 2;
-    else if (at < text.length) at += 1;
-    rows.push(row);
-    row = [];
-  }
-  if (!header) return rows;
-  const names = rows.shift() ?? [];
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new SyntaxError(`csv.parse: two columns are named ${JSON.stringify(twice)}`);
-  return rows.map((fields, index) => {
-    if (fields.length !== names.length) {
-      throw new SyntaxError(`csv.parse: row ${index + 2} has ${fields.length} fields, the first row has ${names.length}`);
-    }
-    return Object.fromEntries(names.map((name, column) => [name, fields[column]]));
-  });
+  const { separator = ",", header = false } = options;
+  const seen = new Set();
+  const transformHeader = (name) => {
+    if (seen.has(name)) throw new SyntaxError(`csv.parse: two columns are named "${name}"`);
+    seen.add(name);
+    return name;
+  };
+  const { data, errors } = Papa.parse(text, { delimiter: separator, header, skipEmptyLines: true, ...(header && { transformHeader }) });
+  if (errors.length > 0) throw new SyntaxError(`csv.parse: row ${(errors[0].row ?? 0) + 1}: ${errors[0].message}`);
+  return data;
 }
 
-/**
- * Text of rows, arrays or objects, with CRLF after each. null and undefined are empty, a Date is written in ISO form.
- * `formulas: "text"` puts an apostrophe before text that a spreadsheet would calculate.
- */
-export function stringify(rows, { separator = ",", columns, formulas = "keep" } = {}) {
-  character(separator, "separator");
-  if (formulas !== "keep" && formulas !== "text") throw new TypeError('formulas must be "keep" or "text"');
+/** Text of rows, with CRLF after each; objects have the columns of all of them, or those named. */
+export function stringify(rows, options = {}) {
+  known("stringify", options, ["separator", "columns", "formulas"]);
   const list = Array.from(rows);
-  const names = columns ?? (list.length > 0 && !Array.isArray(list[0]) ? Object.keys(list[0]) : undefined);
-  const field = (value) => {
-    if (value === null || value === undefined) return "";
-    let text = value instanceof Date ? value.toISOString() : typeof value === "object" ? JSON.stringify(value) : String(value);
-    if (formulas === "text" && typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
-    return text.includes(separator) || /["\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  const line = (values) => (values.length === 1 && values[0] === "" ? '""' : values.join(separator)) + "\r\n";
-  const lines = list.map((row) => line((Array.isArray(row) ? row : names.map((name) => row[name])).map(field)));
-  return (names ? line(names.map(field)) : "") + lines.join("");
+  if (list.length === 0) return "";
+  const { separator = ",", formulas = "keep", columns = Array.isArray(list[0]) ? undefined : [...new Set(list.flatMap(Object.keys))] } = options;
+  const plain = (value) => (value !== null && typeof value === "object" ? (value.toJSON?.() ?? String(value)) : value);
+  const cells = list.map((row) => (columns === undefined ? row : columns.map((name) => row[name])).map(plain));
+  const content = columns === undefined ? cells : [columns, ...cells];
+  return Papa.unparse(content, { delimiter: separator, escapeFormulae: formulas === "text" }) + "\r\n";
 }

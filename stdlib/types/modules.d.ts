@@ -7,12 +7,12 @@ declare module "csv" {
     /** Objects by the names of the first row. */
     header?: boolean;
   }
-  /** Rows of a text (RFC 4180). Throws a SyntaxError that names the row. */
+  /** Rows of a text (RFC 4180) without blank lines. Throws a SyntaxError that names the row. */
   export function parse(text: string, options: ParseOptions & { header: true }): Record<string, string>[];
   export function parse(text: string, options?: ParseOptions): string[][];
   interface StringifyOptions {
     separator?: string;
-    /** Names of the columns of objects; those of the first object if left out. */
+    /** Names of the columns of objects; those of all objects if left out. */
     columns?: string[];
     /** "text" puts an apostrophe before text that a spreadsheet would calculate. */
     formulas?: "keep" | "text";
@@ -22,28 +22,10 @@ declare module "csv" {
 }
 
 declare module "decimal" {
-  type Rounding = "half-even" | "half-up" | "half-down" | "up" | "down" | "ceiling" | "floor";
-  type Numeric = Decimal | string | number | bigint;
-  /** An exact decimal number of up to 1000 digits. Results keep all digits; only division and round take a scale. */
-  export class Decimal {
-    constructor(value: Numeric);
-    plus(other: Numeric): Decimal;
-    minus(other: Numeric): Decimal;
-    times(other: Numeric): Decimal;
-    dividedBy(other: Numeric, scale: number, rounding?: Rounding): Decimal;
-    round(scale: number, rounding?: Rounding): Decimal;
-    negated(): Decimal;
-    abs(): Decimal;
-    compare(other: Numeric): -1 | 0 | 1;
-    equals(other: Numeric): boolean;
-    /** Parts by weights that add up to the number exactly. */
-    allocate(weights: Numeric[], scale?: number): Decimal[];
-    toFixed(scale: number, rounding?: Rounding): string;
-    toString(): string;
-    toJSON(): string;
-    toNumber(): number;
-  }
-  export function decimal(value: Numeric): Decimal;
+  /** decimal.js with a hundred digits, bankers' rounding and no exponents in its texts. */
+  import Original from "decimal.js";
+  export class Decimal extends Original {}
+  export function decimal(value: Original.Value | bigint): Decimal;
 }
 
 declare module "html" {
@@ -60,28 +42,8 @@ declare module "html" {
   export function table(rows: Record<string, unknown>[], columns?: string[]): Html;
 }
 
-declare module "markup" {
-  export class Element {
-    /** The name as written; of HTML in lower case. `#document` above what `parseHtml` reads. */
-    readonly name: string;
-    readonly attributes: { readonly [name: string]: string | undefined };
-    readonly children: (Element | string)[];
-    /** All text inside, in order. */
-    readonly text: string;
-    /** The elements among the children. */
-    readonly elements: Element[];
-    /** Selectors: `tag`, `*`, `#id`, `.class`, `[name]`, `[name=value]` (also `~=`, `^=`, `$=`, `*=`), `a b`, `a > b`, lists with commas; `d|i` for `<d:i>`. */
-    find(selector: string): Element | null;
-    findAll(selector: string): Element[];
-  }
-  /** The root element of a well-formed document; a SyntaxError with its line otherwise. Declarations (DOCTYPE) are refused. */
-  export function parseXml(text: string): Element;
-  /** HTML as browsers forgive it. Never throws for what it finds. */
-  export function parseHtml(text: string): Element;
-}
-
 declare module "markdown" {
-  /** Headings, paragraphs, lists, quotes, code, emphasis and links (http, https, mailto) as HTML; HTML in the text is escaped. */
+  /** Markdown as HTML, by marked; HTML in the text is escaped, and links lead to http, https and mailto only. */
   export function render(text: string): string;
 }
 

@@ -81,6 +81,6 @@ def test_a_file_of_an_npm_package_with_another_byte_is_refused(tmp_path: Path) -
     packages = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(packages)
     packages.check()
-    change_a_byte(next((tmp_path / "npm").rglob("*.js")))
+    change_a_byte(next((tmp_path / "npm" / "temporal-polyfill").rglob("*.js")))
     with pytest.raises(packages.PackageBroken, match="is not the file of"):
         packages.check()

@@ -222,9 +222,11 @@ _INSIDE = ("quickjs-wasm", "icu")
 def version(as_json: AsJson = False) -> None:
     """Show the versions of Lodger and of its runtimes and libraries."""
     from lodger.engine.core.version import VERSION
+    from lodger.stdlib import npm_packages
 
     parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     parts |= {name: _installed(name) for name in _PARTS} | _inside()
+    parts |= {f"npm:{name}": about["version"] for name, about in npm_packages.table().items()}
     if as_json:
         write_json(parts)
     else:

@@ -68,8 +68,8 @@ def survey(runtime: str) -> dict[str, Any]:
     makers = "{" + ",".join(f'"{name}": async () => {text}' for name, text in MADE.items()) + "}"
     source = SURVEY.replace("MAKERS", makers)
     if runtime == "quickjs":  # the other runtime imports no modules
-        head = "".join(f'import * as m_{name} from "{name}";' for name in standard_modules.NAMES)
-        names = ",".join(f'"{name}": Object.keys(m_{name})' for name in standard_modules.NAMES)
+        head = "".join(f'import * as m_{name} from "{name}";' for name in standard_modules.OWN)
+        names = ",".join(f'"{name}": Object.keys(m_{name})' for name in standard_modules.OWN)
         source = head + source.replace("NAMES", "{" + names + "}")
     else:
         source = source.replace("NAMES", "{}")
