@@ -16,5 +16,5 @@ export default async function ({ db, mail, now }) {
     subject: `Week of ${start.toISODate()}: ${orders} orders`,
     text: `Revenue: ${revenue.toFixed(2)} EUR`,
   });
-  return { orders, revenue };
+  return { orders, revenue: revenue.toFixed(2) };
 }

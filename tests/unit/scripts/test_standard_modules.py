@@ -24,14 +24,14 @@ const error = (act) => { try { return "no error: " + text(act()); } catch (e) { 
 """
 CASES: dict[str, Any] = {
     # csv
-    r"""parse('a,"b ""c""\r\nd",\r\n1,2,3\n\n')""": [["a", 'b "c"\r\nd', ""], ["1", "2", "3"]],
+    r"""parse('a,"b ""c""\r\nd",\r\n1,2,3\n\n')""": [["a", 'b "c"\nd', ""], ["1", "2", "3"]],
     """parse("\ufeffx;y\\n1;2\\n\\n", { separator: ";", header: true })""": [{"x": "1", "y": "2"}],
     """["a\\n\\"b", "a,b\\n1", "a,a\\n1,2"].map((t) => error(() => parse(t, { header: true })).split(":")[0])""": ["SyntaxError"] * 3,
     """error(() => parse("a", { delimiter: ";" }))""": 'TypeError: csv.parse: there is no option "delimiter"; it has separator, header',
     """error(() => parse("a", { headers: true }))""": 'TypeError: csv.parse: there is no option "headers"; it has separator, header',
     """stringify([{ a: 1, b: 'x"y' }, { a: null, b: " z" }])""": 'a,b\r\n1,"x""y"\r\n," z"\r\n',
     """stringify([{ a: 1 }, { b: 2 }])""": "a,b\r\n1,\r\n,2\r\n",
-    """stringify([["=1+1", -1, new Date(0)]], { formulas: "text" })""": "'=1+1,-1,1970-01-01T00:00:00.000Z\r\n",
+    """stringify([["=1+1", -1, new Date(0)]], { formulas: "text" })""": '"\'=1+1",-1,1970-01-01T00:00:00.000Z\r\n',
     """stringify([{ n: decimal("1.50"), n2: new Date(0) }]).split(",").length""": 3,
     # decimal
     """text(decimal("0.1").plus("0.2"))""": '"0.3"',
