@@ -49,6 +49,32 @@ def test_an_edit_leaves_alone_what_it_does_not_name(bench: Bench) -> None:
     )
 
 
+def test_neither_time_nor_an_edit_moves_the_phase_of_a_rule_that_stays(bench: Bench) -> None:
+    bench.tenant()
+    texts = ["every 15m", "every 3 days at 9", "every two weeks on Friday", "rate(90 minutes)", "every 7 minutes"]
+    made = bench.schedule(texts, missed="skip")  # type: ignore[arg-type]
+    assert "Every 15 minutes, counted from Thursday 2026-01-01T00:00:00Z" in made.text
+    assert "every 3 days at 09:00, counted from Thursday, January 1, 2026" in made.text
+    for change in (
+        {"params": {"a": 1}},
+        {"rules": texts},
+        {"rules": [*texts[::-1], "0 9 * * *"]},
+        {"rules": texts, "tz": "Europe/Berlin"},
+        {"overlap": "allow"},
+    ):
+        bench.clock.advance(1000)
+        foreseen = bench.engine.schedules.what_if(
+            "acme", "s", at_most=50, **{k: v for k, v in change.items() if k == "rules"}
+        )
+        edited = bench.engine.schedules.edit("acme", "s", **change)
+        kept = {each.text: each.counted_from for each in edited.rules.rules}
+        assert {each.text: kept[each.text] for each in made.rules.rules} == {
+            each.text: each.counted_from for each in made.rules.rules
+        }
+        assert all(slot > from_us(bench.clock.us) for slot in (*foreseen.dropped, *foreseen.added))
+        assert foreseen.dropped == ()
+
+
 def test_an_edit_that_is_wrong_changes_nothing(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()
@@ -184,7 +210,10 @@ def test_a_revision_that_sql_inserted_is_never_used_and_the_next_edit_replaces_i
     assert len(bench.actions(made)) == 1
     assert bench.engine.schedules.get("acme", "s").revision == 1
     edited = bench.engine.schedules.edit("acme", "s", rules="every 90s")
-    assert (edited.revision, edited.text) == (2, "Every 1 minute 30 seconds, counted from 1970-01-01T00:00:00Z")
+    assert (edited.revision, edited.text) == (
+        2,
+        "Every 1 minute 30 seconds, counted from Thursday 2026-01-01T00:01:00Z",
+    )
     assert [each.revision for each in bench.engine.schedules.revisions("acme", "s")] == [2, 1]
 
 

@@ -224,7 +224,8 @@ class RuleBuilder {
       if (found.shifted.includes(slot)) row.append(" ", made("span", "shifted by daylight saving", "badge"));
       list.append(row);
     }
-    const none = found.never ? [made("p", `These rules never run: ${found.never}`, "problem")] : [];
+    const why = found.never ? `These rules never run: ${found.never}` : found.ends && !found.slots.length ? "These rules have no slot after now." : "";
+    const none = why ? [made("p", why, "problem")] : [];
     return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", "Next slots, UTC"), list] : [])];
   }
 

@@ -96,7 +96,7 @@ def phrase(parts: tuple[str, ...]) -> str:
     return " ".join(part for part in parts if part)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(PARTS)
 def test_an_accepted_phrase_has_the_slots_of_its_parts(parts: tuple[str, ...]) -> None:
     found = slots(phrase(parts))
@@ -108,7 +108,7 @@ def test_an_accepted_phrase_has_the_slots_of_its_parts(parts: tuple[str, ...]) -
     assert found == first_slots(meaning.slots())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(PARTS)
 def test_removing_a_part_changes_the_slots_or_is_refused(parts: tuple[str, ...]) -> None:
     found = days(phrase(parts))
@@ -120,11 +120,11 @@ def test_removing_a_part_changes_the_slots_or_is_refused(parts: tuple[str, ...])
             assert days(phrase(rest)) != found, f"{part!r} of {phrase(parts)!r} has no effect"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(PARTS)
 def test_the_order_of_the_parts_changes_nothing(parts: tuple[str, ...]) -> None:
     found = slots(phrase(parts))
-    for order in islice(permutations([part for part in parts if part]), 12):
+    for order in islice(permutations([part for part in parts if part]), 6):
         # What follows an exception may belong to it, and "August first" is a date.
         refused = any(a in BUT or (a in MONTHS and "first" in b) for a, b in pairwise(order))
         assert slots(phrase(order)) in ([None, found] if refused else [found]), (
@@ -144,7 +144,7 @@ def test_the_sentence_of_an_accepted_phrase_reads_back(parts: tuple[str, ...]) -
 CLAUSES = st.tuples(st.sampled_from(list(DAYS)), st.sampled_from(list(TIMES)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(CLAUSES, CLAUSES, st.sampled_from([", ", " and ", "; "]))
 def test_two_clauses_are_two_rules(one: tuple[str, str], other: tuple[str, str], sign: str) -> None:
     text = phrase(one) + sign + phrase(other)
