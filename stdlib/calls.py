@@ -139,5 +139,6 @@ CALLS: dict[str, HostCall] = {call.name: call for call in _CALLS}
 EFFECTS = frozenset(call.name for call in _CALLS if call.effect)
 #: Effects and calls that only compute: they do not count as host calls. Their number is limited to EFFECTS_PER_CALL times the limit of
 #: host calls, refused ones included, so that a loop of them ends.
-UNCOUNTED = EFFECTS | {call.name for call in _CALLS if call.computes}
+COMPUTING = frozenset(call.name for call in _CALLS if call.computes)
+UNCOUNTED = EFFECTS | COMPUTING
 EFFECTS_PER_CALL = 10

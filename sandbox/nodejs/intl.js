@@ -82,13 +82,146 @@ function ranks(locales, options) {
   return { characters: whole.join(""), levels };
 }
 
+// -- descriptions, from which stdlib/js/formats.js writes texts without questions; null where it would not write the same --
+
+const uncurry = Function.prototype.bind.bind(Function.prototype.call);
+const $ = { uncurry, primordials: { slice: uncurry("".slice), indexOf: uncurry("".indexOf) } };
+formats($);
+let state = 1;
+const draw = (below) => (state = (state * 48271) % 2147483647) % below;
+const textOf = (value) => (Object.is(value, -0) ? "-0" : String(value));
+const DATE_FIELDS = { __proto__: null, toLocaleDateString: ["weekday", "year", "month", "day"], toLocaleTimeString: ["dayPeriod", "hour", "minute", "second", "fractionalSecondDigits"] };
+
+function numberDescription(locales, options) {
+  const made = make("NumberFormat", locales, options);
+  const about = made.resolvedOptions();
+  const { minimumFractionDigits: least, maximumFractionDigits: most, minimumSignificantDigits, maximumSignificantDigits } = about;
+  const plain =
+    about.notation === "standard" && about.style !== "unit" && about.currencyDisplay !== "name" && about.roundingMode === "halfExpand" &&
+    about.roundingIncrement === 1 && about.trailingZeroDisplay === "auto" && about.roundingPriority === "auto";
+  if (!plain) return null;
+  const value = (type, ...samples) => {
+    for (const sample of samples) for (const part of made.formatToParts(sample)) if (part.type === type) return part.value;
+    return "";
+  };
+  const NUMBER = ["integer", "group", "decimal", "fraction"];
+  const affixes = [1e6 + 1, 0, -1e6 - 1, -0].map((sample) => {
+    const parts = made.formatToParts(sample);
+    const first = parts.findIndex((part) => NUMBER.includes(part.type));
+    const last = parts.findLastIndex((part) => NUMBER.includes(part.type));
+    const join = (some) => some.map((part) => part.value).join("");
+    return [join(parts.slice(0, first)), join(parts.slice(last + 1))];
+  });
+  const scale = about.style === "percent" ? 0.01 : 1;
+  const integers = (sample) => made.formatToParts(sample).filter((part) => part.type === "integer").map((part) => part.value);
+  const zero = { latn: null }[about.numberingSystem];
+  const digits = zero === null ? null : [...Array(10).keys()].map((digit) => new Intl.NumberFormat(locales, { numberingSystem: about.numberingSystem, useGrouping: false }).format(digit));
+  const groups = integers(1.23456789012e17);
+  const description = {
+    digits,
+    decimal: value("decimal", 1.5, 1.25, 0.001),
+    group: value("group", 1.23456789012e17),
+    primary: groups.length > 1 ? [...groups.at(-1)].length : 0,
+    secondary: groups.length > 2 ? [...groups.at(-2)].length : 3,
+    least: groups.length < 2 ? 0 : integers(1234 * scale).length > 1 ? 4 : integers(12345 * scale).length > 1 ? 5 : 0,
+    integer: about.minimumIntegerDigits,
+    fraction: [least ?? 0, most ?? 0],
+    significant: maximumSignificantDigits === undefined ? null : [minimumSignificantDigits, maximumSignificantDigits],
+    shift: about.style === "percent" ? 2 : 0,
+    affixes,
+    special: { NaN: made.format(NaN), Infinity: made.format(Infinity), "-Infinity": made.format(-Infinity) },
+  };
+  const samples = [0, -0, 1, -1, 5, 9, 10, 99, 100, 999, 1000, 9999, 12345, 99999, 1e6, 1234567.891, -1234567.891, 0.5, 0.05, 0.005, 0.0005, 1.005, 2.675, 9.995, 99.995,
+    0.1, 0.15, 0.25, 0.35, -0.4, -0.5, -0.001, 1e-7, 1.5e-9, 1e20, 1e21, 1.23e25, 5e-324, 1.7976931348623157e308, 9007199254740993, NaN, Infinity, -Infinity,
+    7n, -12345678901234567890123n];
+  for (let count = 0; count < 100; count++) samples.push(((draw(2e9) - 1e9) * 10 ** (draw(4) * 3)) / 10 ** draw(9));
+  for (const sample of samples) {
+    const found = $.writeNumber(description, textOf(sample));
+    if (found !== null && found !== made.format(sample)) return null;
+  }
+  return description;
+}
+
+// The options that a method of Date stands for; ICU's own answers are compared with it.
+function methodOptions(method, options) {
+  const { toLocaleDateString: days, toLocaleTimeString: times } = DATE_FIELDS;
+  const asked = DATE_FIELDS[method] || [...days, ...times];
+  if (options.dateStyle !== undefined || options.timeStyle !== undefined || asked.some((field) => options[field] !== undefined)) return options;
+  const more = method === "toLocaleTimeString" ? ["hour", "minute", "second"] : method === "toLocaleDateString" ? ["year", "month", "day"] : ["year", "month", "day", "hour", "minute", "second"];
+  return { ...options, ...Object.fromEntries(more.map((field) => [field, "numeric"])) };
+}
+
+function dateDescription(method, locales, options, table) {
+  const all = zoned(method === null ? options : methodOptions(method, options));
+  const real = method === null ? make("DateTimeFormat", locales, options) : { format: (ms) => new Date(ms)[method](locales, zoned(options)) };
+  const made = new Intl.DateTimeFormat(locales, { ...all, timeZone: "UTC" });
+  const about = made.resolvedOptions();
+  if (about.calendar !== "gregory" || all.dayPeriod !== undefined) return null;
+  const START = Date.UTC(2023, 0, 1); // a Sunday
+  const parts = made.formatToParts(START);
+  const KNOWN = ["literal", "month", "day", "weekday", "hour", "dayPeriod", "minute", "second", "fractionalSecond", "year"];
+  if (!parts.every((part) => KNOWN.includes(part.type))) return null;
+  const digits = about.numberingSystem === "latn" ? null : [...Array(10).keys()].map((digit) => new Intl.NumberFormat(locales, { numberingSystem: about.numberingSystem }).format(digit));
+  const at = (index, ms) => {
+    const other = made.formatToParts(ms);
+    return other.length === parts.length && other[index].type === parts[index].type ? other[index].value : "\ufffd";
+  };
+  const table_ = (index, count, step) => [...Array(count).keys()].map((number) => at(index, step(number)));
+  const TEXTS = {
+    literal: (index) => parts[index].value,
+    month: (index) => table_(index, 12, (number) => Date.UTC(2023, number, 1)),
+    day: (index) => table_(index, 31, (number) => START + number * 864e5),
+    weekday: (index) => table_(index, 7, (number) => START + number * 864e5),
+    hour: (index) => table_(index, 24, (number) => START + number * 36e5),
+    dayPeriod: (index) => table_(index, 24, (number) => START + number * 36e5),
+    minute: (index) => table_(index, 60, (number) => START + number * 6e4),
+    second: (index) => table_(index, 60, (number) => START + number * 1e3),
+    fractionalSecond: (index) => ({ count: [...parts[index].value].length, digits }),
+    year: (index) => ({ count: [...parts[index].value].length, digits }),
+  };
+  // V8 writes a narrow space as a plain one, but for its parts.
+  const plain = (texts) => (typeof texts === "string" ? texts.replaceAll("\u202f", " ") : Array.isArray(texts) ? texts.map(plain) : texts);
+  const description = parts.map(({ type }, index) => ({ type, texts: plain(TEXTS[type](index)) }));
+  const samples = [];
+  for (let number = 0; number < 48; number++) samples.push(START + number * 36e5 + 59 * 6e4 + 7008, Date.UTC(2024, number % 12, 1 + draw(28), draw(24), draw(60), draw(60), draw(1000)));
+  for (let count = 0; count < 150; count++) samples.push(draw(2147483647) * 1900 + draw(1000));
+  for (const start of table.starts) if (start > 0 && start < 4102444800) samples.push(start * 1000, start * 1000 - 1, start * 1000 + 40 * 864e5);
+  for (const sample of samples) {
+    const offset = $.zoneOffset(table, sample);
+    if (offset !== null && $.writeDate(description, sample + offset * 1000) !== real.format(sample)) return null;
+  }
+  return description;
+}
+
+function pluralDescription(locales, options) {
+  const made = make("PluralRules", locales, options);
+  const { pluralCategories: names } = made.resolvedOptions();
+  const place = (number) => names.indexOf(made.select(number));
+  const numbers = [...Array(1000).keys()];
+  const description = { names, small: numbers.map(place), large: numbers.map((number) => place(1000 + number)), million: place(1e6) };
+  const samples = [1e6, 2e6, 3e6, 11e6, 1e8, 1001000, 1000001, 2000011, 10000, 100000, 21000, 40000, 60000, 80000];
+  for (let count = 0; count < 300; count++) samples.push(draw(10 ** (1 + draw(9))), 1000 * draw(1e5), 1e6 * draw(999));
+  return samples.every((sample) => $.choosePlural(description, sample) === made.select(sample)) ? description : null;
+}
+
+function description(kind, locales, options, values) {
+  if (kind === "NumberFormat") return numberDescription(locales, options);
+  if (kind === "PluralRules") return pluralDescription(locales, options);
+  if (kind === "DateTimeFormat") return dateDescription(null, locales, options, read(values[0]));
+  const method = read(values[0]);
+  return kind === "Date" && DATE_METHODS.includes(method) ? dateDescription(method, locales, options, read(values[1])) : null;
+}
+
 // -- questions --
+
+const DATE_METHODS = ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"];
 
 function answer([kind, method, given]) {
   const [locales, options, values] = parse(given);
   if (kind === "Intl") return method === "getCanonicalLocales" ? Intl.getCanonicalLocales(locales) : Intl.supportedValuesOf(read(values[0]));
+  if (method === "compiled") return description(kind, locales, options, values);
   if (kind === "Date") {
-    if (!["toLocaleString", "toLocaleDateString", "toLocaleTimeString"].includes(method)) throw new TypeError("no such method");
+    if (!DATE_METHODS.includes(method)) throw new TypeError("no such method");
     return new Date(read(values[0]))[method](locales, zoned(options));
   }
   if (kind === "String") return method === "toLocaleUpperCase" ? read(values[0]).toLocaleUpperCase(locales) : read(values[0]).toLocaleLowerCase(locales);

@@ -255,4 +255,5 @@ def _ended() -> SandboxError:
 
 @cache
 def _program() -> str:
-    return (files("lodger.sandbox.nodejs") / "intl.js").read_text("utf-8")
+    shared = (files("lodger.stdlib") / "js" / "formats.js").read_text("utf-8")
+    return f"function formats($) {{{shared}}}\n" + (files("lodger.sandbox.nodejs") / "intl.js").read_text("utf-8")

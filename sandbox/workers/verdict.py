@@ -2,11 +2,12 @@
 
 import os
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lodger.sandbox.job import CallHandlerGone, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.stdlib.calls import EFFECTS_PER_CALL
 
 #: Tick of the kernel's CPU clock at HZ=100, the coarsest in use.
 _TICK_MS = 10
@@ -40,9 +41,21 @@ def memory_limit(limits: Limits) -> Verdict:
     return _limit(Outcome.MEMORY_LIMIT, f"the script needed more than {limits.memory_bytes // MIB} MiB of memory")
 
 
-def call_limit(limits: Limits) -> Verdict:
-    """Return the verdict on too many host calls."""
-    return _limit(Outcome.CALL_LIMIT, f"the script made more than {limits.host_calls} host calls")
+def call_limit(limits: Limits, *, uncounted: bool = False) -> Verdict:
+    """Return the verdict on too many host calls, or on too many effects and calls that only compute."""
+    if not uncounted:
+        return _limit(Outcome.CALL_LIMIT, f"the script made more than {limits.host_calls} host calls")
+    number = limits.host_calls * EFFECTS_PER_CALL
+    message = f"the script made more than {number} effects and calls that only compute, such as those of Intl"
+    return _limit(Outcome.CALL_LIMIT, f"{message}: {EFFECTS_PER_CALL} for each of its {limits.host_calls} host calls")
+
+
+def uncaught_call_limit(found: Verdict, limits: Limits) -> Verdict:
+    """Return a script's error as the limit of calls that it has met and not caught, if it is that."""
+    met = call_limit(limits, uncounted=True).error
+    if found.error is None or met is None or found.error.message != met.message:
+        return found
+    return Verdict(Outcome.CALL_LIMIT, replace(found.error, name=met.name))
 
 
 def output_limit(limits: Limits, size: int) -> Verdict:

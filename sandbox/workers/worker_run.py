@@ -22,7 +22,7 @@ from lodger.sandbox.workers.launcher import CPU_GRACE_MS, WorkerEnd
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.sandbox.workers.version_image import VersionImage
 from lodger.sandbox.workers.waiting import Waiting
-from lodger.stdlib.calls import EFFECTS_PER_CALL, UNCOUNTED
+from lodger.stdlib.calls import COMPUTING, EFFECTS_PER_CALL, UNCOUNTED
 
 _CHUNK = 1 << 16
 _FRAMES_A_TURN = 256
@@ -44,6 +44,8 @@ _STOPPED = {
     Outcome.CRASHED,
 }
 _SHORTEST_S = 0.002
+#: Calls beyond the limit that a script may catch, if they only compute; the next one ends it.
+_REFUSALS = 100
 _journal = logging.getLogger("lodger.sandbox")
 
 
@@ -147,6 +149,7 @@ class WorkerRun:
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_uncounted = 0
         self._made_calls = 0
+        self._refused_calls = 0
         self._log_frames = 0
         self._trace = bytearray()
         self._said_dropped = False
@@ -423,6 +426,8 @@ class WorkerRun:
 
     def _failure(self, payload: bytes) -> Verdict:
         found, modules = codec.failure(payload), self._job.bundle.modules
+        if self._refused_calls and found.outcome is Outcome.SCRIPT_ERROR:
+            found = verdict.uncaught_call_limit(found, self._limits)
         if self._job.bundle.wasm is not None:  # its error is written by the runtime, not by the module
             return found
         found = error_location.relocate(error_location.restrict_to_script(found, modules), modules)
@@ -484,7 +489,14 @@ class WorkerRun:
             return
         uncounted, maximum = call.name in UNCOUNTED, self._limits.host_calls
         if self._made_uncounted >= maximum * EFFECTS_PER_CALL if uncounted else self._made_calls >= maximum:
-            self._decide(verdict.call_limit(self._limits))
+            over = verdict.call_limit(self._limits, uncounted=uncounted)
+            assert over.error is not None
+            self._refused_calls += 1
+            if call.name in COMPUTING and self._refused_calls <= _REFUSALS:
+                refusal = {"code": "calls_exceeded", "name": over.error.name, "message": over.error.message}
+                self._reply(call.number, Reply(False, json.dumps(refusal)))
+            else:
+                self._decide(over)
             return
         self._made_uncounted += uncounted
         self._made_calls += not uncounted

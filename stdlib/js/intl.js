@@ -1,6 +1,7 @@
 // Intl (ECMA-402), answered by the host through ICU (lodger.engine.capabilities.computing.intl). Options are read here, as the standard says; locales,
-// options and values cross as data. Equal questions are asked once.
-const { uncurry, callSync, timezone, primordials: p } = $;
+// options and values cross as data. Equal questions are asked once. From its second text on, a format is written here (formats.js), from a
+// description that one question brings; what ICU's answers cannot be compiled into goes on asking.
+const { uncurry, callSync, timezone, writeNumber, writeDate, choosePlural, zoneOffset, primordials: p } = $;
 const { parse, stringify, defineProperty, push, mapGet, mapSet } = p;
 const { construct, apply } = Reflect;
 const { trunc, min } = Math;
@@ -44,6 +45,62 @@ function ask(kind, method, locales, options, values) {
   return value;
 }
 
+// -- texts that are written here --
+
+const descriptions = new Map();
+const zones = new Map();
+const MAX_DESCRIPTIONS = 200;
+
+function zoneTable(name) {
+  let found = mapGet(zones, name);
+  if (found === undefined) {
+    if (sizeOf(zones) >= MAX_DESCRIPTIONS) clear(zones);
+    found = name.length > 64 ? null : callSync("time.zone", { __proto__: null, name, far: false });
+    mapSet(zones, name, found);
+  }
+  return found;
+}
+
+// The description of a format that was asked for a text already; about is null if there is none. dates: the method of Date.
+function described(found, kind, dates, locales, options) {
+  if (found.about === undefined) {
+    const values = kind === "Date" ? ["s" + dates] : [];
+    if (kind === "Date" || kind === "DateTimeFormat") {
+      found.table = zoneTable(options.timeZone);
+      push(values, "j" + stringify(found.table));
+    }
+    found.about = values.length > 0 && found.table === null ? null : ask(kind, "compiled", locales, options, values);
+  }
+  return found.about;
+}
+
+function texted(kind, method, locales, options, values) {
+  const value = values[0];
+  const name = kind + method + stringify([locales, options]);
+  const found = mapGet(descriptions, name);
+  if (found !== undefined && (value[0] === "n" || (value[0] === "b" && kind === "NumberFormat"))) {
+    const about = described(found, kind, method, locales, options);
+    if (about !== null) {
+      const number = p.slice(value, 1);
+      let text = null;
+      if (kind === "NumberFormat") text = writeNumber(about, number);
+      else if (kind === "PluralRules") text = choosePlural(about, +number);
+      else if (+number >= -864e13 && +number <= 864e13) {
+        const ms = trunc(+number);
+        const offset = zoneOffset(found.table, ms);
+        if (offset !== null) text = writeDate(about, ms + offset * 1000);
+      }
+      if (text !== null) return text;
+    }
+  }
+  const answer = ask(kind, method, locales, options, values);
+  if (found === undefined) {
+    if (sizeOf(descriptions) >= MAX_DESCRIPTIONS) clear(descriptions);
+    mapSet(descriptions, name, { __proto__: null, about: undefined, table: null });
+  }
+  return answer;
+}
+
 // -- arguments --
 
 function localesOf(locales) {
@@ -79,8 +136,8 @@ const OPTIONS = {
   DisplayNames: "localeMatcher style type fallback languageDisplay",
   DurationFormat: "localeMatcher numberingSystem style " + DURATION.map((unit) => unit + " " + unit + "Display").join(" ") + " +fractionalDigits",
 };
-for (const kind in OPTIONS) OPTIONS[kind] = OPTIONS[kind].split(" ");
-OPTIONS.Supported = ["localeMatcher"];
+OPTIONS.Supported = "localeMatcher";
+for (const kind in OPTIONS) OPTIONS[kind] = OPTIONS[kind].split(" ").map((name) => ("+?*".includes(name[0]) ? [name[0], name.slice(1)] : ["", name]));
 const ONLY_OBJECTS = { __proto__: null, ListFormat: true, DisplayNames: true, DurationFormat: true };
 
 function optionsOf(kind, options) {
@@ -94,10 +151,10 @@ function readOptions(kind, options, found) {
   if (options === null || (ONLY_OBJECTS[kind] && !isObject(options))) throw new TypeError("Incorrect options: an object is needed");
   const names = OPTIONS[kind];
   for (let index = 0; index < names.length; index++) {
-    const sign = names[index][0];
-    const name = sign === "+" || sign === "?" || sign === "*" ? p.slice(names[index], 1) : names[index];
+    const name = names[index][1];
     const value = options[name];
     if (value === undefined) continue;
+    const sign = names[index][0];
     if (sign === "+") {
       const number = +value;
       if (number - number !== 0) throw new RangeError(name + " value is out of range.");
@@ -321,14 +378,17 @@ define("NumberFormat", {
   needsNew: false,
   bound: "format",
   methods: { format: one(mathematical), formatToParts: one(mathematical), formatRange: two(rangeNumber), formatRangeToParts: two(rangeNumber) },
+  answer: (state, method, values) => (method === "format" ? texted : ask)("NumberFormat", method, state.locales, state.options, values),
 });
 define("DateTimeFormat", {
   needsNew: false,
   bound: "format",
   methods: { format: one(date), formatToParts: one(date), formatRange: two(rangeDate), formatRangeToParts: two(rangeDate) },
+  answer: (state, method, values) => (method === "format" ? texted : ask)("DateTimeFormat", method, state.locales, state.options, values),
 });
 define("PluralRules", {
   methods: { select: one((value) => numberText(+value)), selectRange: two((value) => (value === undefined ? "u" : numberText(+value))) },
+  answer: (state, method, values) => (method === "select" ? texted : ask)("PluralRules", method, state.locales, state.options, values),
 });
 define("RelativeTimeFormat", { methods: { format: relative, formatToParts: relative } });
 define("ListFormat", { methods: { format: texts, formatToParts: texts } });
@@ -355,8 +415,8 @@ $.global("Intl", Intl);
 
 $.intl = {
   __proto__: null,
-  number: (value, locales, options) => ask("NumberFormat", "format", localesOf(locales), optionsOf("NumberFormat", options), [mathematical(value)]),
-  date: (method, value, locales, options) => ask("Date", method, localesOf(locales), optionsOf("DateTimeFormat", options), [numberText(time(value))]),
+  number: (value, locales, options) => texted("NumberFormat", "format", localesOf(locales), optionsOf("NumberFormat", options), [mathematical(value)]),
+  date: (method, value, locales, options) => texted("Date", method, localesOf(locales), optionsOf("DateTimeFormat", options), [numberText(time(value))]),
   cased: (method, value, locales) => ask("String", method, localesOf(locales), create(null), ["s" + value]),
   compare: (first, second, locales, options) => compare(options === undefined ? plainCollator(locales) : collator(localesOf(locales), optionsOf("Collator", options)), first, second),
 };

@@ -134,9 +134,17 @@ def test_hostile_calls_end_in_errors_that_scripts_see() -> None:
 def test_the_number_of_calls_is_bounded_and_equal_ones_are_asked_once() -> None:
     few = Limits(host_calls=3)
     assert ran("for (let n = 0; n < 1e4; n++) (n % 20 + 0.5).toLocaleString('de')", limits=few).finished.outcome == "ok"
-    assert (
-        ran("for (let n = 0; n < 40; n++) (n + 0.5).toLocaleString('de')", limits=few).finished.outcome == "call_limit"
+    assert ran("for (let n = 0; n < 1e4; n++) (n + 0.5).toLocaleString('de')", limits=few).finished.outcome == "ok"
+    asking = "const all = new Intl.NumberFormat('de'); for (let n = 0; n < 40; n++) all.formatToParts(n + 0.5)"
+    uncaught = ran(asking, limits=few).finished
+    assert (uncaught.outcome, uncaught.error and uncaught.error.message) == (
+        "call_limit",
+        "the script made more than 30 effects and calls that only compute, such as those of Intl: 10 for each of its 3 host calls",
     )
+    caught = ran(f"try {{ {asking} }} catch (error) {{ return [error.name, error.code] }}", limits=few).finished
+    assert (caught.outcome, caught.result) == ("ok", '["LimitExceeded","calls_exceeded"]')
+    endless = f"for (;;) try {{ {asking} }} catch {{ /* again */ }}"
+    assert ran(endless, limits=few).finished.outcome == "call_limit"
     sort = "return Array.from({ length: 3000 }, (_, n) => 'Größe ' + (n * 7919) % 3001)"
     wide = Limits(host_calls=3, cpu_ms=5000)
     ended = ran(sort.replace("ß", "s") + ".sort(new Intl.Collator('de').compare).length", limits=wide)
@@ -149,3 +157,20 @@ def test_costly_answers_are_bounded_by_the_cpu_limit_of_the_run() -> None:
     ended = ran(marks, limits=Limits(cpu_ms=500, wall_ms=60_000))
     assert ended.finished.error is not None
     assert (ended.finished.outcome, "500 ms of CPU time" in ended.finished.error.message) == ("script_error", True)
+
+
+def test_a_thousand_rows_with_a_date_and_an_amount_in_two_locales_take_few_calls() -> None:
+    source = """const amounts = { style: "currency", currency: "EUR" }, days = { dateStyle: "medium", timeZone: "Europe/Berlin" };
+    const formats = ["de-DE", "en-US"].map((l) => [new Intl.DateTimeFormat(l, days), new Intl.NumberFormat(l, amounts)]);
+    const rows = Array.from({ length: 1000 }, (_, n) =>
+      formats.map(([day, amount]) => day.format(17e11 + n * 36e5) + " " + amount.format(n * 1.015)));
+    const texts = rows.map((_, n) => new Date(17e11 + n * 36e5).toLocaleDateString("de-DE") + (n / 8).toLocaleString("de-DE"));
+    return [rows.at(-1), texts.at(-1)];"""
+    ended = ran(
+        source, limits=Limits(host_calls=2, cpu_ms=10_000, wall_ms=60_000)
+    ).finished  # 20 calls that only compute
+    assert ended.outcome == "ok", ended.error
+    assert json.loads(ended.result or "") == [
+        ["26.12.2023 1.013,98\u00a0€", "Dec 26, 2023 €1,013.98"],
+        "26.12.2023124,875",
+    ]

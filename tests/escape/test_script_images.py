@@ -80,7 +80,7 @@ def test_a_script_ends_the_same_from_its_image() -> None:
 
 def test_what_an_attempt_draws_and_reads_is_its_own() -> None:
     modules = {
-        "main.js": "const first = Math.random(); export default ({ action }) => [first, Math.random(), Date.now(), action.n]"
+        "main.js": "const first = Math.random(); export default ({ action }) => [first, Math.random(), action.n, Date.now() < 2e12]"
     }
 
     async def go() -> list[Report]:

@@ -11,19 +11,21 @@ from lodger.sandbox.nodejs.intl_process import MAX_QUESTION, TooCostly
 
 _FORMAT = frozenset({"format", "formatToParts"})
 _RANGE = _FORMAT | {"formatRange", "formatRangeToParts"}
+#: A description from which the guest writes texts itself.
+_COMPILED = frozenset({"compiled"})
 _CLASS = frozenset({"resolvedOptions", "supportedLocalesOf"})
 #: Methods that may be asked for, by class. Date and String stand for their methods that depend on a locale.
 METHODS = {
     "Collator": _CLASS | {"compare", "ranks"},
-    "NumberFormat": _CLASS | _RANGE,
-    "DateTimeFormat": _CLASS | _RANGE,
-    "PluralRules": _CLASS | {"select", "selectRange"},
+    "NumberFormat": _CLASS | _RANGE | _COMPILED,
+    "DateTimeFormat": _CLASS | _RANGE | _COMPILED,
+    "PluralRules": _CLASS | {"select", "selectRange"} | _COMPILED,
     "RelativeTimeFormat": _CLASS | _FORMAT,
     "ListFormat": _CLASS | _FORMAT,
     "DisplayNames": _CLASS | {"of"},
     "DurationFormat": _CLASS | _FORMAT,
     "Intl": frozenset({"getCanonicalLocales", "supportedValuesOf"}),
-    "Date": frozenset({"toLocaleString", "toLocaleDateString", "toLocaleTimeString"}),
+    "Date": frozenset({"toLocaleString", "toLocaleDateString", "toLocaleTimeString"}) | _COMPILED,
     "String": frozenset({"toLocaleUpperCase", "toLocaleLowerCase"}),
 }
 

@@ -36,6 +36,7 @@ GLOBALS = (
     "timer.js",
     "event.js",
     "signal.js",
+    "formats.js",
     "intl.js",
     "locale.js",
     "regexp.js",
