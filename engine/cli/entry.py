@@ -90,7 +90,7 @@ NOUNS = {
     "metrics": "Read the engine's metrics.",
 }
 #: Those with a module of their own.
-SPECIAL = {"tenant", "grant", "secret", "script", "action", "token", "audit"}
+SPECIAL = {"tenant", "grant", "secret", "script", "schedule", "action", "token", "audit"}
 _COMPLETING = "_LODGER_COMPLETE"
 
 

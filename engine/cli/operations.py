@@ -58,6 +58,7 @@ WORDS = {
     "pause_after": "Number of consecutive failed actions after which the schedule is paused; 0: never.",
     "labels": "Label that a node must have; may be repeated.", "placement": "Nodes that run a slot: any (one node) or every_node.",
     "grants": "Grant that the scripts may use; may be repeated.", "headers": "Headers of the request.",
+    "filter": "Filter, such as state:failed script:night* since:24h sort:-due.",
     "limit": "Maximum number of entries.", "cursor": "Cursor of the next page, from the end of the previous one.",
     "script": "Name of the script.", "rules": "Rule; may be repeated for several rules.",
     "state": "Show only entries in this state.", "outcome": "Show only entries with this outcome.",

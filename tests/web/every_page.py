@@ -41,7 +41,7 @@ def hostile_house(folder: Path) -> Iterator[RunningApi]:
 
 def _furnish(made: RunningApi, tenant: str) -> None:
     engine, bench = made.engine, Bench(made.engine, made.clock)
-    with audit_as(actor=NAME, why=TEXT.replace("\u2028", "")):
+    with audit_as(actor=NAME, why="".join(filter(str.isprintable, TEXT))):
         engine.tenants.create(tenant, NAME, people=["ann@shop.example"])
         engine.scripts.put(tenant, NAME, f"// {TEXT.replace(chr(0x2028), '')}\nexport default () => 1\n", why="first")
         engine.scripts.put(tenant, NAME, f"// {TEXT.replace(chr(0x2028), '')}\nexport default () => 2\n", why="second")
@@ -64,7 +64,7 @@ def _furnish(made: RunningApi, tenant: str) -> None:
         )
         bench.commit(*bench.claim(node=NAME), finished=finished, node=NAME)
     engine.actions.run_now(tenant, NAME)
-    engine.schedules.pause(tenant, NAME, note=TEXT.replace("\u2028", ""))
+    engine.schedules.pause(tenant, NAME, note="".join(filter(str.isprintable, TEXT)))
     made.clock.advance(10)
     bench.renew(NAME)
 

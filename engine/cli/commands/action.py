@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lodger.engine.cli.commands import bulk
 from lodger.engine.cli.ledger import opened
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
@@ -17,7 +18,7 @@ from lodger.engine.service.humanize import humanize_duration
 app = typer.Typer(
     name="action", help="Actions: what ran, what is due, and why something did not run.", no_args_is_help=True
 )
-
+bulk.add("actions", app)
 
 ActionId = Annotated[
     str,

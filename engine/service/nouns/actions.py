@@ -14,9 +14,10 @@ from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.service.bulk import BulkResult, Matched, Part, counted
 from lodger.engine.service.nouns.base import Noun, aware, instant
 from lodger.engine.service.operations.declaration import M, operation
-from lodger.engine.store import pages, short_ids, signing_keys
+from lodger.engine.store import list_filter, pages, short_ids, signing_keys
 from lodger.engine.store.actions import actions, activity, monitoring, repeats
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
@@ -69,31 +70,100 @@ class Actions(Noun[M]):
         limit: int | None = 100,
         before: str | None = None,
         cursor: str | None = None,
+        filter: str | None = None,  # noqa: A002 - the word of the field
     ) -> ActionPage:
         """List actions, newest first.
 
         Args:
+            filter: such as ``state:failed script:night* error:"timed out" since:24h sort:-due``.
             schedule: only actions of this schedule, by its name or id; a deleted schedule has only its id.
             since: only actions due at this instant or later.
             until: only actions due before this instant.
             before: only actions created before the one with this id.
 
         Raises:
-            InputError: state_unknown, outcome_unknown, origin_unknown, cursor_invalid, limit_invalid, tenant_missing.
+            InputError: state_unknown, outcome_unknown, origin_unknown, filter_invalid, cursor_invalid, limit_invalid,
+                tenant_missing.
             NotFound: tenant_unknown, schedule_unknown.
         """
         sought = actions.ActionFilter(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
+        wanted = list_filter.read(actions.language(), filter, self._now_us)
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
             if schedule is not None:
                 sought = replace(sought, schedule_id=_schedule_id(connection, tenant_id, schedule))
-            of = f"actions:{sought}"
+            of = f"actions:{sought}:{filter or ''}"
             if before is not None:
                 before = short_ids.action_id(connection, tenant_id, before)
-            last = signing_keys.decode_cursor(connection, of, cursor) if cursor else before
-            found = actions.list_matching(connection, sought, limit=limit, before=last)
-            return pages.page(connection, of, found, lambda each: each.id)
+            last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = actions.list_matching(
+                connection, replace(sought, found=wanted), limit=limit, before=before, place=last
+            )
+            return pages.page(connection, of, found, wanted.place)
+
+    @operation("GET", "/tenants/{tenant_id}/actions-count", Role.VIEWER, everywhere=True)
+    def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
+        """Count the actions that match a filter.
+
+        Raises:
+            InputError: filter_invalid.
+            NotFound: tenant_unknown.
+        """
+        wanted = list_filter.read(actions.language(), filter, self._now_us)
+        with self.context.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            return counted(connection, actions.identities(actions.ActionFilter(tenant_id, found=wanted)))
+
+    @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.EDITOR, everywhere=True, requests=True, command=None)
+    def bulk(
+        self,
+        tenant_id: str | None,
+        do: str,
+        *,
+        filter: str,  # noqa: A002 - as above
+        why: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> BulkResult:
+        """Retry, cancel or replay the actions that match a filter, newest first: a part of them with each call.
+
+        The first call writes the one entry of the audit log. Repeat the call with ``next`` of the result as cursor until
+        it is null; actions that begin to match later are left alone.
+
+        Args:
+            do: retry, cancel or replay.
+            why: the reason, kept in the audit log.
+            limit: maximum number of actions of this call, up to 500.
+
+        Raises:
+            InputError: bulk_unknown, filter_invalid, cursor_invalid, limit_invalid.
+            NotFound: tenant_unknown.
+        """
+        now_us = self._now_us
+        with self._changing(Actions.bulk, tenant_id, filter, do) as change:
+            connection = change.connection
+            verbs = {
+                "retry": lambda tenant, each: actions.retry(self.context, connection, tenant, each, now_us),
+                "cancel": lambda tenant, each: actions.cancel(connection, each, tenant, now_us),
+                "replay": lambda tenant, each: repeats.replay(self.context, connection, tenant, each, now_us),
+            }
+            if do not in verbs:
+                raise InputError("bulk_unknown", word=do, words=list(verbs))
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+
+            def matching(at_us: int) -> Any:
+                wanted = list_filter.read(actions.language(), filter, at_us)
+                return actions.identities(actions.ActionFilter(tenant_id, found=wanted))
+
+            part = Part(
+                f"actions:{do}:{tenant_id}:{filter}", matching, actions.IDENTITY, verbs[do], stores=do == "replay"
+            )
+            result = part.carry_out(self.context, connection, cursor, limit, now_us)
+            change.with_reason(why)
+            return change.made(result, {"do": do, "filter": filter, "matched": result.matched}, changed=cursor is None)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
     def get(self, tenant_id: str | None, action_id: str) -> Action:

@@ -1,5 +1,6 @@
 """The verbs on schedules: scripts bound to rules."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -14,10 +15,12 @@ from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
+from lodger.engine.service.bulk import BulkResult, Matched, Part, counted
 from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
 from lodger.engine.service.nouns.preview import Previews
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
-from lodger.engine.store import pages, signing_keys
+from lodger.engine.store import list_filter, pages, signing_keys
+from lodger.engine.store.actions import actions
 from lodger.engine.store.records import (
     Counters,
     Json,
@@ -40,8 +43,6 @@ RecentList = list[RecentRuns]
 
 #: Maximum number of days of a calendar: two years.
 MAX_DAYS = 731
-#: States of an existing schedule.
-STATES = ("armed", "paused", "suspended", "ended")
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
 
@@ -347,24 +348,90 @@ class Schedules(Previews[M]):
         state: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        filter: str | None = None,  # noqa: A002 - the word of the field
     ) -> SchedulePage:
         """List a tenant's schedules by name, or all by tenant and name.
 
         Args:
             state: only those that are armed, paused, suspended or ended.
+            filter: such as ``state:paused name:night* label:eu failures:3 sort:next``.
 
         Raises:
-            InputError: state_unknown, cursor_invalid.
+            InputError: state_unknown, filter_invalid, cursor_invalid.
         """
-        if state is not None and state not in STATES:
-            raise InputError("state_unknown", word=state, words=STATES)
+        text = " ".join(each for each in (f"state:{json.dumps(state)}" if state is not None else "", filter) if each)
+        wanted = self._filter(text, self._now_us)
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
-            of = f"schedules:{tenant_id}:{state}"
-            after = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = schedules.list_page(connection, tenant_id, after=after, limit=limit, state=state)
-            return pages.page(connection, of, found, lambda each: (each.tenant_id, each.name))
+            of = f"schedules:{tenant_id}:{text}"
+            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = schedules.list_page(connection, tenant_id, wanted, place=place, limit=limit)
+            return pages.page(connection, of, found, wanted.place)
+
+    def _filter(self, text: str | None, now_us: int) -> list_filter.Filter:
+        return list_filter.read(schedule_rows.language(), text, now_us)
+
+    @operation("GET", "/tenants/{tenant_id}/schedules-count", Role.VIEWER, everywhere=True)
+    def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
+        """Count the schedules that match a filter.
+
+        Raises:
+            InputError: filter_invalid.
+            NotFound: tenant_unknown.
+        """
+        wanted = self._filter(filter, self._now_us)
+        with self.context.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            return counted(connection, schedule_rows.identities(tenant_id, wanted))
+
+    @operation("POST", "/tenants/{tenant_id}/schedules-bulk", Role.EDITOR, everywhere=True, command=None)
+    def bulk(
+        self,
+        tenant_id: str | None,
+        do: str,
+        *,
+        filter: str,  # noqa: A002 - as above
+        why: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> BulkResult:
+        """Pause, resume or run the schedules that match a filter, newest first: a part of them with each call.
+
+        The first call writes the one entry of the audit log. Repeat the call with ``next`` of the result as cursor until
+        it is null.
+
+        Args:
+            do: pause, resume or run_now.
+            why: the reason, kept in the audit log, and as the note of a pause.
+            limit: maximum number of schedules of this call, up to 500.
+
+        Raises:
+            InputError: bulk_unknown, filter_invalid, cursor_invalid, limit_invalid.
+            NotFound: tenant_unknown.
+        """
+        now_us, context = self._now_us, self.context
+        with self._changing(Schedules.bulk, tenant_id, filter, do) as change:
+            connection = change.connection
+            verbs = {
+                "pause": lambda tenant, each: schedules.pause(context, connection, tenant, each, now_us, why, None),
+                "resume": lambda tenant, each: schedules.resume(context, connection, tenant, each, now_us),
+                "run_now": lambda tenant, each: actions.run_now(context, connection, tenant, each, None, None, now_us),
+            }
+            if do not in verbs:
+                raise InputError("bulk_unknown", word=do, words=list(verbs))
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            change.with_reason(why)
+            part = Part(
+                f"schedules:{do}:{tenant_id}:{filter}:{why or ''}",
+                lambda at_us: schedule_rows.identities(tenant_id, self._filter(filter, at_us)),
+                schedule_rows.IDENTITY,
+                verbs[do],
+            )
+            result = part.carry_out(context, connection, cursor, limit, now_us)
+            return change.made(result, {"do": do, "filter": filter, "matched": result.matched}, changed=cursor is None)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:

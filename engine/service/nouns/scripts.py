@@ -16,13 +16,14 @@ from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.reading import collections
+from lodger.engine.service.bulk import Matched, counted
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.checks.trial_runs import TrialRuns
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
-from lodger.engine.store import pages, signing_keys
+from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.store.scripts import differences, recorded, scripts, suspensions
@@ -392,11 +393,38 @@ class Scripts(Noun[M]):
             return scripts.list_offered(connection)
 
     @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
-    def list(self, tenant_id: str, *, limit: int | None = None, cursor: str | None = None) -> ScriptPage:
-        """List a tenant's scripts by name."""
+    def list(
+        self,
+        tenant_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        filter: str | None = None,  # noqa: A002 - the word of the field
+    ) -> ScriptPage:
+        """List a tenant's scripts by name.
+
+        Args:
+            filter: such as ``state:suspended name:night* sort:-created``.
+
+        Raises:
+            InputError: filter_invalid, cursor_invalid.
+        """
+        wanted = list_filter.read(scripts.language(), filter, self._now_us)
         with self.context.database.read() as connection:
             tenants.get(connection, tenant_id)
-            of = f"scripts:{tenant_id}"
-            after = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = scripts.list_page(connection, tenant_id, after=after, limit=limit)
-            return pages.page(connection, of, found, lambda each: each.name)
+            of = f"scripts:{tenant_id}:{filter or ''}"
+            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = scripts.list_page(connection, tenant_id, wanted, place=place, limit=limit)
+            return pages.page(connection, of, found, wanted.place)
+
+    @operation("GET", "/tenants/{tenant_id}/scripts-count", Role.VIEWER)
+    def count(self, tenant_id: str, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
+        """Count a tenant's scripts that match a filter.
+
+        Raises:
+            InputError: filter_invalid.
+        """
+        wanted = list_filter.read(scripts.language(), filter, self._now_us)
+        with self.context.database.read() as connection:
+            tenants.get(connection, tenant_id)
+            return counted(connection, scripts.matching(tenant_id, wanted))

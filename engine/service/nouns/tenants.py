@@ -7,9 +7,10 @@ from typing import Any
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budget_table import STORAGE, STORAGE_HELP
+from lodger.engine.service.bulk import Matched, counted
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
-from lodger.engine.store import pages, signing_keys
+from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
 from lodger.engine.store.tenants import tenants
@@ -78,19 +79,38 @@ class Tenants(Noun[M]):
             return tenants.get(connection, tenant_id)
 
     @operation("GET", "/tenants", Role.OPERATOR)
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> TenantPage:
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        filter: str | None = None,  # noqa: A002 - the word of the field
+    ) -> TenantPage:
         """List tenants by id.
 
         Args:
             limit: maximum number of entries; the result's ``next`` is the cursor of the next page, None on the last.
+            filter: such as ``state:suspended name:*shop* sort:-created``; words search ids and names.
 
         Raises:
-            InputError: cursor_invalid.
+            InputError: filter_invalid, cursor_invalid.
         """
+        wanted, of = list_filter.read(tenants.language(), filter, self._now_us), f"tenants:{filter or ''}"
         with self.context.database.read() as connection:
-            after = signing_keys.decode_cursor(connection, "tenants", cursor) if cursor else None
-            found = tenants.list_page(connection, after=after, limit=limit)
-            return pages.page(connection, "tenants", found, lambda each: each.id)
+            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = tenants.list_page(connection, wanted, place=place, limit=limit)
+            return pages.page(connection, of, found, wanted.place)
+
+    @operation("GET", "/tenants-count", Role.OPERATOR)
+    def count(self, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
+        """Count the tenants that match a filter.
+
+        Raises:
+            InputError: filter_invalid.
+        """
+        wanted = list_filter.read(tenants.language(), filter, self._now_us)
+        with self.context.database.read() as connection:
+            return counted(connection, tenants.matching(wanted))
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(

@@ -1,12 +1,12 @@
 """Actions by request (once, run now, again), their cancellation, and queries on actions and attempts."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, false, insert, select, update
+from sqlalchemy import Connection, Select, String, cast, false, func, insert, select, update
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
@@ -15,7 +15,7 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import validate_params
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
-from lodger.engine.store import pages
+from lodger.engine.store import list_filter, pages
 from lodger.engine.store.context import StoreContext, load_json
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import LimitedList
@@ -34,6 +34,8 @@ from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
+#: The column of an action's id.
+IDENTITY = _a.id
 FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
 STATES = tables.STATES
 RETRIED = "retried"
@@ -267,6 +269,7 @@ class ActionFilter:
     script: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    found: list_filter.Filter | None = None
 
     def __post_init__(self) -> None:
         for code, word, words in (
@@ -278,15 +281,48 @@ class ActionFilter:
                 raise InputError(code, word=word, words=words)
 
 
-def list_matching(
-    connection: Connection, filters: ActionFilter, *, limit: int | None = 100, before: str | None = None
-) -> LimitedList[Action]:
-    """Return actions, newest first; ``before`` is the id of the last one of the previous page."""
-    statement = _select().order_by(_a.id.desc())
+def language() -> list_filter.Language:
+    """Return the filter language of lists of actions."""
+    schedule, script = tables.schedules.c.name, tables.scripts.c.name
+    # Name and message of an error as people read them, "TypeError: x is undefined"; the stack and the rest come after.
+    error = list_filter.in_json(func.replace(_a.error, '", "message": "', ": "), '{"name": "', '"stack": ')
+    params = list_filter.in_json(_a.params)
+    newest = list_filter.Sort(_a.id, lambda each: each.id)
+    return list_filter.Language(
+        fields={
+            "tenant": list_filter.named(_a.tenant_id),
+            "schedule": list_filter.named(schedule),
+            "script": list_filter.named(script),
+            "version": list_filter.named(cast(_a.script_version, String)),
+            "state": list_filter.one_of(_a.state, STATES, "state_unknown"),
+            "outcome": list_filter.one_of(_a.outcome, OUTCOMES, "outcome_unknown"),
+            "origin": list_filter.one_of(_a.origin, ORIGINS, "origin_unknown"),
+            "reason": list_filter.named(_a.reason),
+            "label": list_filter.label(_a.requires),
+            "error": error,
+            "params": params,
+            "since": list_filter.since(_a.due_at),
+            "until": list_filter.until(_a.due_at),
+        },
+        words=list_filter.either(list_filter.contains(schedule, script), error, params),
+        sorts={
+            "created": newest,
+            "due": list_filter.Sort(_a.due_at, lambda each: to_us(each.due_at)),
+            "ended": list_filter.Sort(
+                func.coalesce(_a.finished_us, 0), lambda each: to_us(each.finished_at) if each.finished_at else 0
+            ),
+        },
+        tie=(newest,),
+        falls=True,
+    )
+
+
+def _filtered(filters: ActionFilter) -> Select[Any]:
+    statement = _select()
     if filters.schedule_id is not None:
-        named = select(tables.schedules.c.id).where(tables.schedules.c.name == filters.schedule_id)
+        of_name = select(tables.schedules.c.id).where(tables.schedules.c.name == filters.schedule_id)
         by_id = is_id(filters.schedule_id)
-        statement = statement.where(_a.schedule_id == filters.schedule_id if by_id else _a.schedule_id.in_(named))
+        statement = statement.where(_a.schedule_id == filters.schedule_id if by_id else _a.schedule_id.in_(of_name))
     for column in ("tenant_id", "state", "outcome", "origin"):
         value = getattr(filters, column)
         if value is not None:
@@ -297,6 +333,31 @@ def list_matching(
         statement = statement.where(_a.due_at >= to_us(filters.since))
     if filters.until is not None:
         statement = statement.where(_a.due_at < to_us(filters.until))
+    return statement
+
+
+def identities(filters: ActionFilter) -> Select[Any]:
+    """Return the statement of the tenants and ids of the actions that match."""
+    conditions = filters.found.conditions if filters.found else ()
+    return _filtered(filters).where(*conditions).with_only_columns(_a.tenant_id, _a.id)
+
+
+def list_matching(
+    connection: Connection,
+    filters: ActionFilter,
+    *,
+    limit: int | None = 100,
+    before: str | None = None,
+    place: Sequence[Any] | None = None,
+) -> LimitedList[Action]:
+    """Return actions, newest first or in the filter's order.
+
+    Args:
+        before: only actions created before the one with this id.
+        place: place in the order at which the previous page ended.
+    """
+    found = filters.found or list_filter.read(language(), None, 0)
+    statement = found.apply(_filtered(filters), place)
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])

@@ -1,15 +1,15 @@
 """Queries on schedules: a schedule with its present revision and clock as one record, its counters and its last run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select, tuple_, union_all
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all
 
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
-from lodger.engine.core.errors import NotFound
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
-from lodger.engine.store import short_ids
+from lodger.engine.store import list_filter, short_ids
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
@@ -20,7 +20,11 @@ from lodger.sandbox.outcome import Outcome
 
 #: Number of actions of a schedule that are counted for each state.
 MAX_COUNTED = 10_000
+#: States of an existing schedule.
+STATES = ("armed", "paused", "suspended", "ended")
 _s, _r, _k, _a = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c, tables.actions.c
+#: The column of a schedule's id.
+IDENTITY = _s.id
 
 
 def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
@@ -31,39 +35,80 @@ def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
         InputError: schedule_ambiguous.
     """
     called = (_s.id == schedule) | (_s.name == schedule) if is_id(schedule) else _s.name == schedule
-    found = _read(connection, tenant_id, [called, _s.deleted_us.is_(None)])
+    found = _where(connection, tenant_id, called, _s.deleted_us.is_(None))
     if not found and (whole := short_ids.schedule_id(connection, tenant_id, schedule)) != schedule:
-        found = _read(connection, tenant_id, [_s.id == whole, _s.deleted_us.is_(None)])
+        found = _where(connection, tenant_id, _s.id == whole, _s.deleted_us.is_(None))
     if not found:
         raise NotFound("schedule_unknown", tenant=tenant_id, schedule=schedule)
     return next((each for each in found if each.id == schedule), found[0])
 
 
+def language() -> list_filter.Language:
+    """Return the filter language of lists of schedules."""
+    name, script = _s.name, tables.scripts.c.name
+    tie = (
+        list_filter.Sort(_s.tenant_id, lambda each: each.tenant_id),
+        list_filter.Sort(name, lambda each: each.name),
+    )
+    return list_filter.Language(
+        fields={
+            "tenant": list_filter.named(_s.tenant_id),
+            "name": list_filter.named(name),
+            "script": list_filter.named(script),
+            "state": list_filter.one_of(_k.state, STATES, "state_unknown"),
+            "label": list_filter.label(_r.requires),
+            "overlap": list_filter.named(_r.overlap),
+            "missed": list_filter.named(_r.missed),
+            "note": list_filter.contains(_s.note),
+            "params": list_filter.in_json(_r.params),
+            "failures": lambda value, _now: _s.failures >= _whole(value),
+            "since": list_filter.since(_k.next_at),
+            "until": list_filter.until(_k.next_at),
+        },
+        words=list_filter.contains(name, script, _s.note),
+        sorts={
+            "tenant": tie[0],
+            "name": tie[1],
+            "next": list_filter.Sort(
+                func.coalesce(_k.next_at, _END_US), lambda each: to_us(each.next_at or each.searched_to or END)
+            ),
+            "created": list_filter.Sort(_s.created_us, lambda each: to_us(each.created_at)),
+            "failures": list_filter.Sort(_s.failures, lambda each: each.failures),
+        },
+        tie=tie,
+    )
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise InputError("filter_invalid.number", text=text)
+    return int(text)
+
+
+def identities(tenant_id: str | None, found: list_filter.Filter) -> Select[Any]:
+    """Return the statement of the tenants and ids of the schedules that match."""
+    which = [_s.deleted_us.is_(None), *found.conditions]
+    return _joined(tenant_id).where(*which).with_only_columns(_s.tenant_id, _s.id)
+
+
 def list_page(
     connection: Connection,
     tenant_id: str | None,
+    found: list_filter.Filter,
     *,
-    after: tuple[str, str] | None = None,
+    place: Sequence[Any] | None = None,
     limit: int | None = None,
-    state: str | None = None,
 ) -> LimitedList[Schedule]:
-    """Return the schedules of a tenant, or of all, by tenant and name, beginning after the pair ``after``."""
-    which: list[Any] = [_s.deleted_us.is_(None)]
-    if after is not None:
-        which.append(tuple_(_s.tenant_id, _s.name) > tuple_(*after))
-    if state is not None:
-        which.append(_k.state == state)
-    return _read(connection, tenant_id, which, limit)
+    """Return the schedules of a tenant, or of all, that match a filter, in its order, beginning after a place."""
+    return _read(connection, found.apply(_joined(tenant_id).where(_s.deleted_us.is_(None)), place), limit)
 
 
 def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedule:
     """Return a deleted schedule by id."""
-    return _read(connection, tenant_id, [_s.id == schedule_id])[0]
+    return _where(connection, tenant_id, _s.id == schedule_id)[0]
 
 
-def _read(
-    connection: Connection, tenant_id: str | None, which: list[Any], limit: int | None = None
-) -> LimitedList[Schedule]:
+def _joined(tenant_id: str | None) -> Select[Any]:
     script = tables.scripts.c
     statement = (
         select(
@@ -76,12 +121,15 @@ def _read(
         )
         .join(tables.schedule_clock, (_k.tenant_id == _s.tenant_id) & (_k.schedule_id == _s.id))
         .join(tables.scripts, (script.tenant_id == _s.tenant_id) & (script.id == _s.script_id))
-        .where(*which)
-        .order_by(_s.tenant_id, _s.name)
     )  # fmt: skip
-    if tenant_id is not None:
-        statement = statement.where(_s.tenant_id == tenant_id)
+    return statement if tenant_id is None else statement.where(_s.tenant_id == tenant_id)
 
+
+def _where(connection: Connection, tenant_id: str, *which: Any) -> list[Schedule]:
+    return _read(connection, _joined(tenant_id).where(*which).order_by(_s.tenant_id, _s.name), None)
+
+
+def _read(connection: Connection, statement: Select[Any], limit: int | None) -> LimitedList[Schedule]:
     def made(rows: list[AnyRow]) -> list[Schedule]:
         named = revisions.step_names(connection, rows)
         return [_schedule(row, named) for row in rows]

@@ -2,19 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, select, text, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
-from lodger.engine.store import pages
+from lodger.engine.store import list_filter, pages
 from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
@@ -263,14 +264,46 @@ def versions(
     return pages.read(connection, statement, limit, lambda rows: [_version(row) for row in rows])
 
 
-def list_page(
-    connection: Connection, tenant_id: str, *, after: str | None = None, limit: int | None = None
-) -> LimitedList[Script]:
-    """Return the tenant's own scripts by name, beginning after ``after``."""
-    statement = _latest.where(scripts.c.tenant_id == tenant_id).order_by(scripts.c.name)
-    return pages.read(
-        connection, statement if after is None else statement.where(scripts.c.name > after), limit, _scripts
+def language() -> list_filter.Language:
+    """Return the filter language of lists of scripts."""
+    name = list_filter.Sort(scripts.c.name, lambda each: each.name)
+    return list_filter.Language(
+        fields={
+            "name": list_filter.named(scripts.c.name),
+            "kind": list_filter.named(scripts.c.kind),
+            "state": lambda value, now_us: list_filter.one_of(
+                case((scripts.c.suspended_us.is_(None), "active"), else_="suspended"),
+                ("active", "suspended"),
+                "state_unknown",
+            )(value, now_us),
+            "since": list_filter.since(scripts.c.created_us),
+            "until": list_filter.until(scripts.c.created_us),
+        },
+        words=list_filter.contains(scripts.c.name),
+        sorts={
+            "name": name,
+            "created": list_filter.Sort(scripts.c.created_us, lambda each: to_us(each.created_at)),
+            "version": list_filter.Sort(scripts.c.version, lambda each: each.version),
+        },
+        tie=(name,),
     )
+
+
+def matching(tenant_id: str, found: list_filter.Filter, place: Sequence[Any] | None = None) -> Select[Any]:
+    """Return the statement of a tenant's own scripts that match a filter, in its order after a place."""
+    return found.apply(_latest.where(scripts.c.tenant_id == tenant_id), place)
+
+
+def list_page(
+    connection: Connection,
+    tenant_id: str,
+    found: list_filter.Filter,
+    *,
+    place: Sequence[Any] | None = None,
+    limit: int | None = None,
+) -> LimitedList[Script]:
+    """Return the tenant's own scripts that match a filter, in its order, beginning after a place."""
+    return pages.read(connection, matching(tenant_id, found, place), limit, _scripts)
 
 
 def list_offered(connection: Connection) -> list[Script]:

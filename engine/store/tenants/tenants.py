@@ -1,20 +1,21 @@
 """Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.labels import parse_labels, written
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
+from lodger.engine.store import list_filter
 from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache
 from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.lifecycle import tick
@@ -131,13 +132,38 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
     return tenant
 
 
-def list_page(connection: Connection, *, after: str | None = None, limit: int | None = None) -> LimitedList[Tenant]:
-    """Return tenants that are not deleted, without the platform, by id, beginning after ``after``."""
-    there = (tenants.c.state != "deleted", tenants.c.id != PLATFORM)
-    statement = select(tenants).where(*there).order_by(tenants.c.id)
-    if after is not None:
-        statement = statement.where(tenants.c.id > after)
-    return read(connection, statement, limit, lambda rows: [_tenant(row) for row in rows])
+def language() -> list_filter.Language:
+    """Return the filter language of the list of tenants."""
+    identity = list_filter.Sort(tenants.c.id, lambda each: each.id)
+    return list_filter.Language(
+        fields={
+            "id": list_filter.named(tenants.c.id),
+            "name": list_filter.named(tenants.c.name),
+            "state": list_filter.one_of(tenants.c.state, ("active", "suspended"), "state_unknown"),
+            "label": list_filter.label(tenants.c.labels),
+            "since": list_filter.since(tenants.c.created_us),
+            "until": list_filter.until(tenants.c.created_us),
+        },
+        words=list_filter.contains(tenants.c.id, tenants.c.name),
+        sorts={
+            "id": identity,
+            "name": list_filter.Sort(tenants.c.name, lambda each: each.name),
+            "created": list_filter.Sort(tenants.c.created_us, lambda each: to_us(each.created_at)),
+        },
+        tie=(identity,),
+    )
+
+
+def matching(found: list_filter.Filter, place: Sequence[Any] | None = None) -> Select[Any]:
+    """Return the statement of tenants that are not deleted, without the platform, that match a filter, in its order after a place."""
+    return found.apply(select(tenants).where(tenants.c.state != "deleted", tenants.c.id != PLATFORM), place)
+
+
+def list_page(
+    connection: Connection, found: list_filter.Filter, *, place: Sequence[Any] | None = None, limit: int | None = None
+) -> LimitedList[Tenant]:
+    """Return tenants that match a filter, in its order, beginning after a place."""
+    return read(connection, matching(found, place), limit, lambda rows: [_tenant(row) for row in rows])
 
 
 def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:

@@ -1,0 +1,10 @@
+"""``lodger schedule``: the command of schedules that is made by hand; the others come from the table of operations."""
+
+import typer
+
+from lodger.engine.cli.commands import bulk
+
+app = typer.Typer(
+    name="schedule", help="Manage schedules: when a script runs, and under which policies.", no_args_is_help=True
+)
+bulk.add("schedules", app)

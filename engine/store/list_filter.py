@@ -1,0 +1,196 @@
+"""The filter language of lists: ``state:failed script:night* error:"timed out" since:24h sort:-due``.
+
+Terms are joined by *and*: ``field:value``, ``field:one,other`` for either, ``-field:value`` for its opposite, and words without a field for
+a text that is searched. A value of a name matches the whole name, with ``*`` for any characters; letters of either case are alike.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, tuple_
+
+from lodger.engine.core.clock import to_us
+from lodger.engine.core.errors import InputError
+from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.recurrence.rule_errors import RuleInvalid
+
+#: Longest filter, characters.
+MAX_CHARACTERS = 2000
+_VALUE = r'"(?:[^"\\]|\\.)*"|[^\s",]+'
+_TERM = re.compile(rf"(?P<minus>-?)(?:(?P<field>[a-z_]+):)?(?P<values>(?:{_VALUE})(?:,(?:{_VALUE}))*)(?=\s|$)")
+_SPACE = re.compile(r"\s*")
+_ESCAPE = "\\"
+
+#: Returns the condition of one value, at an instant.
+Condition = Callable[[str, int], ColumnElement[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """An order of a list: a column without NULL, and its value of a record for the cursor of the next page."""
+
+    column: ColumnElement[Any]
+    value: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """Fields of one list.
+
+    Attributes:
+        fields: conditions by name of the field.
+        words: condition of a word without a field.
+        sorts: orders by name; the first one is used without ``sort:``.
+        tie: columns that make each order total, and their values of a record.
+        falls: whether the first order is from high to low.
+    """
+
+    fields: Mapping[str, Condition]
+    words: Condition
+    sorts: Mapping[str, Sort]
+    tie: tuple[Sort, ...]
+    falls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter that was read: conditions, and an order."""
+
+    conditions: tuple[ColumnElement[bool], ...]
+    keys: tuple[Sort, ...]
+    falls: bool
+
+    def apply(self, statement: Select[Any], place: Sequence[Any] | None = None) -> Select[Any]:
+        """Return a statement with the conditions and the order, beginning after a place."""
+        columns = [each.column for each in self.keys]
+        statement = statement.where(*self.conditions).order_by(
+            *(each.desc() if self.falls else each for each in columns)
+        )
+        if place is None:
+            return statement
+        here, there = tuple_(*columns), tuple_(*place)
+        return statement.where(here < there if self.falls else here > there)
+
+    def place(self, record: Any) -> list[Any]:
+        """Return the place of a record in the order."""
+        return [each.value(record) for each in self.keys]
+
+
+def read(language: Language, text: str | None, now_us: int) -> Filter:
+    """Return the filter that a text says.
+
+    Raises:
+        InputError: filter_invalid, and the errors of its fields' values.
+    """
+    text = text or ""
+    if len(text) > MAX_CHARACTERS:
+        raise InputError("filter_invalid.long", maximum=MAX_CHARACTERS)
+    conditions: list[ColumnElement[bool]] = []
+    names = list(language.sorts)
+    sort, falls = names[0], language.falls
+    at = _end(_SPACE, text, 0)
+    while at < len(text):
+        term = _TERM.match(text, at)
+        if term is None:
+            raise InputError("filter_invalid", at=at + 1, rest=text[at:][:40])
+        at = _end(_SPACE, text, term.end())
+        values = [_unquoted(each) for each in re.findall(_VALUE, term["values"])]
+        field = term["field"]
+        if field == "sort":
+            sort, falls = values[0].removeprefix("-"), values[0].startswith("-")
+            if term["minus"] or len(values) > 1 or sort not in names:
+                raise InputError("filter_invalid.sort", word=term["values"], words=names)
+            continue
+        if field is not None and field not in language.fields:
+            raise InputError("filter_invalid.field", field=field, fields=[*language.fields, "sort"])
+        condition = language.words if field is None else language.fields[field]
+        either = or_(*(condition(value, now_us) for value in values))
+        conditions.append(not_(func.coalesce(either, False)) if term["minus"] else either)
+    chosen = language.sorts[sort]
+    tie = [each for each in language.tie if each is not chosen]
+    return Filter(tuple(conditions), (chosen, *tie), falls)
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
+
+
+def _unquoted(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value
+
+
+def _like(column: ColumnElement[Any], pattern: str) -> ColumnElement[bool]:
+    return func.lower(column).like(func.lower(pattern), escape=_ESCAPE)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)
+
+
+def named(column: ColumnElement[Any]) -> Condition:
+    """Return the condition that a column is a value, with ``*`` for any characters."""
+    return lambda value, _now: _like(column, "%".join(_escaped(part) for part in value.split("*")))
+
+
+def contains(*columns: ColumnElement[Any]) -> Condition:
+    """Return the condition that one of some columns contains a value."""
+    return lambda value, _now: or_(*(_like(each, f"%{_escaped(value)}%") for each in columns))
+
+
+def either(*conditions: Condition) -> Condition:
+    """Return the condition that one of some others holds."""
+    return lambda value, now_us: or_(*(each(value, now_us) for each in conditions))
+
+
+def in_json(column: ColumnElement[Any], start: str = "", end: str = "") -> Condition:
+    """Return the condition that the JSON text of a column contains a value, between a text at its start and another."""
+
+    def condition(value: str, _now: int) -> ColumnElement[bool]:
+        # Quotes and line breaks are stored as escapes, other characters as escapes or as they are.
+        forms = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+        return or_(*(_like(column, f"{_escaped(start)}%{_escaped(form)}%{_escaped(end)}%") for form in sorted(forms)))
+
+    return condition
+
+
+def one_of(column: ColumnElement[Any], words: Sequence[str], code: str) -> Condition:
+    """Return the condition that a column is a word of a list; others are refused with a code."""
+
+    def condition(value: str, _now: int) -> ColumnElement[bool]:
+        if value not in words:
+            raise InputError(code, word=value, words=words)
+        return column == value
+
+    return condition
+
+
+def label(column: ColumnElement[Any]) -> Condition:
+    """Return the condition that labels, separated by spaces, contain a value."""
+    return lambda value, _now: and_((" " + column + " ").like(f"% {_escaped(value)} %", escape=_ESCAPE))
+
+
+def since(column: ColumnElement[Any]) -> Condition:
+    """Return the condition that an instant is a value or later: a date, an instant, or a duration ago."""
+    return lambda value, now_us: column >= _instant(value, now_us)
+
+
+def until(column: ColumnElement[Any]) -> Condition:
+    """Return the condition that an instant is before a value."""
+    return lambda value, now_us: column < _instant(value, now_us)
+
+
+def _instant(text: str, now_us: int) -> int:
+    try:
+        found = datetime.fromisoformat(text)
+        return to_us(found if found.tzinfo else found.replace(tzinfo=UTC))
+    except ValueError:
+        pass
+    try:
+        return now_us - parse_duration(text)
+    except RuleInvalid:
+        raise InputError("filter_invalid.instant", text=text) from None
