@@ -17,8 +17,10 @@ TRAP_STACK_OVERFLOW = 0
 TRAP_OUT_OF_BOUNDS = 1
 TRAP_UNREACHABLE = 9
 
-#: Maximum native stack of the guest in bytes; must be below 3/4 of RLIMIT_STACK, or the creation of an engine aborts.
-WASM_STACK_BYTES = 2 << 20
+#: Maximum native stack of a module in bytes: enough that a guest of QuickJS reaches the end of its own stack first.
+WASM_STACK_BYTES = 16 << 20
+#: RLIMIT_STACK of a worker, of which a module may use two thirds.
+STACK_BYTES = WASM_STACK_BYTES * 3 // 2
 
 Callback = PYFUNCTYPE(c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
 
@@ -152,9 +154,10 @@ class Library:
             self._set(config, name, False)
         for name in switches.on:
             self._set(config, name, True)
-        stack = self.dll["wasmtime_config_max_wasm_stack_set"]
-        stack.argtypes, stack.restype = (c_void_p, c_size_t), None
-        stack(config, WASM_STACK_BYTES)
+        for name in ("async_stack_size", "max_wasm_stack"):  # nothing runs on the first, but it bounds the second
+            size = self.dll[f"wasmtime_config_{name}_set"]
+            size.argtypes, size.restype = (c_void_p, c_size_t), None
+            size(config, WASM_STACK_BYTES)
         engine: int | None = self.at["wasm_engine_new_with_config"](config)
         if not engine:
             raise WasmFault("no engine could be created with these settings")

@@ -24,6 +24,7 @@ class _RehearsalGuest:
 
     def __init__(self, guest: Guest) -> None:
         self.size = guest.size
+        self.used = guest.used
         self.limit = guest.limit
         self.poke = guest.poke
 

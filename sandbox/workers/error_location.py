@@ -14,7 +14,7 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.workers.verdict import Verdict
 
 _NAME = r"[A-Za-z_$][\w$]*"
-_PROPERTY = re.compile(rf"cannot (?:read|set) property '({_NAME})' of (?:undefined|null)")
+_PROPERTY = re.compile(rf"cannot (?:read|set) property '({_NAME})' of (?:undefined|null)(?:: .*)?", re.DOTALL)
 _VARIABLE = re.compile(rf"({_NAME}) is not defined")
 _FARTHEST = 4096
 #: Tokens of JavaScript; a string is recognised as a key only in ``["name"]``.

@@ -22,6 +22,7 @@ from lodger.sandbox.child.settings import encode
 from lodger.sandbox.child.zygote import CODE, DEATH, PID
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.limits import LIMITS
+from lodger.sandbox.runtimes.libwasmtime import STACK_BYTES
 from lodger.sandbox.walls.cgroup import Group, NoGroup
 from lodger.sandbox.walls.identity import UIDS_PER_ZYGOTE
 from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
@@ -54,7 +55,7 @@ def zygote_settings(runtime: str, runtime_settings: dict[str, str]) -> dict[str,
     return {
         "runtime": runtime,
         "uid": str(_first_uid()),
-        "stack_bytes": str(8 << 20),
+        "stack_bytes": str(STACK_BYTES),
         "memory_max_bytes": str(_MAXIMUM["memory_bytes"]),
         "cpu_ms_max": str(_MAXIMUM["cpu_ms"]),
         "cpu_grace_ms": str(CPU_GRACE_MS),

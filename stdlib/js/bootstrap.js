@@ -18,7 +18,7 @@
 // Files run in strict mode, in the order that the baker lists; capability files (cap-*.js) come last, by name.
 (function () {
   "use strict";
-  const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r };
+  const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r, quote: $q };
   // Set by native.js only: how to start a script, how to parse a stack's line, whether the stack limit was reached, and
   // the first promise that was rejected without a handler, as [reason].
   const load = globalThis.$i;
@@ -26,9 +26,12 @@
   const overflowed = globalThis.$o;
   let unhandled = globalThis.$u;
   let forget;
-  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "i", "w", "o", "u"]) delete globalThis["$" + letter];
+  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "q", "i", "w", "o", "u"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
-  // The engine would call this hook with the functions on the stack, including the library's. The property stays, without effect.
+  // The engine calls this hook with the functions on the stack, including the library's: errors.js makes the text. The property that
+  // scripts see stays, without effect.
+  let stackOf = null; // of errors.js
+  Error.prepareStackTrace = (error, sites) => (stackOf === null ? "" : stackOf(error, sites));
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: true, configurable: true });
 
   // -- the built-ins as they are now --
@@ -145,8 +148,7 @@
   function finish(value) {
     let json;
     try {
-      json = value === undefined ? "null" : stringify(value);
-      if (json !== undefined && indexOf(json, "{}") >= 0) stringify(value, $.transparent);
+      json = value === undefined ? "null" : $.json(value);
     } catch (error) {
       const why = $.blame(error);
       if (why !== "script_error") return crash(error);
@@ -155,7 +157,6 @@
       defineProperty(hint, "stack", { value: stack, configurable: true, writable: true });
       return fail("script_error", hint);
     }
-    if (json === undefined) json = "null";
     if (json.length > limits.result)
       return fail("output_limit", fault("the result is " + json.length + " characters of JSON; at most " + limits.result + " bytes are allowed", "LimitExceeded"));
     answer = wellFormed(json);
@@ -359,6 +360,7 @@
   $.where = where;
   $.overflowed = overflowed;
   $.fail = fail;
+  $.setStackText = (make) => (stackOf = make);
   $.crash = crash;
   $.alarm = host.timer;
   $.ended = () => over;

@@ -1,5 +1,5 @@
 // Calls to the host and their replies.
-const { parse, stringify, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, exec, wellFormed, keys, isError } = $.primordials;
+const { parse, stringify, create, defineProperty, slice, indexOf, mapGet, mapSet, mapDelete, exec, wellFormed, keys, isError } = $.primordials;
 const ErrorClass = Error;
 const TypeErrorClass = TypeError;
 const RangeErrorClass = RangeError;
@@ -14,9 +14,7 @@ let last = 0;
 
 function encode(op, args) {
   if (typeof op !== "string" || exec(NAME, op) === null) throw new TypeErrorClass("the name of a call must be 1 to 255 printable ASCII characters");
-  const json = stringify(args === undefined ? null : args);
-  if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON");
-  if (indexOf(json, "{}") >= 0) stringify(args, $.transparent);
+  const json = $.json(args === undefined ? null : args);
   const most = $.limits().frame;
   if (json.length > most) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + most + " may cross");
   return wellFormed(json); // JSON.rawJSON allows lone surrogates
@@ -32,15 +30,20 @@ function refuse(error, ok, json) {
     defineProperty(error, "code", { value: value.code, configurable: true, writable: true, enumerable: true });
     if (value.details !== undefined) defineProperty(error, "details", { value: value.details, configurable: true, writable: true, enumerable: true });
   }
+  $.retitled(error);
   if (error.code === "call_limit") $.fail("call_limit", error);
   throw error;
 }
 
-// For values that JSON would write as {}: the name of the class, and what to pass instead. Null for plain data.
+// For values that JSON would write as something else: what they are, and what to pass instead. Null for plain data.
 const prototypeOf = Object.getPrototypeOf;
 const plain = Object.prototype;
 const tagOf = $.uncurry(Object.prototype.toString);
 const isView = ArrayBuffer.isView;
+const isDate = (value) => tagOf(value) === "[object Date]";
+const PLAIN_NAME = /^[A-Za-z_$][\w$]*$/;
+const DEEPEST = 100;
+const BOXED = /^(?:Number|String|Boolean)$/; // JSON.stringify takes them as what they hold
 const INSTEAD = {
   __proto__: null,
   Map: "Object.fromEntries(map) or [...map]",
@@ -51,6 +54,14 @@ const INSTEAD = {
   Number: "the number itself",
   String: "the text itself",
   Boolean: "true or false itself",
+};
+
+// Why a value that is no object, or an array, or plain data cannot cross; null if it can.
+$.odd = (value) => {
+  if (typeof value === "number") return value - value === 0 ? null : text(value) + " cannot be stored; hand over null or a number";
+  if (typeof value === "bigint") return "a BigInt cannot be stored; hand over Number(value) or String(value)";
+  if (typeof value === "function" || typeof value === "symbol") return "a " + typeof value + " cannot be stored";
+  return null;
 };
 
 $.opaque = (value) => {
@@ -64,11 +75,30 @@ $.opaque = (value) => {
   return keys(value).length > 0 ? null : "an object of a class without properties of its own cannot be stored; hand over plain data";
 };
 
-// For JSON.stringify, over what has come out with an empty object in it.
-$.transparent = (name, value) => {
-  const why = typeof value === "object" && value !== null && keys(value).length === 0 ? $.opaque(value) : null;
-  if (why !== null) throw new TypeErrorClass((name === "" ? "" : name + ": ") + why);
-  return value;
+// The path of a member: rows[2].total
+$.joined = (path, name, list) => path + (list ? "[" + name + "]" : exec(PLAIN_NAME, name) === null ? "[" + stringify(name) + "]" : (path === "" ? "" : ".") + name);
+
+// The JSON of a value, refused with the path of what JSON has no word for, instead of another value in its place.
+$.json = (value) => {
+  const holders = create(null);
+  const paths = create(null);
+  let depth = 0;
+  return stringify(value, function check(name, item) {
+    while (depth > 0 && holders[depth - 1] !== this) depth--;
+    const object = typeof item === "object" && item !== null;
+    const kind = object ? slice(tagOf(item), 8, -1) : "";
+    const why =
+      object ? (isView(item) ? "a " + kind + " cannot be stored; hand over [...bytes] or bytes.toBase64()" : exec(BOXED, kind) !== null ? null : $.opaque(item))
+      : item === null && isDate(this[name]) ? "an Invalid Date cannot be stored"
+      : $.odd(item);
+    if (!object && why === null) return item;
+    const path = depth === 0 ? "" : $.joined(paths[depth - 1], name, isArray(this));
+    if (why !== null) throw new TypeErrorClass((path === "" ? "" : path + ": ") + why);
+    if (depth === DEEPEST) throw new TypeErrorClass("a value is nested more than " + DEEPEST + " levels deep");
+    holders[depth] = item;
+    paths[depth++] = path;
+    return item;
+  });
 };
 
 $.call = (op, args) => {

@@ -29,29 +29,46 @@ function bytesOf(text) {
   return bytes;
 }
 
-function encode(value, depth, filter) {
+function pathOf(place) {
+  return place.up === null ? "" : $.joined(pathOf(place.up), place.name, place.list);
+}
+
+function refuse(place, why) {
+  const path = pathOf(place);
+  throw new TypeError((path === "" ? "" : path + ": ") + why);
+}
+
+// `place` is where the value stands in what was handed over: {up, name, list, depth}.
+const ROOT = { up: null, name: "", list: false, depth: 0 };
+function encode(value, place, filter) {
   if (value === undefined && filter) return { $undefined: true };
-  if (typeof value === "bigint") return "" + value;
-  if (typeof value === "number" && value - value !== 0) throw new TypeError("NaN and Infinity cannot be stored");
-  if (typeof value === "function" || typeof value === "symbol") throw new TypeError("a " + typeof value + " cannot be stored");
+  const odd = $.odd(value);
+  if (odd !== null) refuse(place, odd);
   if (value === null || typeof value !== "object") return value;
-  if (depth > DEEPEST) throw new TypeError("a value is nested more than " + DEEPEST + " levels deep, or contains itself");
-  if (value instanceof $.Instant || $.instant.isDate(value) || $.temporal.nanoseconds(value) !== undefined) return { $instant: $.instant.wire(value) };
+  const { depth } = place;
+  if (depth > DEEPEST) refuse(ROOT, "a value is nested more than " + DEEPEST + " levels deep, or contains itself");
+  if (value instanceof $.Instant || $.instant.isDate(value) || $.temporal.nanoseconds(value) !== undefined) {
+    if ($.instant.isDate(value) && value.getTime() !== value.getTime()) refuse(place, "an Invalid Date cannot be stored");
+    return { $instant: $.instant.wire(value) };
+  }
   if (value instanceof Uint8Array) return { $bytes: base64(value) };
   if (isArray(value)) {
     const list = [];
-    for (let index = 0; index < value.length; index++) push(list, value[index] === undefined && !filter ? null : encode(value[index], depth + 1, filter));
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index];
+      push(list, item === undefined && !filter ? null : encode(item, { up: place, name: index, list: true, depth: depth + 1 }, filter));
+    }
     return list;
   }
-  if (typeof value.toJSON === "function") return encode(value.toJSON(), depth + 1, filter);
+  if (typeof value.toJSON === "function") return encode(value.toJSON(), { ...place, depth: depth + 1 }, filter);
   const why = $.opaque(value);
-  if (why !== null) throw new TypeError(why);
+  if (why !== null) refuse(place, why);
   const made = {};
   let reserved = false;
   for (const name of keys(value)) {
     if (value[name] === undefined && !filter) continue;
     if (name[0] === "$") reserved = true;
-    Object.defineProperty(made, name, { value: encode(value[name], depth + 1, filter), enumerable: true, configurable: true, writable: true });
+    Object.defineProperty(made, name, { value: encode(value[name], { up: place, name, list: false, depth: depth + 1 }, filter), enumerable: true, configurable: true, writable: true });
   }
   return reserved ? { $object: made } : made;
 }
@@ -132,9 +149,9 @@ function decode(value) {
 
 $.wire = {
   __proto__: null,
-  encode: (value) => encode(value, 0, false),
+  encode: (value) => encode(value, ROOT, false),
   // Distinguishes undefined from a missing condition, so that the host can refuse it.
-  encodeFilter: (value) => (value === undefined ? undefined : encode(value, 0, true)),
+  encodeFilter: (value) => (value === undefined ? undefined : encode(value, ROOT, true)),
   options,
   decode,
   // Where the script made the call, as file:line, for effects that are refused later.

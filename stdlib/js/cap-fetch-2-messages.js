@@ -112,7 +112,7 @@ class Message {
     return body.text !== undefined ? body.text : utf8Text(body.bytes);
   }
   async json() {
-    return parse(await this.text());
+    return $.parseJson(await this.text());
   }
   async bytes() {
     const body = await this.#taken();

@@ -1,6 +1,7 @@
 // Errors as the author sees them: stack frames of the author's files, any thrown value as texts, and exceeded limits.
 const { job, where, overflowed, uncurry, primordials: p } = $;
-const { defineProperty, slice, indexOf, exec, isError, wellFormed } = p;
+const { quote } = $.wire;
+const { create, defineProperty, slice, indexOf, exec, isError, push, wellFormed } = p;
 const lastIndexOf = uncurry(String.prototype.lastIndexOf);
 const startsWith = uncurry(String.prototype.startsWith);
 const { max } = Math;
@@ -13,7 +14,7 @@ const MISSING = /^(?:Error loading|could not load) module '(.*)'$/;
 const PLACE = /([^\s()]+):(\d+):(\d+)\)?$/;
 
 function frames(stack) {
-  // The author's frames only, one per line, with the columns of the file as it was uploaded.
+  // The author's frames of a stack's text, one per line, without the line of the message.
   let kept = "";
   let place = null;
   let from = 0;
@@ -23,21 +24,269 @@ function frames(stack) {
     let line = slice(stack, from, end);
     from = end + 1;
     if (where !== undefined) line = where(line, job.entry);
-    if (indexOf(line, OURS) >= 0 || line === "") continue;
-    if (job.indent > 0 && startsWith(line, "    at default (")) line = "    at <top level> (" + slice(line, 16);
+    if (!startsWith(line, "    at ") || indexOf(line, OURS) >= 0) continue;
     const found = exec(PLACE, line);
-    if (found !== null) {
-      const row = +found[2];
-      let column = +found[3];
-      if (job.indent > 0 && row === 1 && found[1] === job.entry) {
-        column = max(1, column - job.indent);
-        line = slice(line, 0, lastIndexOf(line, ":")) + ":" + column + (line[line.length - 1] === ")" ? ")" : "");
-      }
-      if (place === null && found[1] !== "<input>") place = { file: found[1], line: row, column };
-    }
+    if (found !== null && place === null && found[1] !== "<input>") place = { file: found[1], line: +found[2], column: +found[3] };
     kept += (kept === "" ? "" : "\n") + line;
   }
   return { stack: slice(kept, 0, 8192), place };
+}
+
+// -- the text of a stack, made by the engine's hook where an error is created: as V8 writes it, with the author's frames only --
+
+function headed(error, stack) {
+  const name = member(error, "name") || "Error";
+  const message = member(error, "message");
+  return name + (message === "" ? "" : ": " + message) + (stack === "" ? "" : "\n" + stack);
+}
+
+// For an error whose name or message was set after it was created.
+function retitled(error) {
+  defineProperty(error, "stack", { value: headed(error, frames(member(error, "stack")).stack), configurable: true, writable: true, enumerable: false });
+  return error;
+}
+
+function ours(file) {
+  return typeof file === "string" && startsWith(file, "eval_script");
+}
+
+let overflow = null; // the last error of the engine's own
+const OVERFLOW = "RangeError: Maximum call stack size exceeded";
+
+$.setStackText((error, sites) => {
+  const places = create(null); // as the author's file has them
+  for (let index = 0; index < sites.length; index++) {
+    const site = sites[index];
+    const file = site.getFileName();
+    const native = site.isNative();
+    let name = site.getFunctionName() || "<anonymous>";
+    let line = site.getLineNumber();
+    let column = site.getColumnNumber();
+    if (job.indent > 0 && name === "default") name = "<top level>";
+    if (where !== undefined && !native) {
+      const found = exec(PLACE, where("    at x (" + file + ":" + line + ":" + column + ")", job.entry));
+      places[index] = found === null ? null : { name, file: found[1], line: +found[2], column: +found[3], native };
+    } else places[index] = ours(file) ? null : { name, file, line, column: line === 1 && column > 1 ? column + 1 : column, native }; // the guest counts the first line's from 0
+    const place = places[index];
+    if (place !== null && !native && job.indent > 0 && place.line === 1 && place.file === job.entry) place.column = max(1, place.column - job.indent);
+  }
+  const top = places[0];
+  if (top !== undefined && top !== null) explain(error, top);
+  let text = "";
+  const inJson = sites.length > 1 && sites[0].getFileName() === "<input>" && sites[1].isNative() && sites[1].getFunctionName() === "parse";
+  if (inJson) unread = { error, line: sites[0].getLineNumber(), column: sites[0].getColumnNumber() };
+  for (let index = inJson ? 1 : 0; index < sites.length; index++) {
+    const { name, file, line, column, native } = places[index] ?? {};
+    if (name === undefined) continue;
+    text += (text === "" ? "" : "\n") + "    at " + (native ? name + " (native)" : file === "<input>" && name === "<anonymous>" ? file + ":" + line + ":" + column : name + " (" + file + ":" + line + ":" + column + ")");
+  }
+  text = headed(error, text);
+  if (startsWith(text, OVERFLOW) && quote("") === "1") overflow = error; // and what the stack keeps for this hook is kept again
+  return text;
+});
+
+// -- what the engine's own messages leave out: what was called, and what was undefined; read from the source around the place --
+
+const WORD = /^#?[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*/;
+const LAST_WORD = /#?[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*$/;
+const READ = /^cannot (?:read|set) property '([^]{1,100})' of (undefined|null)$/;
+const NO_CALL = /(?:^|[^.\w$])(?:if|for|while|switch|catch|return|await|typeof|void|of|in|case)\s*$/;
+const typeErrors = TypeError.prototype;
+
+function explain(error, top) {
+  if (!isError(error) || prototypeOf(error) !== typeErrors) return;
+  const message = member(error, "message");
+  const read = exec(READ, message);
+  if (read === null && message !== "not a function" && message !== "not a constructor") return;
+  let said = "";
+  if (top.native) said = message === "not a function" && top.name !== "construct" ? "the argument of " + top.name + " is not a function" : "";
+  else {
+    const quoted = quote(top.file + "\n" + top.line + "\n" + top.column);
+    if (quoted === undefined) return;
+    const space = indexOf(quoted, " ");
+    const at = +slice(quoted, 0, space);
+    const source = slice(quoted, space + 1);
+    if (read === null) said = called(source, at);
+    else {
+      const start = read[0][7] === "s" ? at - exec(/[^;\n]*$/, slice(source, 0, at))[0].length : at; // the left side comes before what is assigned
+      const found = pathRead(source, start, read[1]);
+      if (found !== null) {
+        said = message + ": " + found.path + " is " + read[2];
+        if (found.down > 0) {
+          top.line += found.down;
+          top.column = found.column;
+        }
+      }
+    }
+  }
+  if (said !== "") defineProperty(error, "message", { value: said, configurable: true, writable: true, enumerable: false });
+}
+
+function called(source, at) {
+  // The engine's place is the last name of what is called, or the first of a list's element or of what is constructed; or it is a place in
+  // the arguments, which were evaluated before the call. What could be meant is named: "a or b is not a function".
+  const before = slice(source, 0, at);
+  const word = exec(WORD, slice(source, at));
+  let names = "";
+  if (word !== null) {
+    let end = at + word[0].length;
+    let path = word[0];
+    if (exec(/\.\s*$/, before) !== null) path = pathBefore(source, lastIndexOf(before, ".")) + "." + path;
+    else {
+      for (;;) {
+        const next = exec(/^\s*(?:\?\.\s*)?\[[^[\]]{1,60}\]/, slice(source, end)) ?? exec(/^\s*\??\.\s*#?[A-Za-z_$][\w$]*/, slice(source, end));
+        if (next === null) break;
+        path += next[0];
+        end += next[0].length;
+      }
+    }
+    const opened = exec(/^\s*(?:\?\.\s*)?[(`]/, slice(source, end));
+    if (exec(/(?:^|[^.\w$])new\s+$/, before) !== null) {
+      if (exec(/Error$/, path) !== null) return "";
+      if (enclosing(source, at) === "") return path + " is not a constructor";
+    } else if (exec(/Error$/, path) !== null) return "";
+    if (opened !== null) {
+      const close = closing(source, end + opened[0].length);
+      if (close >= 0 && exec(/^\s*[(`]/, slice(source, close)) !== null) return ""; // f()(): which of the two?
+      names = path;
+    }
+  }
+  const others = enclosing(source, at);
+  if (names !== "" && others !== "" && isKnown(names)) names = "";
+  if (names === "" || others === "") names += others;
+  else names += " or " + others;
+  return names === "" ? "" : names + " is not a function";
+}
+
+function enclosing(source, at) {
+  // What is called with arguments around the place, in the same function.
+  let names = "";
+  let depth = 0;
+  for (let index = at - 1; index >= 0; index--) {
+    const letter = source[index];
+    if (letter === ")" || letter === "]" || letter === "}") depth++;
+    else if (letter === "(" || letter === "[" || letter === "{") {
+      if (depth > 0) {
+        depth--;
+        continue;
+      }
+      const head = slice(source, 0, index);
+      if (letter === "{") {
+        if (exec(/[(,:[=?&|]\s*$/, head) === null || exec(/=>\s*$/, head) !== null) break; // a body, no object
+      } else if (letter === "(" && exec(/[\w$)\]]\s*$/, head) !== null && exec(NO_CALL, head) === null) {
+        const path = pathBefore(source, index);
+        if (!isKnown(path) && exec(/Error$/, path) === null) names += (names === "" ? "" : " or ") + path;
+      }
+    } else if (depth === 0 && (letter === ";" || (letter === ">" && source[index - 1] === "="))) break;
+  }
+  return names;
+}
+
+function isKnown(path) {
+  // Whether it is a function of the realm, such as console.log.
+  let value = globalThis;
+  for (let rest = path; rest !== ""; ) {
+    const word = exec(/^[A-Za-z]\w*\.?/, rest);
+    if (word === null || value === null || (typeof value !== "object" && typeof value !== "function")) return false;
+    rest = slice(rest, word[0].length);
+    const found = describeProperty(value, word[0][word[0].length - 1] === "." ? slice(word[0], 0, -1) : word[0]);
+    if (found === undefined) return false;
+    value = found.value;
+  }
+  return typeof value === "function";
+}
+
+function closing(source, from) {
+  // The place after the bracket that closes the one before `from`; -1 beyond what is known.
+  let depth = 1;
+  for (let at = from; at < source.length; at++) {
+    if (source[at] === "(" || source[at] === "[" || source[at] === "{") depth++;
+    else if ((source[at] === ")" || source[at] === "]" || source[at] === "}" || source[at] === "`") && --depth === 0) return at + 1;
+  }
+  return -1;
+}
+
+function pathBefore(source, end) {
+  // The expression that ends there, such as o.rows[0] or f(...).x.
+  let path = "";
+  for (;;) {
+    while (end > 0 && exec(/[\s?!]/, source[end - 1]) !== null && !(source[end - 1] === "?" && path !== "" && path[0] !== ".")) end--;
+    const last = source[end - 1];
+    if (last === ")" || last === "]") {
+      let depth = 0;
+      let start = end - 1;
+      for (; start >= 0; start--) {
+        if (source[start] === last) depth++;
+        else if (source[start] === (last === ")" ? "(" : "[") && --depth === 0) break;
+      }
+      if (start < 0) return "(intermediate value)" + path;
+      const inside = slice(source, start, end);
+      path = (last === ")" ? "(...)" : inside.length <= 40 && indexOf(inside, "\n") < 0 ? inside : "[...]") + path;
+      end = start;
+      if (exec(/[\w$)\]]\s*$/, slice(source, 0, end)) === null || exec(NO_CALL, slice(source, 0, end)) !== null) return "(intermediate value)" + slice(path, 5);
+      continue;
+    }
+    const word = exec(LAST_WORD, slice(source, 0, end));
+    if (word === null) return "(intermediate value)" + path;
+    path = word[0] + path;
+    end -= word[0].length;
+    const dot = exec(/\??\.\s*$/, slice(source, 0, end));
+    if (dot === null || exec(/\.\.\.\s*$/, slice(source, 0, end)) !== null) return path;
+    end -= dot[0].length;
+    path = (dot[0][0] === "?" ? "?." : ".") + path;
+  }
+}
+
+function pathRead(source, at, property) {
+  // Reads have no place of their own: they follow the last one that the engine noted, up to the end of the next call. One that could be
+  // several is not named.
+  let path = "";
+  let place = 0;
+  const own = at + (exec(WORD, slice(source, at)) ?? [""])[0].length; // the call that the place itself may be
+  const opened = []; // whether each open bracket is a call's
+  let mark = ""; // of the string that it is in
+  for (let index = at; index < source.length; index++) {
+    const letter = source[index];
+    if (mark !== "") {
+      if (letter === "\\") index++;
+      else if (letter === mark) mark = "";
+      continue;
+    }
+    if (letter === '"' || letter === "'") mark = letter;
+    else if (letter === "/" && source[index + 1] === "/") {
+      index = indexOf(source, "\n", index);
+      if (index < 0) break;
+    } else if (letter === "(") {
+      const before = slice(source, 0, index);
+      push(opened, exec(/[\w$)\]]\s*$/, before) !== null && exec(NO_CALL, before) === null && index > own);
+    } else if (letter === ")") {
+      if (opened.length === 0) continue; // the place was in the arguments of a call
+      if (opened[opened.length - 1] && exec(/^\)\s*(?:=>|\{)/, slice(source, index, index + 40)) === null) break;
+      else opened.length -= 1;
+    } else if (letter === "." && source[index + 1] !== "." && source[index - 1] !== ".") {
+      const word = exec(WORD, slice(source, index + 1));
+      if (word === null || word[0] !== property) continue;
+      const object = pathBefore(source, source[index - 1] === "?" ? index - 1 : index);
+      if (path !== "" && path !== object) return null;
+      if (path === "") place = index + 1;
+      path = object;
+    } else if (letter === "[") {
+      const inside = exec(/^\[\s*(?:(\d+)|"([^"]*)"|'([^']*)')\s*\]/, slice(source, index));
+      if (inside === null || (inside[1] ?? inside[2] ?? inside[3]) !== property) continue;
+      const object = pathBefore(source, index);
+      if (path !== "" && path !== object) return null;
+      if (path === "") place = index + 1;
+      path = object;
+    }
+  }
+  if (path === "" || path === "null" || path === "undefined" || startsWith(path, "(")) return null;
+  let down = 0;
+  let start = 0;
+  for (let index = indexOf(source, "\n", at); index >= 0 && index < place; index = indexOf(source, "\n", index + 1)) {
+    down++;
+    start = index + 1;
+  }
+  return { path, down, column: place - start + 1 };
 }
 
 function member(value, name) {
@@ -82,8 +331,9 @@ function describe(thrown) {
 
 function fault(message, name) {
   const error = new ErrorClass(message);
-  if (name !== undefined) defineProperty(error, "name", { value: name, configurable: true, writable: true });
-  return error;
+  if (name === undefined) return error;
+  defineProperty(error, "name", { value: name, configurable: true, writable: true });
+  return retitled(error);
 }
 
 // The engine's class for its own failures: it throws the like only when an allocation was refused. Scripts cannot access it, so none can
@@ -107,13 +357,42 @@ function blame(error) {
     if (message === "out of memory") return "memory_limit";
     if (message === "") return "null"; // there was memory for the error, but not for its message
   }
-  // The WebAssembly guest traps when its stack is full; a native engine throws, and its host knows whether the stack limit was reached.
-  return overflowed !== undefined && own(error, "message") === "Maximum call stack size exceeded" && overflowed() ? "stack_limit" : "script_error";
+  // A native engine's host knows whether the stack limit was reached.
+  const deep = overflowed === undefined ? error === overflow : own(error, "message") === "Maximum call stack size exceeded" && overflowed();
+  return deep ? "stack_limit" : "script_error";
 }
 
+// -- texts that are no JSON: the engine's message, with the text --
+
+const parseJson = p.parse;
+const quoteJson = p.stringify;
+let unread = null; // the last error of a JSON text, and its place there
+
+const { parse } = {
+  parse(source, reviver) {
+    unread = null;
+    try {
+      return parseJson(source, reviver);
+    } catch (error) {
+      if (unread === null || unread.error !== error || typeof source !== "string") throw error;
+      const told = exec(/ at position (\d+)/, member(error, "message"));
+      let at = told === null ? unread.column - 1 : +told[1];
+      for (let start = 0, line = 1; told === null && line < unread.line; line++, at += start) start = indexOf(source, "\n", start) + 1;
+      const start = at > 20 ? at - 10 : 0;
+      const shown = (start > 0 ? "…" : "") + slice(source, start, start + 40) + (start + 40 < source.length ? "…" : "");
+      const message = source === "" ? "an empty text is not JSON" : member(error, "message") + ", " + quoteJson(shown) + " is not valid JSON";
+      defineProperty(error, "message", { value: message, configurable: true, writable: true, enumerable: false });
+      throw retitled(error);
+    }
+  },
+};
+defineProperty(JSON, "parse", { value: parse, configurable: true, writable: true, enumerable: false });
+
+$.parseJson = parse;
 $.frames = frames;
 $.member = member;
 $.describe = describe;
 $.fault = fault;
+$.retitled = retitled;
 $.blame = blame;
 $.isMissing = (message) => exec(MISSING, message) !== null;

@@ -73,7 +73,7 @@ def test_limits(reported: dict[str, Any], pid: int) -> None:
     assert data[0] == data[1]
     assert int(data[0]) < (64 << 20) + (40 << 20) if pid == reported["armed"] else int(data[0]) > 1 << 30
     assert int(facts["Max cpu time"][1]) <= 40
-    assert int(facts["Max stack size"][1]) == 8 << 20
+    assert int(facts["Max stack size"][1]) == 24 << 20
 
 
 def test_speculation_is_restricted_where_a_process_may_choose(pid: int) -> None:

@@ -9,16 +9,18 @@ import os
 import sys
 from pathlib import Path
 
-from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, TABLE, Guest, HostFunctions
+from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, STACK_BYTES, TABLE, Guest, HostFunctions
 from lodger.sandbox.runtimes.js.machine import Machine
-from lodger.sandbox.runtimes.js.rejections import Tracker, leb, sections
+from lodger.sandbox.runtimes.js.rejections import Tracker, leb, limit_address, sections
 
-_OPERATIONS = b"saldethr"  # the host functions that bootstrap.js takes over
+_OPERATIONS = b"saldethrq"  # the host functions that bootstrap.js takes over
 _MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch", "compile")
 _PAGE = 4096
 _WASM_PAGE = 65536
 _MAX_GAP, _GAP_STEP = 16384, 8  # bytes
 _BOOT_BYTES = 64 << 20
+#: Part of the stack below the engine's limit, for functions that do not check it and for what reports that it was reached.
+_STACK_RESERVE = 256 << 10
 _CUSTOM, _MEMORY, _GLOBAL, _EXPORT, _DATA, _DATA_COUNT = 0, 5, 6, 7, 11, 12
 _TABLE_KIND = 1  # of an export
 
@@ -36,6 +38,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
     guest = machine.instance(_BOOT_BYTES)
     guest.host = _BootFunctions(clock_us)
     scratch = guest.call("qjs_alloc", 64)
+    stack = guest.call("qjs_alloc", STACK_BYTES)
     guest.evaluate(b"0", scratch)
     world = guest.call("global_object")
     for letter in _OPERATIONS:
@@ -62,6 +65,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
     numbers = {name: guest.member(entry, name, scratch) for name in _MEMBERS}
     numbers["undefined"] = guest.undefined()
     numbers["scratch"] = scratch
+    numbers["stack"] = stack
     for _ in range(3):  # includes lazily created state in the image
         guest.apply(numbers["warm"], b"", numbers["undefined"], scratch)
         while guest.jobs():
@@ -101,9 +105,9 @@ def _segments(image: bytes) -> list[bytes]:
     return segments
 
 
-def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
-    """Return the module with the memory image as its data, the stack pointer as the first value of its only global, its table exported."""
-    tracker = Tracker(wasm)
+def frozen(wasm: bytes, image: bytes, stack_limit: int) -> bytes:
+    """Return the module with the memory image as its data, its stack in the block that ends above ``stack_limit``, its table exported."""
+    tracker = Tracker(wasm, image, stack_limit)
     segments = _segments(tracker.set_in(image))
     out = bytearray(wasm[:8])
     for kind, body in sections(wasm):
@@ -117,7 +121,7 @@ def frozen(wasm: bytes, image: bytes, stack_pointer: int) -> bytes:
         elif kind == _GLOBAL:
             if body[:4] != b"\x01\x7f\x01\x41":
                 raise RuntimeError("the guest has globals other than its stack pointer")
-            new = b"\x01\x7f\x01\x41" + leb(stack_pointer, signed=True) + b"\x0b"
+            new = b"\x01\x7f\x01\x41" + leb((stack_limit - _STACK_RESERVE + STACK_BYTES) & -16, signed=True) + b"\x0b"
         elif kind == _EXPORT:
             if body[0] >= 0x7F:
                 raise RuntimeError("the guest has more exports than expected")
@@ -160,13 +164,14 @@ def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: 
     for clock_us in (1_000_000_000_000_000, 1_234_567_890_123_456):
         guest, numbers = boot(machine, sources, clock_us)
         images.append(guest.peek(0, guest.size()))
-        stack_pointer = guest.stack_pointer()
         guest.close()
     one, two = images
     if len(one) != len(two):
         raise RuntimeError("two boots differ in size")
     differing = [at for at in range(0, len(one), 8) if one[at : at + 8] != two[at : at + 8]]
-    image = frozen(wasm, two, stack_pointer)
+    numbers["stack_limit"] = numbers.pop("stack") + _STACK_RESERVE
+    numbers["stack_limit_at"] = limit_address(two)
+    image = frozen(wasm, two, numbers["stack_limit"])
     probe = Machine(library)
     probe.take(image)
     numbers["seed"] = _seed(probe, differing, numbers["scratch"])

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: The guest that this adapter was tested with: quickjs-rs 0.2.6, quickjs-ng 0.15.
 GUEST_SHA256 = "647ab11ae29cc6d39a6d17d3aa1e7a6a0b5fb9c44b4864475a18bc644f926050"
 
+#: Size of the guest's stack in its memory; its own would hold two thousand calls. It does not count against the memory limit.
+STACK_BYTES = 7 << 18
+
 #: Export of a baked guest's function table.
 TABLE = "table"
 
@@ -143,7 +146,7 @@ class Guest:
 
     def limit(self, memory_bytes: int) -> None:
         """Limit the growth of the linear memory."""
-        self.machine.lib.at["wasmtime_store_limiter"](self._store, memory_bytes, 20_000, 1, 4, 1)
+        self.machine.lib.at["wasmtime_store_limiter"](self._store, memory_bytes + STACK_BYTES, 20_000, 1, 4, 1)
 
     # -- memory --
 
@@ -151,6 +154,10 @@ class Guest:
         """Return the size of the linear memory in bytes."""
         self._size = self._size_of(self._context, self._memory)
         return self._size
+
+    def used(self) -> int:
+        """Return the bytes of the linear memory that count against the memory limit: all but the stack."""
+        return self.size() - STACK_BYTES
 
     def peek(self, address: int, count: int) -> bytes:
         """Return bytes copied from the guest. Raises WasmFault."""

@@ -23,6 +23,8 @@ _COMPILE = b"lodger:compile-"
 _GUARD = b"lodger:guard"
 _DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
 _EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
+#: Of a source that an error's message quotes: lines, bytes, and characters before and after the place.
+_LINES_QUOTED, _QUOTED, _QUOTED_BEFORE, _QUOTED_AFTER = 40, 1 << 20, 300, 1500
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -195,6 +197,19 @@ class Modules:
         if name.endswith(b".json"):
             return json_module(source)
         return source or b"\n"
+
+    def around(self, name: bytes, line: int, column: int) -> bytes | None:
+        """Return the text around a place, as "COUNT TEXT" with the number of characters before it; None for a place that is not there."""
+        lines = self._sources.get(name, b"").split(b"\n")
+        if not 0 < line <= len(lines):
+            return None
+        above = b"".join(each + b"\n" for each in lines[max(line - _LINES_QUOTED, 0) : line - 1]).decode(
+            "utf-8", "replace"
+        )
+        below = b"\n".join(lines[line - 1 : line + _LINES_QUOTED])[:_QUOTED].decode("utf-8", "replace")
+        text, place = above + below, len(above) + max(column - 1, 0)
+        start = max(place - _QUOTED_BEFORE, 0)
+        return b"%d %s" % (place - start, text[start : place + _QUOTED_AFTER].replace("\0", " ").encode())
 
     def _note_missing(self) -> None:
         """Record file and line of the import that asked for a missing module."""

@@ -60,7 +60,7 @@ class QuickRealm(HostFunctions):
         self.timeline.begin(limits)
         if self.timeline.seeded:
             self.reseed()
-        self.guest.limit(max(limits["memory_bytes"], self.guest.size()))
+        self.guest.limit(max(limits["memory_bytes"], self.guest.used()))
         self.guest.maximum = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
 
@@ -137,7 +137,7 @@ class QuickRealm(HostFunctions):
     def _full(self) -> bool:
         """Return whether the idle guest has no memory for its next turn."""
         guest = self.guest
-        if guest.size() + _WASM_PAGE <= self._limits["memory_bytes"]:
+        if guest.used() + _WASM_PAGE <= self._limits["memory_bytes"]:
             return False
         address = guest.call("qjs_alloc", _ROOM)
         if address:
@@ -277,7 +277,7 @@ class QuickRealm(HostFunctions):
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
             # Thrown without memory for an error (a bare null) or for its message.
-            if self.guest.size() >= self._limits["memory_bytes"] * self.tight_percent // 100:
+            if self.guest.used() >= self._limits["memory_bytes"] * self.tight_percent // 100:
                 raise self._out_of_memory()
             outcome = b"script_error"
         if self._modules.missing is not None and outcome == b"compile_error":
@@ -299,6 +299,21 @@ class QuickRealm(HostFunctions):
 
     def _random(self, text: bytes | None) -> bytes:
         return self.timeline.random(min(int(text or b"0"), 65536)).hex().encode()
+
+    def _quote(self, text: bytes | None) -> bytes | None:
+        """Return the source around a place for an error's message, as "COUNT TEXT" with the number of characters before the place.
+
+        Without a place: put the stack's limit back, and return whether an overflow had lowered it.
+        """
+        if not text:
+            if "stack_limit_at" not in self._numbers:
+                return None
+            at, limit = self._numbers["stack_limit_at"], self._numbers["stack_limit"].to_bytes(4, "little")
+            lowered = self.guest.peek(at, 4) != limit
+            self.guest.poke(at, limit)
+            return b"%d" % lowered
+        name, line, column = text.rsplit(b"\n", 2)
+        return self._modules.around(name, int(line), int(column))
 
     # -- the answer --
 
@@ -336,7 +351,7 @@ class QuickRealm(HostFunctions):
 
     def _broken(self) -> Stopped:
         # The bootstrap threw or did not answer: out of memory, or the script replaced built-ins that it needs.
-        if self.guest.size() >= self._limits["memory_bytes"] // 2:
+        if self.guest.used() >= self._limits["memory_bytes"] // 2:
             return self._out_of_memory()
         return Stopped("script_error", "Error", "the script changed built-in objects that the runtime needs")
 
@@ -347,7 +362,7 @@ class QuickRealm(HostFunctions):
                 "LimitExceeded",
                 "the script's calls are nested too deeply; check for infinite recursion",
             )
-        size, maximum = self.guest.size(), self._limits["memory_bytes"]
+        size, maximum = self.guest.used(), self._limits["memory_bytes"]
         # The guest's allocator traps when memory is exhausted, and quickjs-ng 0.15 uses some failed allocations (promises), which reads
         # outside of the full memory.
         if trap.code == TRAP_UNREACHABLE and size >= maximum // 4:
@@ -370,4 +385,5 @@ _OPERATIONS = {
     ord("t"): QuickRealm._timer,
     ord("h"): QuickRealm._halt,
     ord("r"): QuickRealm._random,
+    ord("q"): QuickRealm._quote,
 }

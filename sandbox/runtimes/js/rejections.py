@@ -1,8 +1,12 @@
-"""Tracker of unhandled promise rejections for the guest, which is built without one: added while baking.
+"""What the guest's engine lacks, added while baking: a tracker of unhandled promise rejections, and the end of its stack.
 
 The engine calls a tracker when a promise is rejected without a handler, and again when a handler is added. No export sets it, so the baker
 appends a function to the module and writes its table index into the engine's memory. The function keeps unhandled rejections in an array of
 the bootstrap, where JavaScript reads them as ordinary values; it calls no host function.
+
+The engine compares its stack pointer with a limit that nothing sets, either: the baker writes it into the engine's memory.
+The function that throws the RangeError lowers the limit, so that the hook that makes the error's stack has room to run; the
+realm puts it back when that is done.
 """
 
 import struct
@@ -13,6 +17,12 @@ TYPE, FUNCTION, TABLE, ELEMENT, CODE = 1, 3, 4, 9, 10
 FIRST_MARK = 0x5EED0000
 #: Maximum number of rejections: pairs of promise and reason after the count.
 MAX_KEPT = 256
+#: Bytes from ``JSRuntime.stack_limit``, which is 0 in a guest that checks nothing, to its field for the tracker.
+_STACK_LIMIT = 44
+_STACK_LIMIT_FIELD, _RUNTIME_FIELD = 136, 16  # in JSRuntime, and of JSRuntime in JSContext
+#: Bytes by which the limit is lowered.
+_HOOK_BYTES = 128 << 10
+_OVERFLOW = b"Maximum call stack size exceeded\0"
 _MARKS = struct.pack(f"<{1 + 2 * MAX_KEPT}Q", *range(FIRST_MARK, FIRST_MARK + 1 + 2 * MAX_KEPT))
 
 #: Properties of the guest: number of imported functions, type of the tracker (context, promise, reason, is_handled, opaque).
@@ -104,8 +114,10 @@ class Tracker:
         RuntimeError: the guest differs from the pinned one.
     """
 
-    def __init__(self, wasm: bytes) -> None:
+    def __init__(self, wasm: bytes, image: bytes, stack_limit: int) -> None:
         bodies = dict(sections(wasm))
+        self._overflow = image.find(_OVERFLOW)
+        self._stack_limit = stack_limit
         self._type = _types(bodies[TYPE]).index(_TRACKER_TYPE)
         self._function = _IMPORTED + unleb(bodies[FUNCTION], 0)[0]
         table = bodies[TABLE]
@@ -123,13 +135,13 @@ class Tracker:
         if kind == FUNCTION:
             return _appended(body, leb(self._type))
         if kind == CODE:
-            return _appended(body, leb(len(_BODY)) + _BODY)
+            return _appended(_roomy(body, self._overflow, self._stack_limit - _HOOK_BYTES), leb(len(_BODY)) + _BODY)
         if kind == ELEMENT:
             return body[:5] + _appended(body[5:], leb(self._function))
         return body
 
     def set_in(self, image: bytes) -> bytes:
-        """Return the engine's memory with the tracker set and the array of bootstrap.js emptied."""
+        """Return the engine's memory with the tracker and the stack's lowest address set and the array of bootstrap.js emptied."""
         array = image.find(_MARKS)
         if array < 0 or image.find(_MARKS, array + 1) >= 0:
             raise RuntimeError("the array for rejections must occur exactly once in the guest's memory")
@@ -137,7 +149,30 @@ class Tracker:
         made = bytearray(image)
         made[array : array + len(_MARKS)] = bytes(len(_MARKS))
         struct.pack_into("<II", made, at, self.place, array)
+        struct.pack_into("<I", made, at - _STACK_LIMIT, self._stack_limit)
         return bytes(made)
+
+
+def limit_address(image: bytes) -> int:
+    """Return the address of the stack's limit in the engine's memory."""
+    return _runtime_field(image) - _STACK_LIMIT
+
+
+def _roomy(code: bytes, overflow: int, lowered: int) -> bytes:
+    """Return the code section whose thrower of stack overflows first lowers the stack's limit."""
+    address = bytes(overflow >> shift & 0x7F | 0x80 for shift in (0, 7, 14, 21)) + bytes(1)  # as linkers write it
+    start = (
+        bytes.fromhex("2000 41") + address + bytes.fromhex("4100 10")
+    )  # the context, the message, no arguments, call
+    at = code.find(b"\x00" + start)
+    if at < 0 or code.find(b"\x00" + start, at + 1) >= 0:
+        raise RuntimeError("expected one function of the guest that throws stack overflows")
+    size = code[at - 1]
+    call = code[at + 1 : at + size - 1]  # without the number of locals, and the end
+    runtime = bytes.fromhex("2000 2802") + leb(_RUNTIME_FIELD)
+    store = b"\x41" + leb(lowered, signed=True) + bytes.fromhex("3602") + leb(_STACK_LIMIT_FIELD)
+    body = bytes(1) + runtime + store + call + b"\x0b"
+    return code[: at - 1] + leb(len(body)) + body + code[at + size :]
 
 
 def _runtime_field(image: bytes) -> int:

@@ -79,6 +79,8 @@ class NativeGuest:
         """Return the peak memory since :meth:`limit`, as counted by the kernel."""
         return _peak_bytes() - self._resident if self._resident else 0
 
+    used = size
+
     def reached_stack_limit(self) -> bool:
         """Return whether the stack was ever used down to the engine's limit: unwritten memory there is zero."""
         return any(ctypes.string_at(self._deepest, _DEEP_BYTES))

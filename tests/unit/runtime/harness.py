@@ -20,6 +20,7 @@ from typing import Any
 from lodger.sandbox import frames
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.js.artefact import ensure
+from lodger.sandbox.runtimes.libwasmtime import STACK_BYTES
 from lodger.sandbox.runtimes.quickjs import Runtime
 from lodger.sandbox.runtimes.quickjs_native import Runtime as NativeRuntime
 from lodger.sandbox.runtimes.settings import native_settings
@@ -38,6 +39,7 @@ Answer = Callable[[str, Any], tuple[bool, Any]]
 @functools.cache
 def prepared() -> Runtime:
     """Return a runtime with one example capability; its realm is in the cache, as that of any engine is."""
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, resource.getrlimit(resource.RLIMIT_STACK)[1]))  # a worker's
     runtime = Runtime()
     runtime.prepare(ensure(capabilities={"cap-echo.js": CAPABILITY}).settings())
     return runtime

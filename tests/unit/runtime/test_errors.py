@@ -65,6 +65,67 @@ def test_a_syntax_error_at_run_time_is_the_scripts_own(run) -> None:
     assert reported.error["line"] == 2
 
 
+#: Statements, and the message of what they throw.
+MESSAGES = [
+    ("const o = {}; o.f()", "o.f is not a function"),
+    ("const o = { a: {} }; await o.a.load(1, (2), 'x)')", "o.a.load is not a function"),
+    ("const o = { a: {} }; o.a\n  .map((x) => x)\n  .filter(Boolean)", "o.a.map is not a function"),
+    ("let u; u()", "u is not a function"),
+    ("const list = []; list[0]()", "list[0] is not a function"),
+    ("const f = () => ({}); f(1).zz()", "f(...).zz is not a function"),
+    ("const o = {}, g = () => 1; o.f(g(1))", "g or o.f is not a function"),  # the engine's place is the argument's
+    ("const o = {}; console.log(o.f())", "o.f is not a function"),
+    ("const f = () => 5; f()()", "not a function"),
+    ("new (class { constructor() { this.zz() } })()", "this.zz is not a function"),
+    ("const X = {}; new X.Y(1)", "X.Y is not a constructor"),
+    ("[1].map(undefined)", "the argument of map is not a function"),
+    ("throw new TypeError('not a function')", "not a function"),
+    ("class My extends TypeError {}; throw new My('not a function')", "not a function"),
+    ("const o = {}; o.a.b()", "cannot read property 'b' of undefined: o.a is undefined"),
+    ("const list = [], i = 3; return list[i].name.x", "cannot read property 'name' of undefined: list[i] is undefined"),
+    ("const o = { a: null }; o.a.b = 5", "cannot set property 'b' of null: o.a is null"),
+    (
+        "const o = {};\nif (o.id) { return 1 }\nreturn o.list.length",
+        "cannot read property 'length' of undefined: o.list is undefined",
+    ),
+    (
+        "const o = {}, p = {};\nif (p.id) { return 1 }\nreturn o.c.id",
+        "cannot read property 'id' of undefined",
+    ),  # of p or of o.c?
+    ("[1].map((x) => ({ v: x })).find((x) => x.v === 9).v", "cannot read property 'v' of undefined"),
+    ("null.x", "cannot read property 'x' of null"),
+    ("JSON.parse('<!DOCTYPE html>')", "unexpected token: '<', \"<!DOCTYPE html>\" is not valid JSON"),
+    ("JSON.parse('')", "an empty text is not JSON"),
+    ("JSON.parse('[1]', () => { throw new SyntaxError('own') })", "own"),
+]
+
+
+def test_messages_name_what_was_called_what_was_undefined_and_the_text(run) -> None:
+    for source, message in MESSAGES:
+        seen = run(
+            f"try {{ await (async () => {{\n{source}\n}})() }} catch (error) {{ return [error.message, error.stack] }}"
+        ).result
+        assert seen[0] == message, source
+        assert seen[1].split("\n")[0].endswith(f"Error: {message}"), source
+        assert all(line.startswith("    at ") for line in seen[1].split("\n")[1:])
+        assert "eval_script" not in seen[1]
+    reported = run("const o = {};\nconst shown = o.list === 1;\nconst first = { a: 1 };\nreturn [\n  o.a.length,\n]")
+    assert (reported.error["line"], reported.error["message"]) == (
+        5,
+        "cannot read property 'length' of undefined: o.a is undefined",
+    )
+
+
+def test_a_stack_begins_with_name_and_message_when_it_was_made(run) -> None:
+    seen = run(
+        "class My extends Error { constructor(m) { super(m); this.name = 'My' } }\n"
+        "const plain = { name: 'X', message: 'm' }; Error.captureStackTrace(plain);\n"
+        "return [new Error('a').stack, new My('b').stack, new TypeError('').stack, plain.stack, Error.prepareStackTrace === undefined]"
+    ).result
+    assert [stack.split("\n")[0] for stack in seen[:4]] == ["Error: a", "Error: b", "TypeError", "X: m"]
+    assert seen[4]
+
+
 @pytest.mark.parametrize(
     ("thrown", "message"),
     [
