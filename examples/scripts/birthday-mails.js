@@ -1,8 +1,9 @@
 // Congratulates at nine in the recipient's own time zone: it runs every hour and finds the zones where it is nine now.
 // 29 February is celebrated on 28 February in other years; `year` in the record keeps a repeated run from a second mail.
+/** @param {Instant} now */
 const offsets = (now) => Array.from({ length: 27 }, (_each, at) => at - 12).filter((hours) => (24 + now.toDate().getUTCHours() + hours) % 24 === 9);
 
-export default async function ({ db, mail, now }) {
+export default script(async ({ db, mail, now }) => {
   const sent = [];
   for (const hours of offsets(now)) {
     const local = new Date(now.epochMilliseconds + hours * 3_600_000);
@@ -16,4 +17,4 @@ export default async function ({ db, mail, now }) {
     }
   }
   return sent;
-}
+});

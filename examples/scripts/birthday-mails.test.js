@@ -1,5 +1,6 @@
 import { test, expect } from "testing";
 
+/** @type {(id: string, offset: number, birthday: string) => Record<string, unknown>} */
 const person = (id, offset, birthday) => ({ id, name: id, mail: `${id}@example.com`, offset, birthday });
 
 test("at nine of the recipient's zone", { schedule: "birthday-mails", now: "2027-02-26T23:30:00Z", for: "33h", seed: { people: [

@@ -2,12 +2,12 @@
 // The days that were announced stand in the record: a missed day is made up for, and none is announced twice.
 const DAYS = [30, 7, 1];
 
-export default async function ({ db, mail, now }) {
+export default script(async ({ db, mail, now }) => {
   const today = now.startOf("day");
   const sent = [];
   for await (const contract of db.contracts.each({ notice: { gte: today.toISODate() } })) {
     const left = Math.round((Date.parse(contract.notice) - Date.parse(today.toISODate())) / 86_400_000);
-    const due = DAYS.find((days) => left <= days && !(contract.announced ?? []).some((each) => each <= days));
+    const due = DAYS.find((days) => left <= days && !(contract.announced ?? []).some((/** @type {number} */ each) => each <= days));
     if (due === undefined) continue;
     const nearest = Math.min(...DAYS.filter((days) => left <= days));
     await mail.send({ to: contract.owner, subject: `${contract.name}: ${left} days to give notice`, text: `Until ${contract.notice}` });
@@ -15,4 +15,4 @@ export default async function ({ db, mail, now }) {
     sent.push([contract.id, left]);
   }
   return sent;
-}
+});

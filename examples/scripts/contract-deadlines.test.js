@@ -1,5 +1,6 @@
 import { test, expect } from "testing";
 
+/** @type {(id: string, notice: string, announced?: number[]) => Record<string, unknown>} */
 const contract = (id, notice, announced) => ({ id, name: id, owner: "ann@example.com", notice, announced });
 
 test("announces each stage once", { schedule: "contract-deadlines", now: "2027-01-04T00:00:00Z", for: "40d",

@@ -2,7 +2,7 @@
 // `formulas: "text"` keeps a spreadsheet from calculating what a customer has typed.
 import { stringify } from "csv";
 
-export default async function ({ db, mail, now }) {
+export default script(async ({ db, mail, now }) => {
   const end = now.startOf("month");
   const start = end.minus({ months: 1 });
   const rows = [];
@@ -17,4 +17,4 @@ export default async function ({ db, mail, now }) {
     attachments: [{ name: `orders-${month}.csv`, type: "text/csv", content: stringify(rows, { columns: ["id", "customer", "total"], formulas: "text" }) }],
   });
   return rows.length;
-}
+});

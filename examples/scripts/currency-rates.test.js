@@ -8,6 +8,6 @@ test("stores each rate once a day", { times: 2, fetches: [{ url, json: { rates: 
 });
 
 test("fails when the bank does", { outcome: "script_error", fetches: [{ url, status: 503 }] }, ({ error, rows }) => {
-  expect(error.message).toBe("the bank answered 503");
+  expect(error?.message).toBe("the bank answered 503");
   expect(rows).toEqual({});
 });

@@ -2,7 +2,7 @@
 // Each value is escaped by the template, whatever users have typed.
 import { html, table } from "html";
 
-export default async function ({ db, kv, mail, now }) {
+export default script(async ({ db, kv, mail, now }) => {
   const since = (await kv.get("digest/since")) ?? now.minus({ days: 1 });
   const fresh = await db.posts.find({ published: { gt: since, lte: now } }, { order: "published", limit: 50, select: ["title", "author"] });
   if (fresh.length > 0) {
@@ -16,4 +16,4 @@ export default async function ({ db, kv, mail, now }) {
   }
   await kv.set("digest/since", now);
   return fresh.length;
-}
+});

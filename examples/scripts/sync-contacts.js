@@ -1,6 +1,6 @@
 // Copies the contacts of a remote system page by page, with a bearer secret that the script never sees.
 // It stops at the rate limit (429) and goes on there in the next run: `kv` keeps the page.
-export default async function ({ db, kv, secrets }) {
+export default script(async ({ db, kv, secrets }) => {
   let page = (await kv.get("sync/page")) ?? 1;
   let copied = 0;
   for (let pages = 0; page !== null && pages < 20; pages += 1) {
@@ -16,4 +16,4 @@ export default async function ({ db, kv, secrets }) {
   }
   await (page === null ? kv.delete("sync/page") : kv.set("sync/page", page));
   return { copied, continueAt: page };
-}
+});

@@ -1,5 +1,6 @@
 import { test, expect } from "testing";
 
+/** @type {(number: number, more: object) => import("testing").RecordedFetch} */
 const page = (number, more) => ({ url: `https://crm.example.com/contacts?page=${number}`, ...more });
 
 test("continues after the rate limit", { times: 2, secrets: { CRM: "a-long-secret-value" }, fetches: [

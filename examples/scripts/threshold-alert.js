@@ -1,6 +1,6 @@
 // Warns once when a tank falls below its minimum, and once when it has recovered: `kv` remembers who was warned.
 // The note in `kv` is stored with the mail or not at all, so that no warning is lost and none is sent twice.
-export default async function ({ db, kv, mail }) {
+export default script(async ({ db, kv, mail }) => {
   const changed = [];
   for await (const tank of db.tanks.each()) {
     const key = `warned/${tank.id}`;
@@ -15,4 +15,4 @@ export default async function ({ db, kv, mail }) {
     changed.push(tank.id);
   }
   return changed;
-}
+});

@@ -1,6 +1,6 @@
 // Raises cases that nobody has answered for two working days, and tells their owner.
 // Saturdays and Sundays do not count, so that Friday's cases are not raised on Monday morning.
-export default async function ({ db, mail, now }) {
+export default script(async ({ db, mail, now }) => {
   let limit = now;
   for (let days = 0; days < 2; ) {
     limit = limit.minus({ days: 1 });
@@ -12,4 +12,4 @@ export default async function ({ db, mail, now }) {
     await mail.send({ to: each.owner, subject: `Unanswered: ${each.title}`, text: `Since ${each.created}` });
   }
   return open.map((each) => each.id);
-}
+});

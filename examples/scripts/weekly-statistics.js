@@ -2,7 +2,7 @@
 // The week is that of the schedule's time zone, also when daylight saving changes.
 import { decimal } from "decimal";
 
-export default async function ({ db, mail, now }) {
+export default script(async ({ db, mail, now }) => {
   const end = now.startOf("week");
   const start = end.minus({ weeks: 1 });
   let revenue = decimal(0);
@@ -17,4 +17,4 @@ export default async function ({ db, mail, now }) {
     text: `Revenue: ${revenue.toFixed(2)} EUR`,
   });
   return { orders, revenue: revenue.toFixed(2) };
-}
+});

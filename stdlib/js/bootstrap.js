@@ -370,6 +370,7 @@
     if (prototype === undefined || prototype.writable || hasOwn(prototype.value, Symbol.toStringTag)) return;
     defineProperty(prototype.value, Symbol.toStringTag, { value: name, configurable: true }); // a class
   };
+  $.global("script", (run) => run); // for editors: it gives the types of a run's argument
   $.random = (count) => {
     const bytes = new Bytes(count);
     const hex = host.random(text(count));

@@ -22,6 +22,9 @@ interface Action {
 
 declare const action: Action;
 
+/** Gives the function back: `export default script(async ({ db, now }) => { … })` has the types of what it is called with. */
+declare function script<Result>(run: (run: Run) => Result): (run: Run) => Result;
+
 /** Argument of a script's default export. */
 interface Run {
   readonly action: Action;

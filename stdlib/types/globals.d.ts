@@ -164,3 +164,19 @@ declare class DOMException extends Error {
   constructor(message?: string, name?: string);
   readonly code: number;
 }
+
+// Of ECMAScript, for editors whose own declarations do not have them yet.
+interface RegExpConstructor {
+  escape(text: string): string;
+}
+interface Math {
+  sumPrecise(values: Iterable<number>): number;
+}
+interface Uint8ArrayConstructor {
+  fromBase64(text: string, options?: { alphabet?: "base64" | "base64url"; lastChunkHandling?: "loose" | "strict" | "stop-before-partial" }): Uint8Array<ArrayBuffer>;
+  fromHex(text: string): Uint8Array<ArrayBuffer>;
+}
+interface Uint8Array<TArrayBuffer extends ArrayBufferLike = ArrayBufferLike> {
+  toBase64(options?: { alphabet?: "base64" | "base64url"; omitPadding?: boolean }): string;
+  toHex(): string;
+}

@@ -28,7 +28,7 @@ def test_a_started_folder_works_and_stays_its_authors(tmp_path: Path) -> None:
         "lodger-types", "jsconfig.json", "report.js", "report.test.js", "schedules.toml",
     }  # fmt: skip
     assert (folder / "report.js").read_text() == "export default () => 1"
-    assert [each.name for each in (folder / "lodger-types").iterdir()] == ["lodger.d.ts"]
+    assert {each.name for each in (folder / "lodger-types").iterdir()} == {"lodger.d.ts", "npm"}
     assert (folder / "lodger-types" / "lodger.d.ts").read_text() == declarations.text()
 
     own = tmp_path / "own"

@@ -11,7 +11,7 @@ import typer
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.workbench import script_files
-from lodger.stdlib import declarations
+from lodger.stdlib import declarations, npm_packages
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -22,9 +22,11 @@ JSCONFIG = """{
     "allowJs": true,
     "checkJs": true,
     "strict": true,
-    "target": "es2023",
-    "lib": ["es2023"],
+    "target": "esnext",
+    "lib": ["esnext"],
     "types": [],
+    "skipLibCheck": true,
+    "paths": { "*": ["./lodger-types/npm/*"] },
     "module": "esnext",
     "moduleResolution": "bundler",
     "moduleDetection": "force",
@@ -34,21 +36,17 @@ JSCONFIG = """{
     "noEmit": true
   },
   "include": ["**/*.js", "**/*.ts", "**/*.json"],
-  "exclude": ["node_modules", "bundle"]
+  "exclude": ["node_modules", "bundle", "lodger-types/npm"]
 }
 """
 #: The example, by file. It is written into a folder without scripts and without schedules.toml only.
 EXAMPLE = {
-    "report.js": """/**
- * Counts the open orders; schedules.toml says when.
- *
- * @param {Run} run
- */
-export default async function ({ db, now }) {
+    "report.js": """// Counts the open orders; schedules.toml says when.
+export default script(async ({ db, now }) => {
   const open = await db.orders.count({ state: "open" });
   console.log(`${open} open orders on ${now.toISODate()}`);
   return open;
-}
+});
 """,
     "report.test.js": """import { test, expect } from "testing";
 
@@ -85,8 +83,8 @@ Each `NAME.js` or `NAME.ts` with a default export, and each folder with a `main.
 * `lodger exec report.js` runs one script once.
 * `lodger init` writes `lodger-types` again after an update of Lodger, and changes nothing else.
 
-A script is a module with a default export, a function that gets `{ db, kv, mail, fetch, action, now, … }`. All that it can name is declared
-in `lodger-types/lodger.d.ts`.
+A script is a module with a default export, a function that gets `{ db, kv, mail, fetch, action, now, … }`; `script(…)` around it tells an
+editor so. All that it can name is declared in `lodger-types`.
 """,
 }
 
@@ -112,7 +110,7 @@ def init(
     types = {declarations.FILE: declarations.text()}
     if expose is not None:
         types["sets.d.ts"] = _sets(expose, db)
-    for name, text in types.items():
+    for name, text in (types | {f"npm/{path}": text for path, text in npm_packages.declarations().items()}).items():
         script_files.put(folder, f"{TYPES}/{name}", text.encode())
     written = [name for name, text in _own(folder).items() if _write(folder / name, text)]
     if as_json:
