@@ -34,7 +34,7 @@ class LimitSpec:
 LIMITS: tuple[LimitSpec, ...] = (
     LimitSpec("cpu_ms", 1000, 10, 30_000, Outcome.CPU_LIMIT, "CPU time of the worker, user and system"),
     LimitSpec(
-        "wall_ms", 10_000, 20, 300_000, Outcome.WALL_LIMIT, "time from the start of the worker's job to its answer"
+        "wall_ms", 35_000, 20, 300_000, Outcome.WALL_LIMIT, "time from the start of the worker's job to its answer"
     ),
     LimitSpec("memory_bytes", 64 * MIB, 8 * MIB, 1024 * MIB, Outcome.MEMORY_LIMIT, "memory the script can hold"),
     LimitSpec("source_bytes", 256 * KIB, 1, 4 * MIB, Outcome.SOURCE_TOO_LARGE, "all modules of the script, UTF-8"),

@@ -129,6 +129,8 @@ _CALLS = (
     _call("intl.ask", "kind:text method:text given:text", "string", "", "",
           "The answer of ICU to a call of `Intl` or `toLocaleString`, as JSON text.", computes=True),
     _call("limits.get", "", "{attempt, day, tenant, process}", "", "", "Limits, use and remainder of this run's budgets."),
+    _call("text.decode", "label:text bytes:value final:flag", "{encoding, text, rest, valid}", "", "",
+          "Text in an encoding of the Encoding standard.", computes=True),
     _call("time.zone", "name:text far:flag", "{name, primary, starts: number[], offsets: number[]} | null", "", "",
           "Changes of a time zone's offset, until 2100 or for the 400 years from 2100; null for an unknown name.", computes=True),
     _call("http.abort", "id:number", "null", "fetch", "", "Aborts a request.", apart=True),

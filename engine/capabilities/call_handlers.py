@@ -18,7 +18,7 @@ from lodger.engine.capabilities import (
     run_requests,
     secrets,
 )
-from lodger.engine.capabilities.computing import crypto, intl
+from lodger.engine.capabilities.computing import crypto, intl, text
 from lodger.engine.capabilities.session import Handler, Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
@@ -39,6 +39,8 @@ async def emit(session: Session, given: dict[str, Any]) -> None:
             f"the name of an event must be lower-case words separated by dots, like order.paid, and must not begin with {ENGINE_PREFIX}"
         )
     data = strict_json.dump(strict_json.normal(given["data"]))
+    if secrets.holds_handle(data):
+        raise bad_request("an event cannot hold the handle of a secret: handles are replaced in requests of fetch only")
     if len(data.encode()) > MAX_EVENT_DATA:
         raise bad_request(f"the data of an event must be at most {MAX_EVENT_DATA} bytes of JSON")
     session.budgets.spend("events")
@@ -78,6 +80,7 @@ HANDLERS: dict[str, Handler] = {
     **secrets.HANDLERS,
     **crypto.HANDLERS,
     **intl.HANDLERS,
+    **text.HANDLERS,
     "events.emit": emit,
     "limits.get": limits,
     "time.zone": time_zone,

@@ -9,10 +9,13 @@ from lodger.engine.capabilities.fetch_state import SAFE_METHODS, ResponseBody
 from lodger.engine.capabilities.secrets import SecretHandles
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
+from lodger.engine.core.access.grants import FETCH_DEFAULT, FetchLimits, Grants
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.refusal import CallRefused, bad_request
+from lodger.engine.egress import target
 from lodger.engine.egress.headers import METHODS, checked
-from lodger.engine.egress.request import MAX_BODY, Redirect, Request
+from lodger.engine.egress.request import Redirect, Request
+from lodger.engine.egress.request_errors import Refused
 
 MAX_URL = 8192
 MAX_SENT = 512 * 1024
@@ -26,7 +29,7 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     request = _request(session, given)
     if number in fetch_state.running or number in fetch_state.bodies:
         raise bad_request("the request number is already in use")
-    handles = SecretHandles(request.headers)
+    handles = SecretHandles(request.url, request.headers, request.body)
     await handles.look_up(session)
     session.budgets.spend("fetches")
     key = fetch_state.key(request)
@@ -103,13 +106,24 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
         redirect = Redirect(given["redirect"] or "follow")
     except ValueError:
         raise bad_request("redirect must be follow, error or manual") from None
+    limits = fetch_limits(session.grants, url)
     left = session.budgets.left("fetch_bytes") - len(body)
     if left < 1:
         session.budgets.spend("fetch_bytes", len(body) + 1)
     return Request(
         method, url, checked(given["headers"]), body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
-        max_body=max(1, min(MAX_BODY, left)),
+        total_s=limits.total_s,
+        late=f"no complete answer came within {limits.total_s:g} s; a grant allows more, such as fetch:HOST,120s",
+        max_body=max(1, min(limits.body_bytes, left)),
     )  # fmt: skip
+
+
+def fetch_limits(grants: Grants, url: str) -> FetchLimits:
+    """Return the limits of a request to a URL; the default ones if the request will be refused."""
+    try:
+        return grants.fetch_limits(target.read(url).origin) or FETCH_DEFAULT
+    except Refused:
+        return FETCH_DEFAULT
 
 
 def _body(given: Any) -> bytes:

@@ -100,7 +100,10 @@ class FetchState:
             self.sent += 1
             if self.end_s is not None:
                 left_s = self.end_s - asyncio.get_running_loop().time()
-                request = replace(request, total_s=min(request.total_s, max(0.0, left_s * SHARE_OF_WALL)))
+                share_s = max(0.0, left_s * SHARE_OF_WALL)
+                if share_s < request.total_s:
+                    late = f"no complete answer came within {share_s:.1f} s, nine tenths of what was left of the run's wall_ms"
+                    request = replace(request, total_s=share_s, late=late)
             self._in_flight.append(request)
             try:
                 answer = redacted(await self.send(request))

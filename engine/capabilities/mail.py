@@ -5,6 +5,7 @@ from base64 import b64encode
 from typing import Any
 
 from lodger.engine.capabilities.arguments import MAX_ADDRESSES
+from lodger.engine.capabilities.secrets import holds_handle
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request, denied
@@ -90,6 +91,8 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
         raise bad_request("a mail needs text or html")
     if len((given["text"] or "").encode()) + len((given["html"] or "").encode()) > MAX_BODY:
         raise bad_request(f"a mail has at most {MAX_BODY} bytes")
+    if any(map(holds_handle, (subject, name or "", given["text"] or "", given["html"] or ""))):
+        raise bad_request("a mail cannot hold the handle of a secret: handles are replaced in requests of fetch only")
     await _allowed(session, (*recipients, *(() if reply_to is None else (reply_to,))))
     session.budgets.spend("mails", len(recipients))
     message_id = session.journal.message_id()

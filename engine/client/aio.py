@@ -32,7 +32,7 @@ class AsyncClient(Nouns[Async]):
         self.url, headers = requests.connection(url, token)
         timeout = httpx2.Timeout(requests.ANSWER_S, connect=requests.CONNECT_S)
         self._http = httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False, verify=verify)
-        proxy.bind_operations(self, self._call)
+        proxy.bind_operations(self, self._call, awaited=True)
 
     async def close(self) -> None:
         """Close the connections; safe to call twice."""

@@ -244,6 +244,12 @@ class Settings(BaseSettings):
         description="DNS servers for requests, such as 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf",
     )
     egress_ca: Path | None = Field(default=None, description="file of additional trusted certificates (PEM)")
+    egress_max_s: float = Field(
+        default=300.0, gt=0, le=3600, description="longest time of a request in seconds, whatever grants say"
+    )
+    egress_max_mib: int = Field(
+        default=64, ge=1, le=1024, description="largest body of an answer in MiB, whatever grants say"
+    )
     egress_per_s: float = Field(
         default=10.0,
         gt=0,
@@ -296,6 +302,10 @@ class Settings(BaseSettings):
         ge=1,
         le=100_000,
         description="open connections at which the API answers new requests with 503; a reverse proxy limits them by address",
+    )
+    api_cors_origins: str = Field(
+        default="",
+        description="origins whose pages may call the API with tokens, such as https://app.example.com, separated by spaces; * for all",
     )
     api_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, le=1024**3, description="maximum size of a JSON body")
     api_upload_bytes: int = Field(

@@ -32,3 +32,9 @@ class TokenBuckets:
             while len(self._next) > KEPT:
                 self._next.popitem(last=False)
         return max(0.0, turn - now)
+
+    def left(self, key: Hashable) -> int:
+        """Return how many turns a key has now."""
+        now = self._elapsed_s()
+        turn = max(self._next.get(key, now - self._ahead_s), now - self._ahead_s)
+        return max(0, int((now - turn) / self._gap_s + 1.000001))

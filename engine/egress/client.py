@@ -83,18 +83,21 @@ async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
                     left = end - loop.time()
                     wait = pace.turn(key, left)
                     if wait > left:
-                        raise TooLate("the request rate to this host stayed too high until the timeout")
+                        said = "the request rate to this host stayed too high until the timeout"
+                        raise TooLate(said, said)
                     await asyncio.sleep(wait)
                 status, reason, headers, body = await _hop(rules, request, asked)
                 elsewhere = _elsewhere(status, headers) if request.redirect is not Redirect.MANUAL else None
                 if elsewhere is None:
                     return Answer(status, reason, str(asked.target), headers, body, hop > 0, asked.sent, asked.received)
                 if request.redirect is Redirect.ERROR:
-                    raise Cut("the answer is a redirect, and redirect is error")
+                    said = 'the answer is a redirect, and redirect is "error"'
+                    raise Cut(said, said)
                 _go_on(asked, status, elsewhere)
-            raise Refused(f"more than {MAX_HOPS} redirects")
+            said = f"the answer is a redirect for the {MAX_HOPS + 1}th time, and at most {MAX_HOPS} are followed"
+            raise Cut(said, said)
     except TimeoutError:
-        raise TooLate(f"no complete answer within {request.total_s} s") from None
+        raise TooLate(f"no complete answer within {request.total_s} s", request.late) from None
 
 
 def require_allowed(rules: Rules, request: Request, target: Target) -> None:
@@ -109,14 +112,15 @@ def require_allowed(rules: Rules, request: Request, target: Target) -> None:
 
 
 async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str, Headers, bytes]:
-    target = asked.target
-    sent = [("host", target.authority), *request.filled(target.origin, asked.headers), ("accept-encoding", ACCEPTED)]
-    if not any(name == "user-agent" for name, _ in sent):
-        sent.append(("user-agent", "Lodger"))
-    if asked.body or asked.method not in _BODILESS | {"DELETE", "OPTIONS"}:
-        sent.append(("content-length", str(len(asked.body))))
+    target, filled, content = request.filled(asked.target, asked.headers, asked.body)
+    sent = [("host", target.authority), *filled, ("accept-encoding", ACCEPTED)]
+    for header, value in (("accept", "*/*"), ("user-agent", "Lodger")):
+        if not any(name == header for name, _ in sent):
+            sent.append((header, value))
+    if content or asked.method not in _BODILESS | {"DELETE", "OPTIONS"}:
+        sent.append(("content-length", str(len(content))))
     sent.append(("connection", "close"))
-    asked.sent += len(asked.method) + len(target.path) + len(asked.body) + 14
+    asked.sent += len(asked.method) + len(target.path) + len(content) + 14
     asked.sent += sum(len(name) + len(value) + 4 for name, value in sent)
     request.moved.so_far = asked.sent + asked.received
     network = GuardedNetwork(target, rules.addresses, rules.names)
@@ -127,7 +131,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
             scheme=target.origin.scheme, host=target.origin.host, port=target.origin.port, target=target.path
         ),
         headers=[(name.encode(), value.encode("latin-1")) for name, value in sent],
-        content=asked.body,
+        content=content,
     )
     try:
         response = await connection.handle_async_request(made)
@@ -144,13 +148,31 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
         h11.ProtocolError,
         OSError,
     ) as error:
-        raise Cut(f"{type(error).__name__}: {error}") from error
+        raise Cut(f"{type(error).__name__}: {error}", _cause(error, begun=network.connected)) from error
     finally:
         await connection.aclose()
         await network.aclose()
     reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
     kept = tuple((name, value) for name, value in headers if name not in _UNASKED)
     return response.status, reason, kept, body
+
+
+def _cause(error: Exception, *, begun: bool) -> str:
+    """Return a script's sentence for a broken connection."""
+    reason: BaseException | None = error
+    while reason is not None:
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            return f"the certificate of the host is not valid: {reason.verify_message}"
+        if isinstance(reason, ssl.SSLError):
+            return "the connection failed in TLS: the host does not speak it, or not in a common version"
+        reason = reason.__cause__ or reason.__context__
+    if isinstance(error, httpcore2.ConnectTimeout):
+        return "the host did not accept the connection in time"
+    if isinstance(error, httpcore2.ConnectError) and not begun:
+        return "the host refused the connection"
+    if isinstance(error, httpcore2.RemoteProtocolError | httpcore2.ReadError) and begun:
+        return "the connection ended before the answer was complete, or the answer is not HTTP"
+    return Cut.message
 
 
 def _origin(target: Target) -> httpcore2.Origin:
@@ -160,7 +182,8 @@ def _origin(target: Target) -> httpcore2.Origin:
 
 def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
     if sum(len(name) + len(value) for name, value in found) > MAX_HEADERS:
-        raise TooLarge("the headers are too large")
+        said = f"the headers of the answer have more than {MAX_HEADERS} characters"
+        raise TooLarge(said, said)
     return tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in found)
 
 
@@ -189,7 +212,8 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
     try:
         asked.target = targets.read(joined_url(str(before), location))
     except ValueError:
-        raise Refused("the redirect has no valid URL") from None
+        said = "the redirect has no valid http or https URL in its location"
+        raise Cut(said, said) from None
     if (status == 303 and asked.method != "HEAD") or (status in (301, 302) and asked.method == "POST"):
         asked.method, asked.body = "GET", b""
         asked.headers = tuple((name, value) for name, value in asked.headers if not name.startswith("content-"))

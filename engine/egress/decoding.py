@@ -1,15 +1,41 @@
 """Decoding of response bodies in chunks, stopped at the first byte beyond the limit, whatever Content-Length promised."""
 
+import sys
 import zlib
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import brotli
 
 from lodger.engine.egress.request_errors import Cut, TooLarge
 
-#: What we say we take; an answer in another encoding, or in several, is no answer.
-ACCEPTED = "gzip, deflate"
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+#: Encodings that requests accept; an answer in another one, or in several, is refused.
+ACCEPTED = "gzip, deflate, br, zstd"
 #: Decoded bytes per encoded byte, once there is enough to tell.
 MAX_RATIO = 100
+#: Largest window of zstd that receivers must support (RFC 9659), as an exponent of two.
+ZSTD_WINDOW_LOG = 23
 _ENOUGH = 64 * 1024
 _STEP = 64 * 1024
+_ERRORS = (zlib.error, brotli.error, zstd.ZstdError, EOFError)
+
+
+class Decoder(Protocol):
+    """Decodes one encoding."""
+
+    def chunks(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded bytes of the next encoded ones, in pieces of bounded size."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether the body may end here."""
+        ...
 
 
 class Body:
@@ -27,9 +53,7 @@ class Body:
         self._maximum = maximum
         self._taken = 0
         self._parts = bytearray()
-        self._inflate = _decoder(encoding.strip().lower())
-        self._raw = encoding.strip().lower() == "deflate"
-        self._head = b""
+        self._decoder = _decoder(encoding.strip().lower())
 
     def take(self, data: bytes) -> None:
         """Decode a chunk.
@@ -38,38 +62,27 @@ class Body:
             TooLarge, Cut.
         """
         self._taken += len(data)
-        if (
-            self._taken > self._maximum + self._maximum // 64 + 1024
-        ):  # bytes after the end of a compressed body are dropped
-            raise TooLarge(f"more than {self._maximum} bytes")
-        if self._inflate is None:
+        if self._taken > self._maximum + self._maximum // 64 + 1024:
+            raise TooLarge.than(self._maximum)
+        if self._decoder is None:
             self._keep(data)
             return
-        if self._raw:
-            data = self._sniffed(data)
         try:
-            while data:
-                self._keep(self._inflate.decompress(data, _STEP))
-                data = self._inflate.unconsumed_tail
-        except zlib.error:
-            raise Cut("the body does not match its Content-Encoding") from None
-
-    def _sniffed(self, data: bytes) -> bytes:
-        # deflate is zlib's format by the standard and bare deflate in some servers: the first two bytes tell.
-        self._head += data
-        if len(self._head) < 2:
-            return b""
-        if self._head[0] & 0x0F != 8 or int.from_bytes(self._head[:2], "big") % 31:
-            self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        self._raw = False
-        return self._head
+            for part in self._decoder.chunks(data):
+                self._keep(part)
+        except _ERRORS:
+            raise Cut(
+                "the body does not match its Content-Encoding",
+                "the body of the answer does not match its content-encoding",
+            ) from None
 
     def _keep(self, data: bytes) -> None:
         self._parts += data
         if len(self._parts) > self._maximum:
-            raise TooLarge(f"more than {self._maximum} bytes")
-        if self._inflate is not None and len(self._parts) > max(_ENOUGH, MAX_RATIO * self._taken):
-            raise TooLarge(f"the body is compressed by more than a factor of {MAX_RATIO}")
+            raise TooLarge.than(self._maximum)
+        if self._decoder is not None and len(self._parts) > max(_ENOUGH, MAX_RATIO * self._taken):
+            said = f"the body of the answer is compressed by more than a factor of {MAX_RATIO}"
+            raise TooLarge(said, said)
 
     @property
     def taken(self) -> int:
@@ -78,19 +91,89 @@ class Body:
 
     def whole(self) -> bytes:
         """Return the body after its last chunk."""
-        if self._inflate is not None and self._taken:
-            if not self._inflate.eof:
-                raise Cut("the compressed body is incomplete")
-            if self._inflate.unused_data:
-                raise Cut("data follows the compressed body")
+        if self._decoder is not None and self._taken and not self._decoder.complete:
+            raise Cut("the compressed body is incomplete", "the compressed body of the answer is incomplete")
         return bytes(self._parts)
 
 
-def _decoder(encoding: str) -> "zlib._Decompress | None":
+class _Members:
+    """Decodes gzip, zlib and zstd: one member or frame after the other.
+
+    Args:
+        make: makes the decompressor of a member; its ``decompress`` takes bytes and a maximum size.
+        several: whether another member may follow the first one.
+    """
+
+    def __init__(self, make: Any, *, several: bool) -> None:
+        self._make, self._several = make, several
+        self._one = make()
+
+    def chunks(self, data: bytes) -> Iterator[bytes]:
+        more = bool(data)
+        while more:
+            if self._one.eof:
+                if not self._several:
+                    raise EOFError
+                self._one = self._make()
+            part = self._one.decompress(data, _STEP)
+            yield part
+            data = self._one.unused_data if self._one.eof else getattr(self._one, "unconsumed_tail", b"")
+            more = bool(data) or (not self._one.eof and len(part) == _STEP)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self._one.eof)
+
+
+class _Deflate:
+    """Decodes deflate: zlib's format by the standard, and bare deflate in some servers; the first two bytes tell."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._members: _Members | None = None
+
+    def chunks(self, data: bytes) -> Iterator[bytes]:
+        if self._members is None:
+            self._head += data
+            if len(self._head) < 2:
+                return
+            bare = self._head[0] & 0x0F != 8 or int.from_bytes(self._head[:2], "big") % 31
+            bits, data = -zlib.MAX_WBITS if bare else zlib.MAX_WBITS, self._head
+            self._members = _Members(lambda: zlib.decompressobj(bits), several=False)
+        yield from self._members.chunks(data)
+
+    @property
+    def complete(self) -> bool:
+        return self._members is not None and self._members.complete
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        self._one = brotli.Decompressor()
+
+    def chunks(self, data: bytes) -> Iterator[bytes]:
+        if data and self._one.is_finished():
+            raise EOFError
+        yield self._one.process(data, output_buffer_limit=_STEP)
+        while not self._one.can_accept_more_data() and not self._one.is_finished():
+            yield self._one.process(b"", output_buffer_limit=_STEP)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self._one.is_finished())
+
+
+def _decoder(encoding: str) -> Decoder | None:
     if encoding in ("", "identity"):
         return None
     if encoding in ("gzip", "x-gzip"):
-        return zlib.decompressobj(16 + zlib.MAX_WBITS)
+        return _Members(lambda: zlib.decompressobj(16 + zlib.MAX_WBITS), several=True)
     if encoding == "deflate":
-        return zlib.decompressobj()
-    raise Cut(f"unexpected Content-Encoding: {encoding[:40]!r}")
+        return _Deflate()
+    if encoding == "br":
+        return _Brotli()
+    if encoding == "zstd":
+        options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG}
+        return _Members(lambda: zstd.ZstdDecompressor(options=options), several=True)
+    known = f"the answer has the content-encoding {encoding[:40]!r}; {ACCEPTED} are decoded"
+    raise Cut(known, known)

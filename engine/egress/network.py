@@ -82,6 +82,9 @@ class GuardedNetwork(AsyncNetworkBackend):
 
     Args:
         target: of the one request that this serves.
+
+    Attributes:
+        connected: whether a connection was made.
     """
 
     def __init__(self, target: Target, addresses: AddressPolicy, names: Names) -> None:
@@ -90,6 +93,7 @@ class GuardedNetwork(AsyncNetworkBackend):
         self._names = names
         self._beneath = AnyIOBackend()
         self._streams: list[Measured] = []
+        self.connected = False
 
     def expect(self, body_bytes: int) -> None:
         """Set the limit for a body of this many bytes, and as much again for its framing."""
@@ -125,6 +129,7 @@ class GuardedNetwork(AsyncNetworkBackend):
                 if number == len(addresses):
                     raise
                 continue
+            self.connected = True
             stream = Measured(stream, MAX_BEFORE)
             self._streams.append(stream)
             reached = stream.get_extra_info("server_addr")

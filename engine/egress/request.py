@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from lodger.engine.core.access.grants import FETCH_DEFAULT
 from lodger.engine.core.access.origins import Origin
 from lodger.engine.egress.headers import Headers
+from lodger.engine.egress.target import Target
 
-#: Decoded bytes of an answer, and letters of its headers.
-MAX_BODY = 2 * 1024 * 1024
+#: Characters of an answer's headers.
 MAX_HEADERS = 64 * 1024
-#: Redirects of one request, and seconds for all of it: waiting, names, connections, answers.
+#: Redirects of one request.
 MAX_HOPS = 5
-TOTAL_S = 10.0
 
 
 class Redirect(Enum):
@@ -28,9 +28,9 @@ def anywhere(_origin: Origin) -> bool:
     return True
 
 
-def as_written(_origin: Origin, headers: Headers) -> Headers:
-    """Return headers unchanged."""
-    return headers
+def as_written(target: Target, headers: Headers, body: bytes) -> tuple[Target, Headers, bytes]:
+    """Return a request's parts unchanged."""
+    return target, headers, body
 
 
 @dataclass(slots=True)
@@ -48,8 +48,11 @@ class Request:
         url: canonical (:mod:`lodger.engine.egress.target`).
         headers: checked; names in lower case.
         allowed: whether a request may go to an origin; asked again at every redirect.
-        filled: returns the headers for an origin with secrets filled in; raises Refused if one may not be sent there.
+        filled: returns target, headers and body with secrets filled in; raises Refused if one may not be sent there.
         payer: key under which the rate limit counts requests together.
+        total_s: time for all of it: waiting, names, connections, answers.
+        max_body: decoded bytes of the answer.
+        late: the script's sentence when ``total_s`` is over.
         moved: bytes sent and received, for a request that was abandoned.
     """
 
@@ -59,8 +62,9 @@ class Request:
     body: bytes = b""
     redirect: Redirect = Redirect.FOLLOW
     allowed: Callable[[Origin], bool] = anywhere
-    filled: Callable[[Origin, Headers], Headers] = as_written
+    filled: Callable[[Target, Headers, bytes], tuple[Target, Headers, bytes]] = as_written
     payer: str = ""
-    total_s: float = TOTAL_S
-    max_body: int = MAX_BODY
+    total_s: float = FETCH_DEFAULT.total_s
+    max_body: int = FETCH_DEFAULT.body_bytes
+    late: str = ""
     moved: Moved = field(default_factory=Moved, compare=False)

@@ -16,9 +16,10 @@ class NoAnswer(Exception):
     code = "fetch_failed"
     message = "the host cannot be reached, or its answer is not HTTP"
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, message: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.message = message or self.message
         self.moved_bytes = 0
 
 
@@ -40,8 +41,8 @@ class SecretRefused(Refused):
 
     def __init__(self, name: str, hosts: Iterable[object], origin: object) -> None:
         bound = ", ".join(map(str, hosts)) or "no origin"
-        self.message = f"the secret {name} may be sent to {bound}, not to {origin}"
-        super().__init__(self.message)
+        said = f"the secret {name} may be sent to {bound}, not to {origin}"
+        super().__init__(said, said)
 
 
 class TooLate(NoAnswer):
@@ -56,6 +57,14 @@ class TooLarge(NoAnswer):
 
     code = "response_too_large"
     message = "the response is larger than its limit"
+
+    @classmethod
+    def than(cls, maximum: int) -> "TooLarge":
+        """Return the error for a body of more bytes."""
+        said = f"the body of the answer has more than {maximum} bytes, which are what the grant or the run's fetch_bytes leave: "
+        return cls(
+            f"more than {maximum} bytes", said + "ask for less, or for a grant with more, such as fetch:HOST,32MiB"
+        )
 
 
 class Cut(NoAnswer):

@@ -4,8 +4,10 @@ import asyncio
 import ssl
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lodger.engine.core.access.grants import MIB
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.settings import Settings
@@ -90,6 +92,12 @@ class WayOut:
         """
         self.start()
         from lodger.engine.egress.client import send
+
+        settings = self._settings
+        request = replace(request, max_body=min(request.max_body, settings.egress_max_mib * MIB))
+        if settings.egress_max_s < request.total_s:
+            late = f"no complete answer came within {settings.egress_max_s:g} s, the most that this engine allows"
+            request = replace(request, total_s=settings.egress_max_s, late=late)
 
         if self._loop is None or self._rules is None:
             raise Unavailable("stopped")

@@ -48,12 +48,12 @@ BUDGETS: tuple[BudgetSpec, ...] = (
     BudgetSpec("fetches", 20, 10_000, False, "HTTP requests", need=1, lot=5),
     BudgetSpec(
         "fetch_bytes",
-        8 * MIB,
+        64 * MIB,
         None,
         False,
         "decoded body bytes of requests and their responses",
-        need=3 * MIB,
-        lot=4 * MIB,
+        need=9 * MIB,
+        lot=9 * MIB,
     ),
 )
 BY_NAME = {spec.name: spec for spec in BUDGETS}

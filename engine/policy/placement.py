@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from lodger.sandbox.limits import Limits
 
 #: A run that may take longer is a long one.
-LONG_MS = 10_000
+LONG_MS = 35_000
 MEMORY = "node_memory"
 LONG = "node_long"
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lodger.engine.server import endpoints, live, openapi, sessions
@@ -17,6 +18,7 @@ from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.operation_call import Calls
 from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
 from lodger.engine.server.rate_limits import RateLimits, Threads
+from lodger.engine.service.async_engine import Engine as AsyncEngine
 from lodger.engine.service.engine import Engine
 
 #: Operations of :attr:`lodger.engine.service.operations.route.Route.long` that are carried out at once.
@@ -38,6 +40,15 @@ ALWAYS = {
 }
 
 
+#: Headers that pages of other origins may send, and those of answers that they may read.
+REQUEST_HEADERS = [
+    "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Lodger-Why", "X-Request-Id",
+]  # fmt: skip
+ANSWER_HEADERS = [
+    "ETag", "Idempotent-Replayed", "Location", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset",
+    "Retry-After", "X-Request-Id",
+]  # fmt: skip
+
 #: Add the routes of wings; a wing's module ``routes`` appends to it.
 ROUTES: list[Callable[["Api"], None]] = []
 
@@ -51,7 +62,9 @@ class Api:
             :class:`~lodger.engine.core.access.roles.Caller`, made with ``Caller.user``, or None; it replaces tokens and sessions.
     """
 
-    def __init__(self, engine: Engine, *, authenticate: Authenticate | None = None) -> None:
+    def __init__(self, engine: Engine | AsyncEngine, *, authenticate: Authenticate | None = None) -> None:
+        if isinstance(engine, AsyncEngine):
+            engine = engine.inner
         context, settings = engine.context, engine.context.settings
         self.engine = engine
         total = API_THREADS if context.database.driver.has_row_locks else SQLITE_THREADS
@@ -80,13 +93,23 @@ class Api:
         for add in ROUTES:
             add(self)
         sessions.add(router, context, calls, self.bodies, authentication)
-        self.app: ASGIApp = CommonHeaders(authentication)
+        self.app: ASGIApp = CommonHeaders(_with_cors(authentication, settings.api_cors_origins.split()))
 
     def description(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
         if self._description is None:
             self._description = openapi.document(self.framework, self.engine.table.routes, sessions.Login)
         return self._description
+
+
+def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
+    """Let pages of other origins call the API with a token; cookies of sessions stay with the dashboard's own pages."""
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app, allow_origins=origins, allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], allow_headers=REQUEST_HEADERS,
+        expose_headers=ANSWER_HEADERS, max_age=600,
+    )  # fmt: skip
 
 
 class CommonHeaders:
@@ -115,7 +138,7 @@ class CommonHeaders:
                 begun = True
                 answered = MutableHeaders(scope=message)
                 answered["x-request-id"] = request_id
-                for name, value in ALWAYS.items():
+                for name, value in (ALWAYS | scope["state"].get("rate_limit", {})).items():
                     answered.setdefault(name, value)
                 if scope.get("scheme") == "https":
                     answered.setdefault("strict-transport-security", "max-age=31536000")
@@ -124,6 +147,7 @@ class CommonHeaders:
         try:
             _require_unambiguous(headers)
             _require_readable(scope)
+            _require_plain(headers)
             await self._app(scope, receive, sending)
         except Exception as error:
             if begun:
@@ -134,6 +158,11 @@ class CommonHeaders:
 def _require_unambiguous(headers: Headers) -> None:
     if "transfer-encoding" in headers and "content-length" in headers:
         raise Refused(400, "http_ambiguous", headers={"Connection": "close"})
+
+
+def _require_plain(headers: Headers) -> None:
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "content_encoding", headers={"Accept-Encoding": "identity"})
 
 
 def _require_readable(scope: Scope) -> None:

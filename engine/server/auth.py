@@ -98,8 +98,8 @@ class Authentication:
             reads_public = request.method in {"GET", "HEAD"} and path in self.public
             if not reads_public and (request.method, path) not in OPEN and not path.startswith(tuple(OPEN_PREFIXES)):
                 found = await self._authenticated(request)
-                self._limits.request(found.caller.token_id, found.caller.tenant_id)
-                scope.setdefault("state", {})["authenticated"] = found
+                left = self._limits.request(found.caller.token_id, found.caller.tenant_id)
+                scope.setdefault("state", {}).update(authenticated=found, rate_limit=left)
         except Exception as error:  # noqa: BLE001 - whatever it is, the request goes no further
             answer = problem(error, scope)
             if is_page(request):

@@ -103,6 +103,8 @@ class Bodies:
             body = b"{}"
         elif media(request) != "application/json":
             raise Refused(415, "media_type")
+        elif charset(request) not in ("utf-8", "utf8"):
+            raise Refused(415, "media_type.charset", charset=charset(request)[:40])
         if len(body) <= SMALL:
             return self._parsed(body, model)
         return await self._parsing.run(key, lambda: self._parsed(body, model))
@@ -121,6 +123,13 @@ class Bodies:
             return model.model_validate_json(body, strict=True)
         except ValidationError as wrong:
             raise not_valid(field_errors(wrong), "body", value, model.model_fields) from None
+
+
+def charset(request: Request) -> str:
+    """Return the charset that a request's body declares, in lower case; UTF-8 if none."""
+    message = email.message.Message()
+    message["content-type"] = request.headers.get("content-type", "")
+    return str(message.get_param("charset", "utf-8")).lower()
 
 
 def media(request: Request) -> str:

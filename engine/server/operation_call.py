@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, TypeVar
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from fastapi import Depends
 from sqlalchemy import Connection
@@ -20,7 +20,7 @@ from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.problems import Refused, Stale
 from lodger.engine.server.rate_limits import Threads
-from lodger.engine.service.operations.route import Route
+from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.store.connection.database import reads_from_replica
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.platform import idempotency
@@ -84,7 +84,7 @@ class Calls:
             with use_audit_context(audit_context), nullcontext() if route.changes else reads_from_replica():
                 record = verb()
             # Encoded in the thread: a long page would hold up every other answer.
-            return record, respond(route, record)
+            return record, respond(request, route, record)
 
         try:
             record, answer = await (self._long.run_held(work) if route.long else self.run(share, work))
@@ -113,7 +113,7 @@ class Calls:
             raise Refused(400, "header_invalid.if_match")
 
         def remember(connection: Connection, record: object) -> None:
-            answer = StoredResponse(digest, route.status, text_of(route, record))
+            answer = StoredResponse(digest, route.status, text_of(route, record), _headers(request, route, record))
             idempotency.store(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
         return AuditContext(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
@@ -125,7 +125,7 @@ class Calls:
             return None
         if found.digest != digest:
             raise Refused(422, "idempotency_key_reused")
-        return Response(found.body, found.status, {"Idempotent-Replayed": "true"}, "application/json")
+        return Response(found.body, found.status, {**found.headers, "Idempotent-Replayed": "true"}, "application/json")
 
 
 def authenticated(request: Request) -> Authenticated:
@@ -209,14 +209,26 @@ def text_of(route: Route, record: object) -> str:
     return json.dumps(to_jsonable(record))
 
 
-def respond(route: Route, record: object) -> Response:
-    """Return the answer of a route."""
+def respond(request: Request, route: Route, record: object) -> Response:
+    """Return the answer of a route; 304 if the client has the record already (If-None-Match)."""
     if route.kind == "nothing":
         return Response(status_code=route.status)
     if isinstance(record, bytes):
         return Response(record, route.status, media_type=route.media)
-    tag = etag(record)
-    return Response(text_of(route, record), route.status, {"ETag": tag} if tag else {}, "application/json")
+    headers = _headers(request, route, record)
+    known = {part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")}
+    if route.method == "GET" and "ETag" in headers and known & {headers["ETag"], "*"}:
+        return Response(status_code=304, headers=headers)
+    return Response(text_of(route, record), route.status, headers, "application/json")
+
+
+def _headers(request: Request, route: Route, record: object) -> dict[str, str]:
+    tag, place = etag(record), getattr(type(record), "LOCATION", None)
+    headers = {} if tag is None else {"ETag": tag}
+    if route.status == 201 and place is not None:
+        path = re.sub(r"\{(\w+)\}", lambda name: quote(str(getattr(record, name[1])), safe=""), place)
+        headers["Location"] = request.scope.get("root_path", "") + ROOT + path
+    return headers
 
 
 def etag(record: object) -> str | None:

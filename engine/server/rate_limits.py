@@ -4,6 +4,7 @@ The rates are counted in this process's memory: :mod:`lodger.engine.core.token_b
 """
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -33,8 +34,8 @@ class RateLimit:
         wait_s = self._buckets.turn(key, 0.0)
         return max(1.0, wait_s) if wait_s else 0.0
 
-    def require(self, key: str, subject: str) -> None:
-        """Count one.
+    def require(self, key: str, subject: str) -> dict[str, str]:
+        """Count one, and return the headers that tell what is left.
 
         Args:
             subject: whose requests are limited, for the message.
@@ -43,9 +44,15 @@ class RateLimit:
             Refused: too_many_requests.
         """
         wait_s = self.hit(key)
+        left = self._buckets.left(key)
+        headers = {
+            "RateLimit-Policy": f"{self.per_minute};w=60", "RateLimit-Limit": str(self.per_minute), "RateLimit-Remaining": str(left),
+            "RateLimit-Reset": str(math.ceil((self.per_minute - left) * 60 / self.per_minute)),
+        }  # fmt: skip
         if wait_s:
-            headers = _retry_after(wait_s)
+            headers |= _retry_after(wait_s)
             raise Refused(429, "too_many_requests", subject=subject, per_minute=self.per_minute, headers=headers)
+        return headers
 
 
 class RateLimits:
@@ -56,15 +63,16 @@ class RateLimits:
         self._tenants = RateLimit(settings.api_tenant_requests_per_minute)
         self._failures = RateLimit(settings.api_failures_per_minute)
 
-    def request(self, token_id: str, tenant_id: str | None) -> None:
-        """Count a request.
+    def request(self, token_id: str, tenant_id: str | None) -> dict[str, str]:
+        """Count a request, and return the headers of the limit of which least is left.
 
         Raises:
             Refused: too_many_requests.
         """
-        self._tokens.require(token_id, "a token")
+        found = [self._tokens.require(token_id, "a token")]
         if tenant_id is not None:
-            self._tenants.require(tenant_id, "all tokens of a tenant together")
+            found.append(self._tenants.require(tenant_id, "all tokens of a tenant together"))
+        return min(found, key=lambda each: int(each["RateLimit-Remaining"]))
 
     def failure(self, address: str) -> None:
         """Count a failed authentication.

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection
 
@@ -33,21 +34,43 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: Number of threads for the verbs; writes queue on the database's writer lock, reads run concurrently.
 THREADS = 4
+#: Number of threads for slow verbs, such as dry runs, and of those the most that one tenant uses at once.
+SLOW_THREADS, SLOW_PER_TENANT = 8, 2
 #: Number of values that a stream passes to the event loop at once.
 STREAMED = 500
 
 
 class Threads:
-    """Runs the verbs of an engine in a few threads."""
+    """Runs the verbs of an engine in threads: slow ones and streams in lanes of their own, which quick ones never wait for."""
 
     def __init__(self, inner: sync.Engine) -> None:
         self._inner = inner
+        self.restart()
+
+    def restart(self) -> None:
+        """Make new threads, which start when they are needed."""
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
+        self._slow = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="lodger-slow")
+        self._turns: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()
+
+    def shutdown(self) -> None:
+        """Wait for the running verbs and end the threads."""
+        self.pool.shutdown()
+        self._slow.shutdown()
 
     def call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
         call = partial(operation.function, getattr(self._inner, operation.noun), *args, **kwargs)
-        return self._stream(call) if operation.declared.streams else self.run(call)
+        if operation.declared.streams:
+            return self._stream(call)
+        return (
+            self._in_turn(args[0] if args else kwargs.get("tenant_id"), call) if operation.is_slow else self.run(call)
+        )
+
+    async def _in_turn(self, tenant_id: object, work: Callable[[], T]) -> T:
+        bound = partial(contextvars.copy_context().run, work)
+        async with self._turns.setdefault(tenant_id, asyncio.Semaphore(SLOW_PER_TENANT)):
+            return await asyncio.get_running_loop().run_in_executor(self._slow, bound)
 
     def run(self, work: Callable[[], T]) -> Awaitable[T]:
         """Run blocking work in a thread, in a copy of the present context, which has the actor."""
@@ -58,11 +81,11 @@ class Threads:
         given = call()
         loop = asyncio.get_running_loop()
         try:
-            while some := await loop.run_in_executor(self.pool, lambda: [*islice(given, STREAMED)]):
+            while some := await loop.run_in_executor(self._slow, lambda: [*islice(given, STREAMED)]):
                 for each in some:
                     yield each
         finally:
-            await loop.run_in_executor(self.pool, given.close)
+            await loop.run_in_executor(self._slow, given.close)
 
     async def read(self, look: Callable[[Connection], T]) -> T:
         """Run a query on one snapshot of the ledger."""
@@ -98,7 +121,7 @@ class Engine(Nouns[Async]):
     def __init__(self, inner: sync.Engine) -> None:
         self.inner = inner
         self.threads = Threads(inner)
-        proxy.bind_operations(self, self.threads.call)
+        proxy.bind_operations(self, self.threads.call, awaited=True)
         self.context = inner.context
         self.process_metrics = inner.process_metrics
         self.datasets = inner.datasets
@@ -137,12 +160,14 @@ class Engine(Nouns[Async]):
         yield
 
     async def close(self) -> None:
-        """Release threads and database; safe to call twice."""
-        self.threads.pool.shutdown()
-        if self.inner.hooks.there:
-            # Waiting hooks may be coroutines of this event loop.
-            await asyncio.to_thread(self.inner.hooks.close)
-        self.inner.close()
+        """Release threads and database when the running verbs have ended; safe to call twice."""
+
+        def close() -> None:
+            self.threads.shutdown()
+            self.inner.close()
+
+        # In a thread: running verbs take a while, and waiting hooks may be coroutines of this event loop.
+        await asyncio.to_thread(close)
 
     async def __aenter__(self) -> Self:
         return self

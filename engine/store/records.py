@@ -40,6 +40,7 @@ class Tenant:
     """
 
     ETAG: ClassVar = ("id", "generation", "name", "state", "limits", "grants", "people")
+    LOCATION: ClassVar = "/tenants/{id}"
 
     id: str
     name: str
@@ -129,6 +130,7 @@ class Schedule:
     """
 
     ETAG: ClassVar = ("id", "revision", "state", "note", "wake_at")
+    LOCATION: ClassVar = "/tenants/{tenant_id}/schedules/{name}"
 
     id: str
     tenant_id: str
@@ -171,6 +173,7 @@ class Action:
         lateness_ms: start minus ``due_at``; None before the first start and while a retry is due.
     """
 
+    LOCATION: ClassVar = "/tenants/{tenant_id}/actions/{id}"
     id: str
     tenant_id: str
     schedule_id: str | None
@@ -319,8 +322,15 @@ class Token:
 class NewToken:
     """A token just created. ``text`` is the value for ``Authorization: Bearer``; it is shown only once."""
 
+    LOCATION: ClassVar = "/tokens/{id}"
+
     token: Token
     text: str = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """Id of the token."""
+        return self.token.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Answer
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress import target
-from lodger.engine.egress.request import MAX_BODY, Request
-from lodger.engine.egress.request_errors import NoAnswer, Refused
+from lodger.engine.egress.request import Request
+from lodger.engine.egress.request_errors import NoAnswer, Refused, TooLarge
 from lodger.engine.egress.way_out import WayOut
 
 #: Members of a recording, and the most of them for one payer.
@@ -88,7 +88,7 @@ class Recordings(WayOut):
         asked = target.read(request.url)
         if not request.allowed(asked.origin):
             raise Refused(f"{asked.origin} is not granted")
-        request.filled(asked.origin, request.headers)
+        request.filled(asked, request.headers, request.body)
         found = self._next(request)
         if found is None and not self._live:
             raise NotRecorded(request)
@@ -113,7 +113,9 @@ class Recordings(WayOut):
 
 
 def _answer(request: Request, recording: Mapping[str, Any]) -> Answer:
-    body = _body(recording)[:MAX_BODY]
+    body = _body(recording)
+    if len(body) > request.max_body:
+        raise TooLarge.than(request.max_body)
     headers = [(str(name).lower(), str(value)) for name, value in recording.get("headers", {}).items()]
     if "json" in recording and not any(name == "content-type" for name, _value in headers):
         headers.append(("content-type", "application/json"))

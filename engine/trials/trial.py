@@ -118,6 +118,7 @@ def try_script(
     runtime: str = "quickjs",
     progress: Callable[[str], None] = lambda _text: None,
     grants: Sequence[str] = (),
+    fetches: bool = False,
 ) -> Ran:
     """Run a script once on empty collections in memory.
 
@@ -127,6 +128,7 @@ def try_script(
         runtime: what executes a script's text; the caller's choice, never the script's.
         progress: called if the runtime has to be compiled first.
         grants: grants beside the default ones; read-only requests to granted hosts are sent.
+        fetches: also send the other requests.
 
     Raises:
         InputError: grant_unknown.
@@ -143,7 +145,9 @@ def try_script(
     problem = (misread(files) if runtime == "quickjs" else None) or next(faults(files), None)
     if problem is not None:
         return not_run(Outcome.COMPILE_ERROR, problem)
-    one = claim(source, params, grants=parse([*GRANTED, *grants]), limits=limits, now_us=SystemClock().now_us())
+    one = claim(
+        source, params, grants=parse([*GRANTED, *grants]), limits=limits, now_us=SystemClock().now_us(), fetches=fetches
+    )
 
     async def once() -> Ran:
         async with on_memory(load(), runtime, wasm=one.wasm is not None, progress=progress) as executor:

@@ -23,6 +23,19 @@ const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
 const KNOWN = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
 const REDIRECTS = { __proto__: null, 301: true, 302: true, 303: true, 307: true, 308: true };
+const keys = Object.keys;
+// Options that mean nothing without cookies, a cache and an origin; the first of each is the default. "only-if-cached" could never be answered.
+const CHOICES = {
+  __proto__: null,
+  cache: { __proto__: null, default: true, "no-store": true, reload: true, "no-cache": true, "force-cache": true },
+  credentials: { __proto__: null, "same-origin": true, omit: true, include: true },
+  mode: { __proto__: null, cors: true, "no-cors": true, "same-origin": true },
+  priority: { __proto__: null, auto: true, high: true, low: true },
+  referrerPolicy: {
+    __proto__: null, "": true, "no-referrer": true, "no-referrer-when-downgrade": true, "same-origin": true, origin: true, "strict-origin": true,
+    "origin-when-cross-origin": true, "strict-origin-when-cross-origin": true, "unsafe-url": true,
+  }, // prettier-ignore
+};
 const NOTHING = Object.freeze({ __proto__: null, type: null, text: "" });
 
 // A stored body: text, bytes or a stream, and its default type. A received one may have more at the host.
@@ -195,6 +208,8 @@ class Request extends Message {
   #headers;
   #redirect = "follow";
   #signal = null;
+  #chosen = { __proto__: null };
+  #keepalive = false;
 
   constructor(input, init = {}) {
     super();
@@ -205,7 +220,14 @@ class Request extends Message {
       place.hash = "";
       this.#url = place.href;
     } else this.#url = from.#url;
-    const given = $.wire.options("fetch", init, ["method", "headers", "body", "redirect", "signal", "duplex"]);
+    const given = $.wire.options("fetch", init, ["method", "headers", "body", "redirect", "signal", "duplex", "integrity", "keepalive", "referrer", ...keys(CHOICES)]);
+    for (const name of keys(CHOICES)) {
+      const value = given[name] === undefined ? undefined : `${given[name]}`;
+      if (value !== undefined && CHOICES[name][value] === undefined) throw new TypeError(name + " must be one of: " + join(keys(CHOICES[name]), ", "));
+      this.#chosen[name] = value !== undefined ? value : from === null ? keys(CHOICES[name])[0] : from.#chosen[name];
+    }
+    if (given.integrity !== undefined && `${given.integrity}` !== "") throw new TypeError("integrity is not supported: compute a digest of the answer's bytes with crypto.subtle.digest");
+    this.#keepalive = given.keepalive !== undefined ? !!given.keepalive : from !== null && from.#keepalive;
     this.#method = from === null ? "GET" : from.#method;
     if (given.method !== undefined) this.#method = methodOf(given.method);
     this.#headers = new Headers(given.headers !== undefined ? given.headers : from === null ? undefined : from.#headers);
@@ -235,11 +257,29 @@ class Request extends Message {
   get signal() {
     return this.#signal;
   }
+  get cache() {
+    return this.#chosen.cache;
+  }
+  get credentials() {
+    return this.#chosen.credentials;
+  }
+  get mode() {
+    return this.#chosen.mode;
+  }
+  get referrerPolicy() {
+    return this.#chosen.referrerPolicy;
+  }
+  get keepalive() {
+    return this.#keepalive;
+  }
+  get integrity() {
+    return "";
+  }
   get duplex() {
     return "half";
   }
   clone() {
-    const made = new Request(this.#url, { method: this.#method, headers: this.#headers, redirect: this.#redirect, signal: this.#signal });
+    const made = new Request(this.#url, { method: this.#method, headers: this.#headers, redirect: this.#redirect, signal: this.#signal, keepalive: this.#keepalive, ...this.#chosen });
     fill(made, twin(this));
     return made;
   }
@@ -304,7 +344,7 @@ class Response extends Message {
   }
 
   // The host's reply (lodger.engine.capabilities.fetch).
-  static _answered(told, more) {
+  static _answered(told, more, method) {
     const made = new Response();
     made.#status = told.status;
     made.#statusText = told.reason;
@@ -312,7 +352,8 @@ class Response extends Message {
     made.#type = "basic";
     made.#redirected = told.redirected;
     for (let index = 0; index < told.headers.length; index++) made.#headers.append(told.headers[index][0], told.headers[index][1]);
-    fill(made, received(told, more));
+    const bodiless = method === "HEAD" || told.status === 204 || told.status === 205 || told.status === 304;
+    fill(made, bodiless && !told.notSent ? NOTHING : received(told, more));
     return made;
   }
 

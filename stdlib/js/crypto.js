@@ -234,7 +234,10 @@ function importKey(format, data, algorithm, extractable, usages) {
     return secret(name, undefined, bytesOf(data, "the key"), false, allowed);
   }
   let material;
-  if (format === "raw") material = bytesOf(data, "the key");
+  if (format === "raw") {
+    material = bytesOf(data, "the key");
+    if (exec(/\{\{(secret|basic):/, $.utf8Text(material)) !== null) throw new TypeError("the handle of a secret is no key: the value is read with await secrets.read(NAME)");
+  }
   else if (format === "jwk") {
     checked(data, "oct", name === "HMAC" ? hmacName(hash) : undefined, keep, allowed);
     material = number(data, "k");

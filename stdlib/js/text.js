@@ -1,5 +1,5 @@
-// TextEncoder and TextDecoder (Encoding standard): UTF-8, UTF-16 and windows-1252, which "latin1" stands for; other labels are refused.
-const { uncurry } = $;
+// TextEncoder and TextDecoder (Encoding standard): UTF-8, UTF-16 and windows-1252 are decoded here, other encodings by the host.
+const { uncurry, callSync } = $;
 const codePoint = uncurry(String.prototype.codePointAt);
 const fromCodePoint = String.fromCodePoint;
 const trim = uncurry(String.prototype.trim);
@@ -9,7 +9,9 @@ const { push } = $.primordials;
 const part = uncurry(Uint8Array.prototype.subarray);
 const Bytes = Uint8Array;
 const isView = ArrayBuffer.isView;
+const toBase64 = uncurry(Uint8Array.prototype.toBase64);
 const REPLACEMENT = 0xfffd;
+const MAX_PIECE = 384 * 1024; // bytes that are sent to the host at once
 const fromCode = String.fromCharCode;
 const { exec } = $.primordials;
 const LABELS = [
@@ -152,6 +154,31 @@ function utf16(bytes, stream, bad, high) {
   return { text: join(pieces, ""), rest: stream ? bytes.length - at : 0 };
 }
 
+function host(label, bytes, final) {
+  try {
+    return callSync("text.decode", { __proto__: null, label: $.primordials.slice(label, 0, 100), bytes: { __proto__: null, $bytes: toBase64(bytes) }, final });
+  } catch (error) {
+    if (error.code === "unknown_encoding") throw new RangeError("the encoding " + label + " is not one of the Encoding standard");
+    throw error;
+  }
+}
+
+function older(encoding, bytes, stream) {
+  const pieces = [];
+  let valid = true;
+  let from = 0;
+  for (;;) {
+    const end = from + MAX_PIECE < bytes.length ? from + MAX_PIECE : bytes.length;
+    const last = end === bytes.length;
+    const told = host(encoding, part(bytes, from, end), last && !stream);
+    push(pieces, told.text);
+    valid = valid && told.valid;
+    if (!last && told.rest === end - from) throw new RangeError("text in " + encoding + " can have at most " + MAX_PIECE + " bytes");
+    from = end - told.rest;
+    if (last) return { text: join(pieces, ""), rest: told.rest, valid };
+  }
+}
+
 class TextDecoder {
   #encoding = "";
   #fatal;
@@ -161,7 +188,7 @@ class TextDecoder {
   constructor(label = "utf-8", { fatal = false, ignoreBOM = false } = {}) {
     const name = lower(trim(`${label}`));
     for (let index = 0; index < LABELS.length; index++) if (exec(LABELS[index][1], name) !== null) this.#encoding = LABELS[index][0];
-    if (this.#encoding === "") throw new RangeError("the encoding " + label + " is not supported; utf-8, utf-16le, utf-16be and latin1 are");
+    if (this.#encoding === "") this.#encoding = host(name, new Bytes(0), true).encoding;
     this.#fatal = !!fatal;
     this.#keepMark = !!ignoreBOM;
   }
@@ -189,7 +216,15 @@ class TextDecoder {
       throw new TypeError("the bytes are not " + this.#encoding);
     };
     const high = this.#encoding === "utf-16be" ? 0 : 1;
-    const found = this.#encoding === "utf-8" ? unicode(bytes, stream, bad) : this.#encoding === "windows-1252" ? windows(bytes) : utf16(bytes, stream, bad, high);
+    const own = this.#encoding;
+    let found;
+    if (own === "utf-8") found = unicode(bytes, stream, bad);
+    else if (own === "windows-1252") found = windows(bytes);
+    else if (own === "utf-16le" || own === "utf-16be") found = utf16(bytes, stream, bad, high);
+    else {
+      found = older(own, bytes, stream);
+      if (!found.valid && this.#fatal) bad();
+    }
     if (found.rest > 0) this.#rest = new Bytes(part(bytes, bytes.length - found.rest));
     let { text } = found;
     if (!this.#started && text.length > 0) {

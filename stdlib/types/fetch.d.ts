@@ -28,6 +28,16 @@ interface RequestInit {
   /** At most five redirects are followed; credentials are not sent to another origin. */
   redirect?: "follow" | "error" | "manual";
   signal?: AbortSignal | null;
+  /** Accepted without effect, as there are no cookies, no cache and no origin. */
+  cache?: "default" | "no-store" | "reload" | "no-cache" | "force-cache";
+  credentials?: "omit" | "same-origin" | "include";
+  mode?: "cors" | "no-cors" | "same-origin";
+  keepalive?: boolean;
+  priority?: "high" | "low" | "auto";
+  referrer?: string;
+  referrerPolicy?: string;
+  /** Only the empty text. */
+  integrity?: "";
 }
 
 interface Body {
@@ -48,6 +58,12 @@ declare class Request implements Body {
   readonly headers: Headers;
   readonly redirect: "follow" | "error" | "manual";
   readonly signal: AbortSignal | null;
+  readonly cache: string;
+  readonly credentials: string;
+  readonly mode: string;
+  readonly keepalive: boolean;
+  readonly referrerPolicy: string;
+  readonly integrity: string;
   readonly duplex: "half";
   readonly body: ReadableStream<Uint8Array> | null;
   readonly bodyUsed: boolean;

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.command import inside
 from tests.e2e.ready import lodger
+from tests.egress.peer import Peer, thread_of_peers
 
 GOOD = """\
 export default async function ({ db, mail, kv, action, now }) {
@@ -202,3 +203,18 @@ def test_a_refused_call_is_the_error_that_the_script_saw(script: Path) -> None:
     body = inside("exec", script, "--json").json
     assert (body["outcome"], body["error"]["name"], body["error"]["line"]) == ("denied", "CallError", 1)
     assert body["walls"]["seccomp"] is True
+
+
+def test_requests_that_change_something_are_sent_only_when_told(script: Path) -> None:
+    peer = Peer()
+    with thread_of_peers(peer):
+        script.write_text(
+            f'export default async () => (await fetch("{peer.url("/x")}", {{ method: "POST", body: "a" }})).status'
+        )
+        given = ("exec", script, "--json", "--grant", f"fetch:http://127.0.0.1:{peer.port}")
+        reach = {"LODGER_EGRESS_NETWORKS": "127.0.0.0/8", "LODGER_EGRESS_PORTS": str(peer.port)}
+        for more, lines in (((), []), (("--allow-fetch",), ["POST /x HTTP/1.1"])):
+            said = lodger(*given, *more, **reach)
+            assert said.json["outcome"] == "ok"
+            assert [each["sent"] for each in said.json["effects"]] == [bool(lines)]
+            assert [asked.line for asked in peer.asked] == lines

@@ -228,3 +228,63 @@ def test_poisoned_built_ins_reach_no_more(peer: Peer) -> None:
     ended = run(peer, source)
     assert ended.outcome is Outcome.OK or "poisoned" in str(ended.error) or "seen" in str(ended.error)
     assert {asked.headers["host"] for asked in peer.asked} <= {f"127.0.0.1:{peer.port}"}
+
+
+AS_OTHERS_DO = """
+export default async () => {
+  const given = { cache: "no-store", credentials: "include", mode: "cors", keepalive: true, priority: "high" };
+  const request = new Request("@@/large", given);
+  const answer = await fetch(request.clone());
+  let bytes = 0, pieces = 0;
+  for await (const piece of answer.body) { bytes += piece.length; pieces++; }
+  const wrong = [{ cache: "only-if-cached" }, { mode: "navigate" }, { credentials: "all" }, { integrity: "sha256-x" }];
+  const stream = new TextDecoder("big5"), text = new Uint8Array([0xa4, 0xa4, 0xa4, 0xe5]);
+  const handle = new TextEncoder().encode("{{secret:K}}");
+  const caught = (f) => { try { f(); return null } catch (error) { return error.name } };
+  return {
+    bytes, many: pieces > 10, request: [request.cache, request.credentials, request.mode, request.keepalive],
+    plain: [new Request("@@/").cache, new Request("@@/").credentials, new Request("@@/").keepalive],
+    none: [(await fetch("@@/none")).body, (await fetch("@@/large", { method: "HEAD" })).body, (await fetch("@@/not-modified")).body],
+    empty: await (await fetch("@@/none")).text(), wrong: wrong.map((each) => caught(() => new Request("@@/", each))),
+    kana: new TextDecoder("shift-jis").decode(await (await fetch("@@/sjis")).bytes()), label: new TextDecoder("sjis").encoding,
+    stream: stream.decode(text.subarray(0, 1), { stream: true }) + stream.decode(text.subarray(1)),
+    decoders: [caught(() => new TextDecoder("nope")), caught(() => new TextDecoder("euc-kr", { fatal: true }).decode(text.subarray(0, 1)))],
+    key: await crypto.subtle.importKey("raw", handle, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]).catch((e) => e.name),
+  };
+}
+"""
+
+
+def test_options_of_browsers_bodies_in_pieces_and_older_encodings(peer: Peer) -> None:
+    """A body larger than the memory of its script is read piece by piece."""
+    peer.paths |= {
+        "/large": answer(b"x" * (40 << 20)), "/none": b"HTTP/1.1 204 No Content\r\n\r\n", "/sjis": answer("日本語①".encode("cp932")),
+        "/not-modified": b"HTTP/1.1 304 Not Modified\r\n\r\n",
+    }  # fmt: skip
+    grants = (f"fetch:http://127.0.0.1:{peer.port},60s,48MiB",)
+    limits = Limits(memory_bytes=32 << 20, cpu_ms=20_000)
+    out = result(run(peer, AS_OTHERS_DO, grants=grants, limits=limits))
+    assert out == {
+        "bytes": 40 << 20, "many": True, "request": ["no-store", "include", "cors", True], "plain": ["default", "same-origin", False],
+        "none": [None, None, None], "empty": "", "wrong": ["TypeError"] * 4, "kana": "日本語①", "label": "shift_jis", "stream": "中文",
+        "decoders": ["RangeError", "TypeError"], "key": "TypeError",
+    }  # fmt: skip
+
+
+LIMITS_OF_A_GRANT = """
+export default async () => {
+  const said = (e) => e.code + ": " + e.message;
+  return [await fetch("@@/large").then((r) => r.text(), said), await fetch("@@/never").catch(said)];
+}
+"""
+
+
+def test_the_limits_of_the_grant_are_in_the_message(peer: Peer) -> None:
+    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
+        await reader.read()
+
+    peer.paths |= {"/large": answer(bytes((1 << 20) + 1)), "/never": never}
+    large, late = result(run(peer, LIMITS_OF_A_GRANT, grants=(f"fetch:http://127.0.0.1:{peer.port},1s,1MiB",)))
+    assert large.startswith("response_too_large: ")
+    assert "more than 1048576 bytes" in large
+    assert late.startswith("fetch_timeout: no complete answer came within 1 s")

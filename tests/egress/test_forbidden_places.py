@@ -41,7 +41,8 @@ def test_nothing_is_heard_and_all_answers_are_one(taken_away: str) -> None:
     assert reported["outside"] == []
     assert set(reported["answers"]) == set(all_forms())
     assert set(reported["answers"].values()) == {REFUSED}
-    assert set(reported["redirected"].values()) == {REFUSED}
+    endless = "fetch_failed: the answer is a redirect for the 6th time, and at most 5 are followed"
+    assert set(reported["redirected"].values()) <= {REFUSED, endless}, "a location of the server itself leads round"
 
 
 def test_the_network_carries_what_is_allowed() -> None:

@@ -52,6 +52,13 @@ def execute(
             help="Additional grant, such as fetch:api.example.com; may be repeated. See `lodger grant table`."
         ),
     ] = None,
+    allow_fetch: Annotated[
+        bool,
+        typer.Option(
+            "--allow-fetch",
+            help="Also send requests that change data elsewhere (POST, PUT, …) to granted hosts: they happen.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a script once in the sandbox; show the changes that it would make."""
@@ -79,6 +86,7 @@ def execute(
             runtime=runtime or "quickjs",
             progress=to_stderr,
             grants=grant or (),
+            fetches=allow_fetch,
         )
     )
     entry = next(iter(files), script_files.MAIN)

@@ -40,8 +40,9 @@ GRANTS: tuple[GrantSpec, ...] = (
     GrantSpec("run", True, "request later runs of the run's own script"),
     GrantSpec("run:SCRIPT", False, "request later runs of that script; run:* of every script of the tenant"),
     GrantSpec("fetch:HOST", False, "send https requests to that host; fetch:*.example.com to all its subdomains, "
-              "fetch:* to any public host, fetch:http://host:8080 with another scheme or port"),
-    GrantSpec("secret:NAME", False, "put that secret into headers of requests to the secret's hosts, without reading its value"),
+              "fetch:* to any public host, fetch:http://host:8080 with another scheme or port; "
+              "fetch:HOST,120s,32MiB with a longer time for an answer and a larger body"),
+    GrantSpec("secret:NAME", False, "put that secret into requests to the secret's hosts, without reading its value"),
     GrantSpec("secret:NAME:plain", False, "also read that secret's value"),
 )  # fmt: skip
 
@@ -53,6 +54,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _ADDRESS = re.compile(r"(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*)", re.ASCII)
 _SCRIPT = re.compile(r"\*|[^\s/\\:*][^\s/\\*]{0,199}")
 _ROWS = ("collections", "sets")
+_FETCH = re.compile(r"([^,]+)(?:,([1-9][0-9]{0,4})s)?(?:,([1-9][0-9]{0,4})MiB)?", re.ASCII | re.IGNORECASE)
+MIB = 1024 * 1024
 
 
 class Grant(NamedTuple):
@@ -61,6 +64,17 @@ class Grant(NamedTuple):
     kind: str
     verb: str = ""
     name: str = ""
+
+
+class FetchLimits(NamedTuple):
+    """Limits of a request: seconds until its answer is complete, and decoded bytes of the answer's body."""
+
+    total_s: float
+    body_bytes: int
+
+
+#: What a grant allows that names no limits of its own.
+FETCH_DEFAULT = FetchLimits(30, 8 * MIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +117,26 @@ class Grants:
 
     def of_fetch(self, origin: Origin) -> bool:
         """Whether a request may go there."""
-        return all(
-            any(grant.kind == "fetch" and parse_origin(grant.name).covers(origin) for grant in layer)
-            for layer in self.layers
-        )
+        return self.fetch_limits(origin) is not None
+
+    def fetch_limits(self, origin: Origin) -> FetchLimits | None:
+        """Return the limits of a request there: the widest of each layer, the narrowest over all layers; None without a grant.
+
+        A grant of the first layer, the tenant's, that names no limit has the default one; elsewhere it narrows nothing.
+        """
+        total_s, body_bytes = [], []
+        for at, layer in enumerate(self.layers):
+            covering = [
+                (seconds, size)
+                for host, seconds, size in (_fetch(grant.name) for grant in layer if grant.kind == "fetch")
+                if parse_origin(host).covers(origin)
+            ]
+            if not covering:
+                return None
+            default = FETCH_DEFAULT if at == 0 else FetchLimits(float("inf"), 1 << 62)
+            total_s.append(max(seconds or default.total_s for seconds, _ in covering))
+            body_bytes.append(max(size or default.body_bytes for _, size in covering))
+        return FetchLimits(min(total_s), min(body_bytes))
 
     def of_secret(self, name: str, *, plain: bool = False) -> bool:
         """Whether a secret may be used, or its value read."""
@@ -185,12 +215,34 @@ def _read(text: str) -> Grant:
     elif kind == "run" and (not rest or _SCRIPT.fullmatch(rest)):
         found = Grant("run", "", rest)
     elif kind == "fetch" and rest:
-        found = Grant("fetch", "", str(parse_origin(rest)))
+        found = _read_fetch(rest)
     elif kind == "secret":
         found = _secret(rest)
     if found is None:
         raise InputError("grant_unknown", text=text, grants=(spec.form for spec in GRANTS))
     return found
+
+
+def same_host(one: str, two: str) -> bool:
+    """Whether two grants as written are for ``fetch`` to the same hosts, whatever their limits."""
+    return one.startswith("fetch:") and one.partition(",")[0] == two.partition(",")[0]
+
+
+def _read_fetch(rest: str) -> Grant | None:
+    found = _FETCH.fullmatch(rest)
+    if found is None:
+        return None
+    limits = (f",{int(found[2])}s" if found[2] else "") + (f",{int(found[3])}MiB" if found[3] else "")
+    return Grant("fetch", "", str(parse_origin(found[1])) + limits)
+
+
+@lru_cache(maxsize=4096)
+def _fetch(name: str) -> tuple[str, int | None, int | None]:
+    """Return the host, the seconds and the bytes of a grant's name."""
+    found = _FETCH.fullmatch(name)
+    if found is None:
+        raise InputError("host_invalid", text=name)
+    return found[1], int(found[2]) if found[2] else None, int(found[3]) * MIB if found[3] else None
 
 
 def _rows(kind: str, rest: str) -> Grant | None:

@@ -25,7 +25,6 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
-from lodger.engine.egress.request import MAX_BODY
 from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.scripts.content import check_file_name
 from lodger.engine.store.stored_modules import authored, used
@@ -36,6 +35,8 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.prescan import require
 
 Row = dict[str, Any]
+#: Maximum size of a decompressed response.
+MAX_RESPONSE_BYTES = 1024 * 1024 * 1024
 #: Maximum number of values and nesting of a line: a row is a list of values.
 LINE_VALUES, LINE_DEPTH = 300, 3
 #: Maximum number of values and nesting of the JSON in a column: more than the limits of a script allow.
@@ -294,7 +295,7 @@ def _check_response(row: Row, cells: Row) -> None:
         raise TypeError("invalid stored response")
     # Records of attempts, too, are compressed; they are opened when they are read.
     opened = zlib.decompressobj()
-    opened.decompress(row["body"], MAX_BODY + 1)
+    opened.decompress(row["body"], MAX_RESPONSE_BYTES + 1)
     if not opened.eof or opened.unused_data:
         raise ValueError("the body of a stored response is too large")
 

@@ -17,11 +17,13 @@ from sqlalchemy import Connection
 
 from lodger.engine.capabilities.arguments import read_arguments
 from lodger.engine.capabilities.call_handlers import HANDLERS
+from lodger.engine.capabilities.fetch import fetch_limits
 from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.capabilities.permits import require
 from lodger.engine.capabilities.secrets import no_secrets
 from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck, SecretLookup, Session, unchecked
 from lodger.engine.core import strict_json
+from lodger.engine.core.access.grants import FETCH_DEFAULT
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.ids import Identities
@@ -236,8 +238,11 @@ class Attempt:
             self.counters.spend("bytes_written", len(arguments))
         given = read_arguments(call, arguments)
         require(self.claim.grants, call, given, self.datasets)
-        # What comes along with rows may use as much again for each relation.
-        async with self._share(*call.counts, times=1 + len(given.get("include") or ())) as session:
+        # What comes along with rows may use as much again for each relation, and so may an answer with a higher limit than others.
+        times = 1 + len(given.get("include") or ())
+        if name == "http.fetch":
+            times = -(-fetch_limits(self.claim.grants, given["url"]).body_bytes // FETCH_DEFAULT.body_bytes)
+        async with self._share(*call.counts, times=times) as session:
             return await HANDLERS[name](session, given)
 
     @asynccontextmanager

@@ -2,10 +2,10 @@
 
 The decorator leaves the function unchanged and stores on it how HTTP and the command line offer it. To a type checker
 the verb is a :class:`Method`: called on a noun of a synchronous engine or client it returns its result, on an
-asynchronous one an awaitable of it, with the same parameters. No surface repeats a signature.
+asynchronous one a coroutine of it, with the same parameters. No surface repeats a signature.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, final, overload
 
@@ -27,7 +27,7 @@ class Sync:
 
 @final
 class Async:
-    """Verbs return an awaitable of their result."""
+    """Verbs are coroutine functions."""
 
 
 class _Unset:
@@ -54,7 +54,7 @@ class Method(Generic[P, R]):
     @overload
     def __get__(self, noun: Operations[Sync], owner: type) -> Callable[P, R]: ...
     @overload
-    def __get__(self, noun: Operations[Async], owner: type) -> Callable[P, Awaitable[R]]: ...
+    def __get__(self, noun: Operations[Async], owner: type) -> Callable[P, Coroutine[Any, Any, R]]: ...
     def __get__(self, noun: Any, owner: type) -> Any:
         raise NotImplementedError
 

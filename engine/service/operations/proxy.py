@@ -27,20 +27,24 @@ def signature(function: Callable[..., Any]) -> inspect.Signature:
 class Proxy:
     """One noun with the verbs of the table, each with the signature and the documentation of its function."""
 
-    def __init__(self, noun: str, operations: dict[str, Operation], call: Carry) -> None:
+    def __init__(self, noun: str, operations: dict[str, Operation], call: Carry, *, awaited: bool) -> None:
         self._noun = noun
         self._operations = operations
         self._call = call
+        self._awaited = awaited
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         operation = self._operations.get(f"{self._noun}.{verb}")
         if operation is None:
             raise AttributeError(f"{self._noun} has no operation {verb!r}")
 
-        @wraps(operation.function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def blocking(*args: Any, **kwargs: Any) -> Any:
             return self._call(operation, args, kwargs)
 
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            return await self._call(operation, args, kwargs)
+
+        call = wraps(operation.function)(awaited if self._awaited and not operation.declared.streams else blocking)
         call.__signature__ = signature(operation.function)  # type: ignore[attr-defined]  # what inspect reads
         return call
 
@@ -48,8 +52,8 @@ class Proxy:
         return [each.verb for each in self._operations.values() if each.noun == self._noun]
 
 
-def bind_operations(engine: Nouns[M], call: Carry) -> None:
-    """Set the nouns of an engine or a client."""
+def bind_operations(engine: Nouns[M], call: Carry, *, awaited: bool = False) -> None:
+    """Set the nouns of an engine or a client; ``awaited``: their verbs are coroutine functions."""
     table = table_of(type(engine))
     for noun in table.nouns:
-        setattr(engine, noun, Proxy(noun, table.operations, call))
+        setattr(engine, noun, Proxy(noun, table.operations, call, awaited=awaited))

@@ -1,7 +1,7 @@
 """The main line's nouns, and the operations and HTTP routes that an engine's nouns declare."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Concatenate, Generic, cast, get_origin, get_type_hints, overload
@@ -35,6 +35,13 @@ class Operation:
         """Full name, such as ``tenants.create``."""
         return f"{self.noun}.{self.verb}"
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether it may take seconds: it starts a sandbox, or moves an archive or a module."""
+        return self.declared.slow or any(
+            each.raw or each.media == "application/gzip" for each in self.declared.endpoints
+        )
+
 
 class Shortcut(Generic[P, R]):
     """A verb of an engine or a client itself, such as ``engine.run_at`` for ``engine.actions.run_at``."""
@@ -49,7 +56,7 @@ class Shortcut(Generic[P, R]):
     @overload
     def __get__(self, engine: "Nouns[Sync]", owner: type) -> Callable[P, R]: ...
     @overload
-    def __get__(self, engine: "Nouns[Async]", owner: type) -> Callable[P, Awaitable[R]]: ...
+    def __get__(self, engine: "Nouns[Async]", owner: type) -> Callable[P, Coroutine[Any, Any, R]]: ...
     def __get__(self, engine: Any, owner: type) -> Any:
         return self._verb if engine is None else getattr(getattr(engine, self._noun), self._verb.__name__)
 

@@ -1,5 +1,7 @@
 """Responses to requests with an idempotency key: written with the change itself, and returned to repeated requests."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -23,6 +25,7 @@ class StoredResponse:
     digest: str
     status: int
     body: str
+    headers: Mapping[str, str]
 
 
 class Repeated(Conflict):
@@ -32,7 +35,7 @@ class Repeated(Conflict):
 def find(connection: Connection, token_id: str, key: str) -> StoredResponse | None:
     """Return the stored response to this token's request with this key, or None."""
     row = connection.execute(select(answers).where(_t.token_id == token_id, _t.key == key)).first()
-    return None if row is None else StoredResponse(row.digest, row.status, row.body)
+    return None if row is None else StoredResponse(row.digest, row.status, row.body, json.loads(row.headers))
 
 
 def store(
@@ -44,7 +47,12 @@ def store(
         Repeated: there is one already; the transaction must be rolled back.
     """
     values = {"token_id": token_id, "key": key, "tenant_id": tenant_id, "created_us": now_us}
-    said = {"digest": answer.digest, "status": answer.status, "body": answer.body}
+    said = {
+        "digest": answer.digest,
+        "status": answer.status,
+        "body": answer.body,
+        "headers": json.dumps(answer.headers),
+    }
     try:
         connection.execute(insert(answers).values(values | said))
     except IntegrityError as error:

@@ -105,6 +105,8 @@ answers = Table(
     # Digest of the method, the path and the body.
     Column("digest", String(64), nullable=False),
     Column("status", SmallInteger, nullable=False),
+    # JSON object: ETag and Location.
+    Column("headers", Text, nullable=False),
     Column("body", Text, nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Index("ix_lodger_answers_created_us", "created_us"),

@@ -44,9 +44,14 @@ def change_grants(
         InputError, NotFound: as :func:`store_grants`.
     """
     ready_queue.lock(connection, [tenant_id])
-    taken = grants.parse(take).shown()
-    now = set(list_grants(context, connection, tenant_id)) - set(taken)
-    _store(connection, tenant_id, grants=encode(now | set(grants.parse(give).shown())))
+    taken, given = grants.parse(take).shown(), grants.parse(give).shown()
+    # A grant of fetch replaces one of other limits for the same hosts, and is taken whatever its limits are.
+    kept = [
+        each
+        for each in list_grants(context, connection, tenant_id)
+        if each not in taken and not any(grants.same_host(each, other) for other in (*taken, *given))
+    ]
+    _store(connection, tenant_id, grants=encode({*kept, *given}))
 
 
 def encode(held: Iterable[str] | None) -> str | None:

@@ -1,10 +1,12 @@
-"""Handles: the host puts the value into the headers of allowed hosts; a script is never given it but by an extra grant."""
+"""Handles: the host puts the value into requests to allowed hosts; a script is never given it but by an extra grant."""
 
 import asyncio
 import base64
 import json
 from collections.abc import Collection, Iterator
+from html import escape
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
@@ -28,11 +30,12 @@ class Desk:
         self.shop, self.peer, self.other = shop, peer, other
         self.way = WayOut(opened(peer, other))
         self.asked_for: list[set[str]] = []
+        self.value = VALUE
         self.hosts = [f"http://127.0.0.1:{peer.port}"]
 
     async def opens(self, names: Collection[str]) -> dict[str, OpenSecret]:
         self.asked_for.append(set(names))
-        known = {"KEY": OpenSecret("KEY", tuple(parse_origin(host) for host in self.hosts), VALUE)}
+        known = {"KEY": OpenSecret("KEY", tuple(parse_origin(host) for host in self.hosts), self.value)}
         return {name: known[name] for name in names if name in known}
 
     def attempt(self, *grants: str) -> Attempt:
@@ -130,19 +133,60 @@ def test_it_does_not_go_along_to_another_host(desk: Desk) -> None:
     assert len(desk.other.asked) == 1
 
 
-@pytest.mark.parametrize("place", ["url", "body", "name"])
-def test_a_handle_elsewhere_is_plain_text(desk: Desk, place: str) -> None:
-    attempt = desk.attempt("secret:KEY")
-    given: dict[str, Any] = {"id": 1, "method": "POST", "url": desk.peer.url(), "headers": [], "body": "x"}
-    given |= {
-        "url": {"url": desk.peer.url("/?{{secret:KEY}}")},
-        "body": {"body": "{{secret:KEY}}"},
-        "name": {"headers": [["{{secret:KEY}}", "x"]]},
-    }[place]
-    reported = ask(attempt, "http.fetch", **given)
-    assert reported == "bad_header" if place == "name" else reported["status"] == 200
-    assert all(VALUE.encode() not in asked.raw + asked.body for asked in desk.peer.asked)
-    assert desk.asked_for == []
+ODD = 'k+y "1" &<ü>/='
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "body", "sent"),
+    [
+        ("/?key={{secret:KEY}}", "", "x", "/?key=k%2By%20%221%22%20%26%3C%C3%BC%3E%2F%3D"),
+        ("/{{secret:KEY}}/a", "", "x", "/k%2By%20%221%22%20%26%3C%C3%BC%3E%2F%3D/a"),
+        ("/?key=%7B%7Bsecret%3AKEY%7D%7D", "", "x", "/?key=k%2By%20%221%22%20%26%3C%C3%BC%3E%2F%3D"),
+        ("/", "application/x-www-form-urlencoded;charset=UTF-8", "k=%7B%7Bsecret%3AKEY%7D%7D", f"k={quote(ODD, safe='')}"),
+        ("/", "application/x-www-form-urlencoded", "k={{secret:KEY}}&z", f"k={quote(ODD, safe='')}&z"),
+        ("/", "application/json", '{"k":"{{secret:KEY}}"}', json.dumps({"k": ODD}, ensure_ascii=False, separators=(",", ":"))),
+        ("/", "", '{"k":"{{secret:KEY}}"}', json.dumps({"k": ODD}, ensure_ascii=False, separators=(",", ":"))),
+        ("/", "text/xml", "<k>{{secret:KEY}}</k>", f"<k>{escape(ODD)}</k>"),
+        ("/", "text/plain", "k: {{secret:KEY}}", f"k: {ODD}"),
+        ("/", "", {"$bytes": base64.b64encode(b"\xff{{secret:KEY}}\xfe").decode()}, f"\xff{ODD}\xfe"),
+        ("/", "", "{{basic:ann:KEY}}", base64.b64encode(f"ann:{ODD}".encode()).decode()),
+    ],
+)  # fmt: skip
+def test_a_handle_is_replaced_in_urls_and_bodies_as_their_place_is_written(
+    desk: Desk, path: str, kind: str, body: Any, sent: str
+) -> None:
+    desk.value = ODD
+    headers = [["content-type", kind]] if kind else []
+    arguments = {"id": 1, "method": "POST", "url": desk.peer.url(path), "headers": headers, "body": body}
+    assert ask(desk.attempt("secret:KEY"), "http.fetch", **arguments)["url"] == desk.peer.url(path)
+    asked = desk.peer.asked[0]
+    expected = sent.encode("utf-8" if "\xff" not in sent else "latin-1")
+    if "\xff" in sent:
+        expected = b"\xff" + ODD.encode() + b"\xfe"
+    assert (asked.line.split(" ")[1].encode() if sent.startswith("/") else asked.body) == expected
+    assert int(asked.headers["content-length"]) == len(asked.body)
+
+
+def test_a_handle_goes_nowhere_as_text(desk: Desk) -> None:
+    """A body or URL is refused like a header, a body does not follow to another host, and base64 is told from text."""
+    post = {"id": 1, "method": "POST", "headers": []}
+    encoded = base64.b64encode(b"ann:{{secret:KEY}}").decode()
+    attempt, desk.peer.paths["/away"] = desk.attempt("secret:KEY", "mail:*", "events"), moved(desk.other.url(), 307)
+    for arguments, code in (
+        ({"url": desk.peer.url("/?{{secret:NONE}}")}, "denied"),
+        ({"url": desk.other.url("/?{{secret:KEY}}")}, "fetch_refused"),
+        ({"url": desk.other.url(), "body": "{{secret:KEY}}"}, "fetch_refused"),
+        ({"url": desk.peer.url("/away"), "body": "{{secret:KEY}}"}, "fetch_refused"),
+        ({"url": desk.peer.url(), "headers": [["authorization", f"Basic {encoded}"]]}, "bad_request"),
+        ({"url": desk.peer.url(), "body": encoded}, "bad_request"),
+        ({"url": desk.peer.url(), "headers": [["{{secret:KEY}}", "x"]]}, "bad_header"),
+    ):
+        assert ask(attempt, "http.fetch", **post | arguments) == code
+    assert ask(attempt, "mail.send", to=["a@b.example"], subject="s", text="{{secret:KEY}}") == "bad_request"
+    assert ask(attempt, "events.emit", name="a.b", data={"k": "{{secret:KEY}}"}) == "bad_request"
+    assert desk.other.asked == []
+    missing = desk.attempt("secret:NONE")
+    assert ask(missing, "http.fetch", **post, url=desk.peer.url(), body="{{secret:NONE}}") == "secret_unknown"
 
 
 async def repeats(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
@@ -182,7 +226,7 @@ def test_without_secrets_there_are_none(desk: Desk) -> None:
 
 def test_handles_do_not_grow_into_megabytes(desk: Desk) -> None:
     attempt = desk.attempt("secret:KEY")
-    handles = "{{secret:KEY}}" * 500
+    handles = "{{secret:KEY}}" * 300
     refused = ask(
         attempt, "http.fetch", id=1, method="GET", url=desk.peer.url(), headers=[["x-a", handles], ["x-b", handles]]
     )
@@ -191,4 +235,4 @@ def test_handles_do_not_grow_into_megabytes(desk: Desk) -> None:
     assert (
         ask(attempt, "http.fetch", id=1, method="GET", url=desk.peer.url(), headers=[["x-a", handles]])["status"] == 200
     )
-    assert desk.peer.asked[0].headers["x-a"] == VALUE * 500
+    assert desk.peer.asked[0].headers["x-a"] == VALUE * 300

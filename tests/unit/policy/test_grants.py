@@ -14,7 +14,9 @@ FORMS = [
     "collections", "collections:read", "collections:read:notes", "collections:write:notes", "sets:read", "sets:read:orders",
     "sets:write", "sets:write:orders", "kv", "kv:read", "mail", "mail:a@x.example", "mail:*@x.example", "mail:*", "events",
     "run", "run:@report-2", "run:*",
-    "fetch:*", "fetch:api.example.com", "fetch:*.example.com:8443", "fetch:http://10.0.0.7:8080", "fetch:[2001:db8::1]",
+    "fetch:*", "fetch:api.example.com",
+    "fetch:api.example.com,60s", "fetch:api.example.com,32MiB", "fetch:api.example.com,90s,16MiB",
+    "fetch:*.example.com:8443", "fetch:http://10.0.0.7:8080", "fetch:[2001:db8::1]",
     "secret:STRIPE", "secret:STRIPE:plain",
 ]  # fmt: skip
 
@@ -113,7 +115,9 @@ def test_the_page_on_grants_has_the_table_as_it_is() -> None:
         "collections:read:x:y", "mail:", "mail:a", "mail:@x", "mail:a@", "mail:*@*", "mail:a@x,b@y", "mail:a b@x", "mail:a@x\n", "fetch",
         "fetch:", "fetch:ftp://x", "fetch:https://x/path", "fetch:x y", "fetch:user@x", "fetch:x:0", "fetch:x:65536", "fetch:*.*",
         "fetch:*.com:99999", "fetch:0x7f.1", "fetch:2130706433", "fetch:127.1", "fetch:1.2.3.4.5", "fetch:münchen.example",
-        "fetch:[::1", "fetch:[fe80::1%25eth0]", "secret", "secret:", "secret:a b", "secret:A:read", "secret:A:plain:", "events:x",
+        "fetch:[::1", "fetch:[fe80::1%25eth0]",
+        "fetch:x,", "fetch:x,0s", "fetch:x,60", "fetch:x,1MiB,60s", "fetch:x,60s,", "fetch:x,6000000s", "fetch:,60s",
+        "secret", "secret:", "secret:a b", "secret:A:read", "secret:A:plain:", "events:x",
     ],
 )  # fmt: skip
 def test_what_is_no_grant_is_refused_with_the_list(text: str) -> None:
@@ -137,3 +141,22 @@ def test_a_name_below_is_not_the_name_itself_nor_one_that_ends_alike() -> None:
         ("example.com.evil", False),
     ):
         assert pattern.covers(Origin("https", host, 443)) is inside
+
+
+def test_limits_of_requests_are_the_widest_of_a_layer_and_the_narrowest_of_all() -> None:
+    api, mib = Origin("https", "api.example.com", 443), 1024 * 1024
+    for layers, expected in (
+        ((["fetch:*"],), (30, 8 * mib)),
+        ((["fetch:API.example.com,120S,32mib"],), (120, 32 * mib)),
+        ((["fetch:api.example.com,5s"],), (5, 8 * mib)),
+        ((["fetch:*", "fetch:*.example.com,60s", "fetch:api.example.com,1MiB"],), (60, 8 * mib)),
+        ((["fetch:other.example,120s", "fetch:*"],), (30, 8 * mib)),
+        ((["fetch:*"], ["fetch:api.example.com,300s,64MiB"]), (30, 8 * mib)),
+        ((["fetch:api.example.com,60s"], ["fetch:*"]), (60, 8 * mib)),
+        ((["fetch:api.example.com,60s"], ["fetch:*,10s,1MiB"]), (10, mib)),
+        ((["fetch:api.example.com,60s"], ["kv"]), None),
+    ):
+        granted = parse(layers[0])
+        for layer in layers[1:]:
+            granted = granted.narrowed(parse(layer))
+        assert granted.fetch_limits(api) == expected, layers
