@@ -116,7 +116,7 @@ _CALLS = (
     _call("http.fetch", "id:number method:text url:text headers:pairs body?:value redirect?:text line?:line",
           "{status, reason, url, redirected, headers, size, next, text or bytes}", "fetch", "fetches fetch_bytes",
           "Sends a request immediately; returns the response with the first part of its body.", apart=True),
-    _call("http.more", "id:number from:number", "{next, text or bytes}", "fetch", "", "The next part of a response body.", apart=True),
+    _call("http.more", "id:number from:number raw?:flag", "{next, text or bytes}", "fetch", "", "The next part of a response body.", apart=True, computes=True),
     _call("secrets.read", "name:name", "string", "secret", "", "The value of a secret, if its value is granted."),
     _call("crypto.aes", "decrypt:flag key:base64 iv:base64 data:base64 extra?:base64 tagBits:number", "string", "", "",
           "Encrypts or decrypts with AES-GCM."),

@@ -54,7 +54,9 @@ async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     part = session.fetch_state.bodies.get(number)
     if part is None or start >= len(part.body):
         raise bad_request("the body has no more data")
-    if part.is_text and part.body[start] & 0xC0 == 0x80:
+    if given["raw"]:
+        part = ResponseBody(part.body, is_text=False)
+    elif part.is_text and part.body[start] & 0xC0 == 0x80:
         raise bad_request("the position is inside a character")
     chunk = part.chunk_json(start, _chunk_size(session))
     if chunk["next"] == len(part.body):

@@ -8,7 +8,8 @@ from lodger.engine.capabilities.arguments import MAX_ADDRESSES
 from lodger.engine.capabilities.secrets import holds_handle
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
-from lodger.engine.core.refusal import bad_request, denied
+from lodger.engine.core.access.origins import with_ascii_domain
+from lodger.engine.core.refusal import CallRefused, bad_request, denied
 from lodger.engine.effects.effect import Attachment, Mail
 
 MAX_SUBJECT = 500
@@ -20,6 +21,8 @@ MAX_ATTACHED = 512 * 1024
 #: An address in its plain form: no display name, no comment, no space, one @, a domain of plain labels.
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*", re.ASCII)
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", re.ASCII)
+#: An address with a name, which is quoted if it holds anything that separates addresses.
+_NAMED = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^"<>@,;:\\()]*?))\s*<(?P<address>[^<>]*)>')
 #: Encoded words of RFC 2047, which mail programs decode. Python's email package decodes them too, which could inject
 #: header lines.
 _ENCODED = re.compile(r"=\?[^?\s]*\?[^?\s]*\?")
@@ -28,25 +31,50 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 #: A file name that no system takes for a path, and no mail program for several parameters.
 _FILE = re.compile(r'(?!\.)[^\x00-\x1f\x7f-\x9f\u2028\u2029"\\/:*?<>|;]{1,100}')
-_TYPE = re.compile(r"(?:application|audio|font|image|text|video)/[a-z0-9][a-z0-9.+-]{0,60}", re.ASCII)
+_TYPE = re.compile(
+    r"((?:application|audio|font|image|text|video)/[a-z0-9][a-z0-9.+-]{0,60})(?:\s*;\s*charset=\"?([a-z0-9][a-z0-9._-]{0,40})\"?)?",
+    re.ASCII | re.IGNORECASE,
+)
 
 
 def checked_address(text: str) -> str:
-    """Return an address if it is valid.
+    """Return an address if it is valid, with the domain in ASCII: ``a@müller.example`` is ``a@xn--mller-kva.example``.
 
     Raises:
         CallRefused: ``bad_address``.
     """
     local, at, domain = text.partition("@")
-    labels = domain.split(".")
-    good = (
-        bool(at) and "=?" not in text and len(text) <= 254 and len(local) <= 64 and _LOCAL.fullmatch(local) is not None
-    )
-    if not good or not all(_LABEL.fullmatch(label) for label in labels):
-        refused = bad_request("an address must have the form name@example.com, without a display name")
-        refused.code = "bad_address"
-        raise refused
+    if not local.isascii():
+        raise _bad_address(
+            f"the part of an address before the @ is ASCII, unlike {local[:64]!r}: servers do not deliver others"
+        )
+    try:
+        text = with_ascii_domain(text)
+    except ValueError:
+        raise _bad_address(f"{domain[:100]!r} is no domain name") from None
+    domain = text.partition("@")[2]
+    good = at and "=?" not in text and len(text) <= 254 and len(local) <= 64 and _LOCAL.fullmatch(local)
+    if not good or not all(_LABEL.fullmatch(label) for label in domain.split(".")):
+        raise _bad_address("an address must have the form name@example.com or Ann Example <name@example.com>")
     return text
+
+
+def _bad_address(message: str) -> CallRefused:
+    refused = bad_request(message)
+    refused.code = "bad_address"
+    return refused
+
+
+def _named_address(text: str, names: dict[str, str]) -> str:
+    """Return the address of ``Name <address>`` or a bare one, and put the name, if there is one, into ``names``."""
+    found = _NAMED.fullmatch(text.strip())
+    if found is None:
+        return checked_address(text)
+    address = checked_address(found["address"])
+    name = found["bare"] if found["quoted"] is None else re.sub(r"\\(.)", r"\1", found["quoted"])
+    if name:
+        names[address] = _one_line(name, "the name beside an address", MAX_NAME)
+    return address
 
 
 def _one_line(text: str, what: str, limit: int) -> str:
@@ -68,18 +96,28 @@ def _attachment(given: dict[str, Any]) -> Attachment:
     data = content.encode() if isinstance(content, str) else strict_json.read_bytes(content)
     if kind is None:
         kind = "text/plain" if isinstance(content, str) else "application/octet-stream"
-    if not isinstance(kind, str) or not _TYPE.fullmatch(kind):
-        raise bad_request("the type of an attachment must be a media type such as text/csv")
+    found = _TYPE.fullmatch(kind) if isinstance(kind, str) else None
+    if found is None:
+        raise bad_request("the type of an attachment must be a media type such as text/csv or text/csv; charset=utf-8")
+    kind, charset = found[1].lower(), (found[2] or "").lower()
+    if isinstance(content, str) and kind.startswith("text/"):
+        if charset not in ("", "utf-8", "utf8"):
+            raise bad_request(
+                f"the text of an attachment is sent as UTF-8, not as {charset}; give bytes for another charset"
+            )
+        charset = "utf-8"
+    kind += f"; charset={charset}" if charset else ""
     return Attachment(name, kind, b64encode(data).decode())
 
 
 async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
     """Handle mail.send."""
+    names: dict[str, str] = {}
     to, cc, bcc = (
-        tuple(dict.fromkeys(checked_address(item) for item in given[name] or ())) for name in ("to", "cc", "bcc")
+        tuple(dict.fromkeys(_named_address(item, names) for item in given[name] or ())) for name in ("to", "cc", "bcc")
     )
     recipients = tuple(dict.fromkeys((*to, *cc, *bcc)))
-    reply_to = None if given["replyTo"] is None else checked_address(given["replyTo"])
+    reply_to = None if given["replyTo"] is None else _named_address(given["replyTo"], names)
     subject = _one_line(given["subject"], "a subject", MAX_SUBJECT)
     name = None if given["senderName"] is None else _one_line(given["senderName"], "senderName", MAX_NAME)
     if len(recipients) > MAX_ADDRESSES:
@@ -99,7 +137,7 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
     session.journal.send(
         Mail(
             to, subject, given["text"], given["html"], reply_to, cc, bcc, name, attachments,
-            message_id=message_id, line=given["line"],
+            message_id=message_id, names=names, line=given["line"],
         )
     )  # fmt: skip
     return {"messageId": message_id}

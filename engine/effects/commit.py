@@ -390,6 +390,7 @@ class _Commit:
             "cc": mail.cc,
             "bcc": mail.bcc,
             "senderName": mail.sender_name,
+            "names": dict(mail.names),
             "attachments": [asdict(file) for file in mail.attachments],
         }
         payload |= {name: value for name, value in more.items() if value}

@@ -1,7 +1,7 @@
 """Effects as plain values, and how they change a row."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -99,7 +99,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Mail(Requested):
-    """A mail with validated addresses."""
+    """A mail with validated addresses; ``names`` are shown beside them."""
 
     to: tuple[str, ...]
     subject: str
@@ -111,6 +111,7 @@ class Mail(Requested):
     sender_name: str | None = None
     attachments: tuple[Attachment, ...] = ()
     message_id: str = field(default="")
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,7 @@ def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         about |= {"html": effect.html} if effect.html is not None else {}
         about |= {"replyTo": effect.reply_to} if effect.reply_to is not None else {}
         about |= {name: list(found) for name, found in (("cc", effect.cc), ("bcc", effect.bcc)) if found}
+        about |= {"names": dict(effect.names)} if effect.names else {}
         about |= {"senderName": effect.sender_name} if effect.sender_name is not None else {}
         about |= {"attachments": [file.name for file in effect.attachments]} if effect.attachments else {}
     if effect.line:

@@ -13,8 +13,8 @@ import secrets
 from collections.abc import Iterable, Mapping
 
 PREFIX = "whsec_"
-#: How senders may sign requests: Standard Webhooks, as Stripe does, or as GitHub does (no timestamp).
-STYLES = ("standard", "stripe", "sha256")
+#: How senders may sign requests: Standard Webhooks, as Stripe or Slack do, or as GitHub does (no timestamp).
+STYLES = ("standard", "stripe", "slack", "sha256")
 #: Seconds by which a timestamp may be off.
 TOLERANCE_S = 300
 
@@ -67,7 +67,8 @@ def verify(secret: str, given: Mapping[str, str], body: bytes, now_s: float, tol
 def verify_request(style: str, secret: str, given: Mapping[str, str], body: bytes, now_s: float) -> str | None:
     """Verify a signed request and return the id of its delivery, if the signature covers one.
 
-    ``standard``: see :func:`verify`. ``stripe``: ``Stripe-Signature: t=SECONDS,v1=HEX`` over ``SECONDS.BODY``. ``sha256``:
+    ``standard``: see :func:`verify`. ``stripe``: ``Stripe-Signature: t=SECONDS,v1=HEX`` over ``SECONDS.BODY``. ``slack``:
+    ``X-Slack-Signature: v0=HEX`` over ``v0:SECONDS:BODY``, with ``X-Slack-Request-Timestamp: SECONDS``. ``sha256``:
     ``X-Hub-Signature-256`` or ``X-Signature: sha256=HEX`` over the body.
 
     Args:
@@ -83,12 +84,18 @@ def verify_request(style: str, secret: str, given: Mapping[str, str], body: byte
         if not hmac.compare_digest(sent.encode(), f"sha256={_hex(secret, body)}".encode()):
             raise NotVerified("no signature matches this secret")
         return None
-    parts = [each.partition("=") for each in given.get("stripe-signature", "").split(",")[:10]]
-    stamp = next((value for name, _, value in parts if name == "t"), "")
+    if style == "slack":
+        stamp = given.get("x-slack-request-timestamp", "")
+        parts = [given.get("x-slack-signature", "").partition("=")]
+        version, prefix = "v0", f"v0:{stamp}:"
+    else:
+        parts = [each.partition("=") for each in given.get("stripe-signature", "").split(",")[:10]]
+        stamp = next((value for name, _, value in parts if name == "t"), "")
+        version, prefix = "v1", f"{stamp}."
     if not stamp.isascii() or not stamp.isdigit() or len(stamp) > 12 or abs(now_s - int(stamp)) > TOLERANCE_S:
         raise NotVerified("the timestamp is missing, too old or in the future")
-    wanted = _hex(secret, f"{stamp}.".encode() + body)
-    if not any(name == "v1" and hmac.compare_digest(value.encode(), wanted.encode()) for name, _, value in parts):
+    wanted = _hex(secret, prefix.encode() + body)
+    if not any(name == version and hmac.compare_digest(value.encode(), wanted.encode()) for name, _, value in parts):
         raise NotVerified("no signature matches this secret")
     return f"{stamp}.{wanted}"
 

@@ -13,10 +13,10 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lodger.engine.server import endpoints, live, openapi, sessions
-from lodger.engine.server.auth import Authenticate, Authentication
+from lodger.engine.server.auth import OPEN_PREFIXES, Authenticate, Authentication
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.operation_call import Calls
-from lodger.engine.server.problems import ProblemRoute, Refused, problem, routing_error
+from lodger.engine.server.problems import ProblemRoute, Refused, problem, route_path, routing_error
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.service.async_engine import Engine as AsyncEngine
 from lodger.engine.service.engine import Engine
@@ -106,10 +106,17 @@ def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
     """Let pages of other origins call the API with a token; cookies of sessions stay with the dashboard's own pages."""
     if not origins:
         return app
-    return CORSMiddleware(
+    middleware = CORSMiddleware(
         app, allow_origins=origins, allow_methods=["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], allow_headers=REQUEST_HEADERS,
         expose_headers=ANSWER_HEADERS, max_age=600,
     )  # fmt: skip
+
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        # Paths with a credential of their own answer other origins themselves.
+        own = scope["type"] == "http" and route_path(scope).startswith(tuple(OPEN_PREFIXES))
+        await (app if own else middleware)(scope, receive, send)
+
+    return choose
 
 
 class CommonHeaders:

@@ -112,11 +112,11 @@ class Message {
     return this.#used || (stream !== undefined && recordOf(stream).disturbed);
   }
 
-  async #taken() {
+  async #taken(raw = false) {
     const body = take(this);
     if (body.refusal !== undefined) throw new TypeError(body.refusal);
     if (body.stream !== undefined) return { __proto__: null, bytes: await collected(body.stream, Infinity) };
-    if (body.more !== undefined) await rest(body);
+    if (body.more !== undefined) await rest(body, raw);
     return body;
   }
 
@@ -128,7 +128,7 @@ class Message {
     return $.parseJson(await this.text());
   }
   async bytes() {
-    const body = await this.#taken();
+    const body = await this.#taken(true);
     return body.bytes !== undefined ? new Bytes(body.bytes) : utf8(body.text);
   }
   async arrayBuffer() {
@@ -166,30 +166,32 @@ const refusing = (refusal) =>
   });
 
 function arriving(body) {
-  let told = body;
+  let told = body.bytes !== undefined ? body : null; // to encode text here takes longer than to be told the bytes
   return new Stream({
     type: "bytes",
     async pull(controller) {
-      const piece = told.bytes !== undefined ? (typeof told.bytes === "string" ? fromBase64(told.bytes) : told.bytes) : utf8(told.text);
+      if (told === null) told = await body.more(0, true);
+      const piece = typeof told.bytes === "string" ? fromBase64(told.bytes) : told.bytes;
       const { next } = told;
       if (piece.length > 0) controller.enqueue(piece);
       if (next >= body.size) controller.close();
-      else told = await body.more(next);
+      else told = await body.more(next, true);
     },
   });
 }
 
-async function rest(body) {
+async function rest(body, raw) {
   const pieces = [];
   let at = body.next;
   const { size, more } = body;
-  if (body.bytes !== undefined) {
+  if (body.bytes !== undefined || raw) {
     const all = new Bytes(size);
-    all.set(body.bytes);
+    if (body.bytes !== undefined) all.set(body.bytes);
+    else at = 0;
     body.bytes = all;
   } else push(pieces, body.text);
   while (at < size) {
-    const part = await more(at);
+    const part = await more(at, body.bytes !== undefined);
     if (body.bytes !== undefined) body.bytes.set(fromBase64(part.bytes), at);
     else push(pieces, part.text);
     at = part.next;

@@ -29,7 +29,7 @@ function fetch(input, init) {
     return PromiseClass.reject(error);
   }
   const { request, id } = asked;
-  const answer = then(made, (told) => answered(told, (from) => call("http.more", { id, from }), request.method));
+  const answer = then(made, (told) => answered(told, (from, raw) => call("http.more", { id, from, raw }), request.method));
   if (request.signal === null) return answer;
   return new PromiseClass((resolve, reject) => {
     then(answer, resolve, reject);

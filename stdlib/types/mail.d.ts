@@ -1,6 +1,7 @@
 // mail: sent when the run has succeeded; a run that fails sends nothing.
 
 interface Mail {
+  /** `ann@acme.example` or `Ann Example <ann@acme.example>`; domains may have any letters. */
   to: string | string[];
   cc?: string | string[];
   bcc?: string | string[];
@@ -21,7 +22,7 @@ interface Attachment {
   /** File name, without a path. */
   name: string;
   content: string | Uint8Array;
-  /** Such as text/csv; text/plain or application/octet-stream if left out. */
+  /** Such as text/csv, also with a charset; a text is sent as UTF-8. text/plain or application/octet-stream if left out. */
   type?: string;
 }
 

@@ -53,8 +53,9 @@ def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
             cc=("c@example.com", "x@example.com"),
             bcc=("b@example.com",),
             sender_name='Müller "Sales" <a@b.example>',
+            names={"c@example.com": "Jürgen, C."},
             attachments=(
-                Attachment("Bericht März.csv", "text/csv", "YSxiDQoNCi5cclw="),
+                Attachment("Bericht März.csv", "text/csv; charset=utf-8", "YSxiDQoNCi5cclw="),
                 Attachment("x.bin", "image/png", "AP8="),
             ),
         )
@@ -63,7 +64,10 @@ def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
         assert recipients == ["x@example.com", "c@example.com", "b@example.com"]
         assert b"b@example.com" not in raw, "a blind copy is in no header"
         message = message_from_bytes(raw, policy=email_policy)
-        assert message["Cc"] == "c@example.com, x@example.com"
+        assert [(each.display_name, each.addr_spec) for each in message["Cc"].addresses] == [
+            ("Jürgen, C.", "c@example.com"), ("", "x@example.com"),
+        ]  # fmt: skip
+        assert [part.get_content_charset() for part in message.iter_attachments()] == ["utf-8", None]
         (sender,) = message["From"].addresses
         assert (sender.display_name, sender.addr_spec) == ('Müller "Sales" <a@b.example>', "shop@example.com")
         assert message.get_body(("plain",)).get_content().strip() == "t"

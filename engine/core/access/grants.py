@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from lodger.engine.core.access.origins import Origin, parse_origin
+from lodger.engine.core.access.origins import Origin, parse_origin, with_ascii_domain
 from lodger.engine.core.errors import InputError
 
 
@@ -210,8 +210,8 @@ def _read(text: str) -> Grant:
         found = Grant("kv", rest or "write")
     elif kind == "events" and not rest:
         found = Grant("events")
-    elif kind == "mail" and (not rest or _ADDRESS.fullmatch(rest.lower())):
-        found = Grant("mail", "", rest.lower())
+    elif kind == "mail" and (not rest or _ADDRESS.fullmatch(_ascii(rest.lower()))):
+        found = Grant("mail", "", _ascii(rest.lower()))
     elif kind == "run" and (not rest or _SCRIPT.fullmatch(rest)):
         found = Grant("run", "", rest)
     elif kind == "fetch" and rest:
@@ -226,6 +226,13 @@ def _read(text: str) -> Grant:
 def same_host(one: str, two: str) -> bool:
     """Whether two grants as written are for ``fetch`` to the same hosts, whatever their limits."""
     return one.startswith("fetch:") and one.partition(",")[0] == two.partition(",")[0]
+
+
+def _ascii(address: str) -> str:
+    try:
+        return with_ascii_domain(address)
+    except ValueError:
+        return address
 
 
 def _read_fetch(rest: str) -> Grant | None:

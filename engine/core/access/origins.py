@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 
+import idna
+
 from lodger.engine.core.errors import InputError
 
 PORTS = {"https": 443, "http": 80}
@@ -68,6 +70,18 @@ def _host(text: str) -> str | None:
         return None if star else str(IPv4Address(plain))
     except ValueError:
         return None
+
+
+def with_ascii_domain(address: str) -> str:
+    """Return a mail address with its domain as the DNS has it: ``a@müller.example`` becomes ``a@xn--mller-kva.example``.
+
+    Raises:
+        ValueError: it is no domain name.
+    """
+    local, at, domain = address.rpartition("@")
+    if domain.isascii():
+        return address
+    return local + at + idna.encode(domain, uts46=True, transitional=False).decode()
 
 
 def is_name(host: str) -> bool:

@@ -262,6 +262,7 @@ def _check_message(row: Row, cells: Row) -> None:
         bodies = [*(payload[name] for name in ("text", "html", "replyTo")), payload.get("senderName")]
         texts = [*payload["to"], *payload.get("cc", ()), *payload.get("bcc", ()), payload["subject"]]
         texts += [each for each in bodies if each is not None]
+        texts += payload.get("names", {}).values()
         texts += [file[part] for file in payload.get("attachments", ()) for part in ("name", "type", "base64")]
         if not isinstance(payload["to"], list) or not payload["to"]:
             raise TypeError("a mail needs a recipient")

@@ -29,6 +29,8 @@ class Urls(Noun[M]):
         *,
         get: bool = False,
         headers: Iterable[str] = (),
+        answers: bool = False,
+        origins: Iterable[str] = (),
         signature: str | None = None,
         secret: str | None = None,
         expires_at: datetime | None = None,
@@ -39,18 +41,22 @@ class Urls(Noun[M]):
             script: name of the script; each request runs its newest version.
             get: let GET run the script, too.
             headers: names of request headers that the script gets, besides content-type.
-            signature: style in which senders sign: standard, stripe or sha256. Default: none.
+            answers: let the sender wait for the answer that the script returns ({status, headers, body}). Default: 202 at once.
+            origins: origins whose pages may send requests and read the answer, such as https://shop.example; * for all.
+            signature: style in which senders sign: standard, stripe, slack or sha256. Default: none.
             secret: name of the tenant's secret that senders sign with.
             expires_at: instant from which the URL is unknown. Default: never.
 
         Raises:
-            InputError: url_name_invalid, url_header_invalid, url_signature_invalid, url_params, urls_full, expiry_past, library_not_run.
+            InputError: url_name_invalid, url_header_invalid, url_origin_invalid, url_signature_invalid, url_params,
+                urls_full, expiry_past, library_not_run.
             NotFound: tenant_unknown, script_unknown, secret_unknown.
             Conflict: url_exists.
         """
         expires = aware(expires_at)
         wanted = Wanted(
-            name, script, get, script_urls.normal_headers(headers), signature, secret, None if expires is None else to_us(expires)
+            name, script, get, script_urls.normal_headers(headers), answers, script_urls.normal_origins(origins), signature, secret,
+            None if expires is None else to_us(expires),
         )  # fmt: skip
         with self._changing(Urls.create, tenant_id, name, name) as change:
             by = change.audit_context.actor

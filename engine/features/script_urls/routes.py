@@ -4,9 +4,10 @@ from typing import Annotated
 
 from fastapi import Path
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from lodger.engine.features.script_urls.script_urls import PATH
+from lodger.engine.features.script_urls.answers import Answers, accepted
+from lodger.engine.features.script_urls.script_urls import PATH, ScriptUrl
 from lodger.engine.features.script_urls.url_requests import MAX_BODY, UrlRefused, UrlRequest, UrlRequests
 from lodger.engine.server import app, auth
 from lodger.engine.server.app import Api
@@ -14,30 +15,50 @@ from lodger.engine.server.auth import client
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.rate_limits import RateLimit
 
+#: Further headers of the answer to a preflight of a page of another origin.
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key",
+    "Access-Control-Max-Age": "600",
+}  # fmt: skip
+
+
+def _of_origin(request: Request, url: ScriptUrl) -> dict[str, str]:
+    """Return the headers that let a page of the request's origin read the answer; none for other origins."""
+    origin = request.headers.get("origin", "")
+    if origin and ("*" in url.origins or origin.lower() in url.origins):
+        return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+    return {}
+
 
 def _add(api: Api) -> None:
     requests = UrlRequests(api.engine)
     limit = RateLimit(api.engine.context.settings.api_url_requests_per_minute)
+    answers = Answers(api.engine, api.calls)
 
     async def receive(request: Request, text: Annotated[str, Path(max_length=100)]) -> Response:
-        """Request a run of a URL's script; answer with the id of its action."""
-        address = client(request)
+        """Request a run of a URL's script; answer with the id of its action, or with what the script answers."""
+        address, headers = client(request), {}
         try:
             # Threads of authentication, which senders of wrong URLs take from each other only.
             url = await api.lookups.run(address, lambda: requests.find(text))
+            headers = _of_origin(request, url)
+            if request.method == "OPTIONS":
+                return Response(status_code=204, headers=headers | _PREFLIGHT if headers else {})
             limit.require(url.id, "a URL's senders together")
             async with api.bodies.read(request, url.tenant_id, max_bytes=MAX_BODY) as body:
-                headers = dict(reversed(request.headers.items()))  # of several, the first
-                received = UrlRequest(request.method, request.url.query, headers, body)
+                given = dict(reversed(request.headers.items()))  # of several, the first
+                received = UrlRequest(request.method, request.url.query, given, body)
                 action_id = await api.calls.write(url.tenant_id, lambda: requests.receive(text, received))
+            answer = await answers.wait(url.tenant_id, action_id) if url.answers else accepted(action_id)
         except UrlRefused as refused:
             if refused.status == 404:
                 api.limits.failure(address)
             retry = {} if refused.retry_s is None else {"Retry-After": str(refused.retry_s)}
-            raise Refused.with_texts_of(refused, refused.status, retry) from None
-        return JSONResponse({"action_id": action_id}, 202)
+            raise Refused.with_texts_of(refused, refused.status, headers | retry) from None
+        answer.headers.update(headers)
+        return answer
 
-    for method in ("POST", "GET"):
+    for method in ("POST", "GET", "OPTIONS"):
         api.framework.router.add_api_route(
             PATH + "{text}", receive, methods=[method], operation_id=f"url_{method.lower()}", include_in_schema=False
         )

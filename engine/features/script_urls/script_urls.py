@@ -40,6 +40,7 @@ from lodger.engine.store.tenants.named import Named
 PATH = "/api/v1/in/"
 MAX_URLS = 100
 MAX_HEADERS = 20
+MAX_ORIGINS = 20
 #: Resolution of ``used_us``, microseconds.
 USED_US = 60_000_000
 #: Credentials of the sender, which no script gets.
@@ -48,6 +49,7 @@ WITHHELD = frozenset({"authorization", "cookie", "proxy-authorization", "x-csrf-
 ALWAYS = ("content-type",)
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]{1,253}(:[0-9]{1,5})?", re.ASCII)
 _HEADER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
 #: URLs that run scripts; only a hash of the secret part is stored. ``secret`` names a secret of the tenant.
 script_urls = Table(
@@ -62,6 +64,10 @@ script_urls = Table(
     Column("takes_get", SmallInteger, nullable=False),
     # Names of the request headers that the script gets, a JSON list.
     Column("headers", Text, nullable=False),
+    # 1 if the sender waits for the answer of the script.
+    Column("answers", SmallInteger, nullable=False),
+    # Origins whose pages may read the answer, a JSON list.
+    Column("origins", Text, nullable=False),
     Column("signature", String(16)),
     Column("secret", String(63)),
     Column("created_us", Us, nullable=False),
@@ -80,6 +86,8 @@ class ScriptUrl:
     Attributes:
         get: whether GET runs the script, too.
         headers: names of request headers that the script gets.
+        answers: whether the sender waits for the answer of the script.
+        origins: origins whose pages may send requests and read the answer.
         signature: how senders sign, None for no signature; ``secret``: name of the tenant's secret that they sign with.
         used_at: last use, to the minute.
     """
@@ -90,6 +98,8 @@ class ScriptUrl:
     script: str
     get: bool
     headers: tuple[str, ...]
+    answers: bool
+    origins: tuple[str, ...]
     signature: str | None
     secret: str | None
     created_at: datetime
@@ -114,6 +124,8 @@ class Wanted:
     script: str
     get: bool
     headers: tuple[str, ...]
+    answers: bool
+    origins: tuple[str, ...]
     signature: str | None
     secret: str | None
     expires_us: int | None
@@ -125,7 +137,8 @@ def create(
     """Create a URL; only the returned value contains its path.
 
     Raises:
-        InputError: url_name_invalid, url_header_invalid, url_signature_invalid, url_params, urls_full, expiry_past, library_not_run.
+        InputError: url_name_invalid, url_header_invalid, url_origin_invalid, url_signature_invalid, url_params,
+            urls_full, expiry_past, library_not_run.
         NotFound: tenant_unknown, script_unknown, secret_unknown.
         Conflict: url_exists.
     """
@@ -143,6 +156,7 @@ def create(
     values = {
         "tenant_id": tenant_id, "name": wanted.name, "id": context.ids.new(), "script": wanted.script,
         "digest": digest_of(text), "takes_get": int(wanted.get), "headers": json.dumps(sorted({*ALWAYS, *wanted.headers})),
+        "answers": int(wanted.answers), "origins": json.dumps(wanted.origins),
         "signature": wanted.signature, "secret": wanted.secret, "created_us": now_us, "created_by": created_by,
         "expires_us": wanted.expires_us,
     }  # fmt: skip
@@ -158,6 +172,11 @@ def _check(wanted: Wanted, now_us: int) -> None:
         raise InputError("url_header_invalid", header=wrong[0][:80], withheld=sorted(WITHHELD))
     if len(wanted.headers) > MAX_HEADERS:
         raise InputError("url_header_invalid.many", maximum=MAX_HEADERS)
+    for each in wanted.origins:
+        if each != "*" and not _ORIGIN.fullmatch(each):
+            raise InputError("url_origin_invalid", origin=each[:200])
+    if len(wanted.origins) > MAX_ORIGINS:
+        raise InputError("url_origin_invalid.many", maximum=MAX_ORIGINS)
     if (wanted.signature is None) != (wanted.secret is None) or wanted.signature not in (None, *STYLES):
         raise InputError("url_signature_invalid", styles=STYLES)  # fmt: skip
     if wanted.expires_us is not None and wanted.expires_us <= now_us:
@@ -190,9 +209,15 @@ def normal_headers(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
+def normal_origins(origins: Iterable[str]) -> tuple[str, ...]:
+    """Return origins as browsers send them: in lower case, without a slash at the end."""
+    return tuple(sorted({each.lower().removesuffix("/") for each in origins}))
+
+
 def _url(row: AnyRow) -> ScriptUrl:
     return ScriptUrl(
-        row.id, row.tenant_id, row.name, row.script, bool(row.takes_get), tuple(json.loads(row.headers)), row.signature, row.secret,
+        row.id, row.tenant_id, row.name, row.script, bool(row.takes_get), tuple(json.loads(row.headers)), bool(row.answers),
+        tuple(json.loads(row.origins)), row.signature, row.secret,
         from_us(row.created_us), row.created_by, from_us_or_none(row.expires_us), from_us_or_none(row.used_us),
     )  # fmt: skip
 

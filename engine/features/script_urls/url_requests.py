@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 MAX_BODY = 256 * 1024
 #: A JSON body that is nested deeper, or has more values, is given to the script as text.
 MAX_DEPTH, MAX_VALUES = 24, 50_000
+#: Largest integer up to which a script's numbers are exact.
+MAX_INTEGER = 2**53 - 1
 BUDGET = "later_runs"
 #: Headers with the id of a delivery, in this order.
 DELIVERY = ("idempotency-key", "webhook-id", "x-github-delivery", "x-delivery-id")
@@ -171,16 +174,26 @@ def _request_key(url: ScriptUrl, signed: str | None, request: UrlRequest) -> str
 
 
 def _body(request: UrlRequest) -> dict[str, Any]:
-    """Return a body as ``json``, ``text`` or ``base64``; nothing for none."""
+    """Return a body as ``text``, or ``base64`` if it is not UTF-8, and parsed as ``json`` if it is that; nothing for none."""
     body, kind = request.body, request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not body:
         return {}
-    if kind == "application/json" or kind.endswith("+json"):
-        with suppress(JsonRefused, UnicodeEncodeError):
-            value = parse(body, max_bytes=MAX_BODY, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
-            json.dumps(value, ensure_ascii=False).encode()  # not if a text has half a character
-            return {"json": value}
     try:
-        return {"text": body.decode()}
+        text = body.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(body).decode()}
+    if kind == "application/json" or kind.endswith("+json"):
+        with suppress(JsonRefused, UnicodeEncodeError):
+            parse(body, max_bytes=MAX_BODY, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
+            value = json.loads(text, parse_int=_number, parse_float=_number)
+            json.dumps(value, ensure_ascii=False).encode()  # not if a text has half a character
+            return {"text": text, "json": value}
+    return {"text": text}
+
+
+def _number(digits: str) -> int | float | str:
+    """Return a number, or its digits as text if a script's numbers cannot hold it exactly."""
+    if digits.lstrip("-").isdigit():
+        return int(digits) if len(digits) <= 17 and abs(int(digits)) <= MAX_INTEGER else digits
+    exact = len(digits) <= 17 or Decimal(repr(float(digits))) == Decimal(digits)
+    return float(digits) if exact else digits

@@ -7,6 +7,7 @@ fail it, with the server's words, which the action shows.
 import json
 import re
 from base64 import b64decode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -135,15 +136,16 @@ class Mailer(Sender):
         made = EmailMessage(policy=WIRE)
         name = payload.get("senderName")
         made["From"] = Address(name, addr_spec=parseaddr(self._server.sender)[1]) if name else self._server.sender
-        made["To"] = ", ".join(payload["to"])
+        names = payload.get("names", {})
+        made["To"] = _written(payload["to"], names)
         if payload.get("cc"):
-            made["Cc"] = ", ".join(payload["cc"])
+            made["Cc"] = _written(payload["cc"], names)
         made["Subject"] = payload["subject"]
         made["Date"] = format_datetime(from_us(mail.created_us))
         made["Message-ID"] = mail.message_id
         made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no vacation replies
         if payload["replyTo"]:
-            made["Reply-To"] = payload["replyTo"]
+            made["Reply-To"] = _written([payload["replyTo"]], names)
         # Quoted-printable: lines stay short and no byte of a body can end the message.
         if payload["text"] is not None:
             made.set_content(payload["text"], cte="quoted-printable")
@@ -151,10 +153,18 @@ class Mailer(Sender):
             add = made.set_content if payload["text"] is None else made.add_alternative
             add(payload["html"], subtype="html", cte="quoted-printable")
         for file in payload.get("attachments", ()):
-            kind, _, subtype = file["type"].partition("/")
-            made.add_attachment(b64decode(file["base64"]), kind, subtype, cte="base64", filename=file["name"])
+            media, _, charset = file["type"].partition("; charset=")
+            kind, _, subtype = media.partition("/")
+            params = {"charset": charset} if charset else {}
+            made.add_attachment(
+                b64decode(file["base64"]), kind, subtype, cte="base64", filename=file["name"], params=params
+            )
         _require_plain(made)
         return made
+
+
+def _written(addresses: list[str], names: Mapping[str, str]) -> list[Address]:
+    return [Address(names.get(each, ""), addr_spec=each) for each in addresses]
 
 
 def recipients(payload: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, update
 
 from lodger.engine.core.access import grants
+from lodger.engine.core.access.origins import with_ascii_domain
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
@@ -73,13 +74,20 @@ def store_people(connection: Connection, tenant_id: str, addresses: Iterable[str
 
 def encode_people(addresses: Iterable[str]) -> str | None:
     """Check addresses and return their JSON text."""
-    found = sorted({address.strip().lower() for address in addresses})
+    found = sorted({_ascii(address.strip().lower()) for address in addresses})
     for address in found:
         if not _PERSON.fullmatch(address):
             raise InputError("address_invalid", address=address)
     if len(found) > MAX_PEOPLE:
         raise InputError("people_too_many", count=len(found), max_people=MAX_PEOPLE)  # fmt: skip
     return json.dumps(found) if found else None
+
+
+def _ascii(address: str) -> str:
+    try:
+        return with_ascii_domain(address)
+    except ValueError:
+        raise InputError("address_invalid", address=address) from None
 
 
 def is_one_of(people: Iterable[str], address: str) -> bool:

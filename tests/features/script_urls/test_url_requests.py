@@ -19,6 +19,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.events import Event
 from lodger.engine.egress import signature
+from lodger.engine.features.script_urls import answers
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine
@@ -76,7 +77,7 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(either: Runn
              cookie="lodger=secret", authorization="Bearer x", idempotency_key="one"),
     )  # fmt: skip
     assert first.params == {
-        "method": "POST", "query": "a=1&a=%C3%A9", "json": {"n": [1, "é"]},
+        "method": "POST", "query": "a=1&a=%C3%A9", "json": {"n": [1, "é"]}, "text": '{"n": [1, "é"]}',
         "headers": {"content-type": "application/json; charset=utf-8", "x-kind": "order"},
     }  # fmt: skip
     assert (first.requested_by, first.origin, first.state, first.script) == ("url shop", "once", "ready", "job")
@@ -92,6 +93,21 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(either: Runn
         (b"a=1", "application/x-www-form-urlencoded", {"text": "a=1"}),
         (b"\xff\x00", "application/octet-stream", {"base64": "/wA="}),
         (b"{", "application/json", {"text": "{"}),
+        (
+            b' {"id":12345678901234567890,"a":9007199254740991,"b":-9007199254740993,"c":0.1,"e":0.12345678901234567891}',
+            "application/json",
+            {
+                "text": ' {"id":12345678901234567890,"a":9007199254740991,"b":-9007199254740993,"c":0.1,"e":0.12345678901234567891}',
+                "json": {
+                    "id": "12345678901234567890",
+                    "a": 9007199254740991,
+                    "b": "-9007199254740993",
+                    "c": 0.1,
+                    "d": 1000,
+                    "e": "0.12345678901234567891",
+                },
+            },
+        ),
         (b'"\\ud800"', "application/json", {"text": '"\\ud800"'}),
         (b'{"a":1,"a":2}', "application/problem+json", {"text": '{"a":1,"a":2}'}),
         (b"[" * 100 + b"]" * 100, "application/json", {"text": "[" * 100 + "]" * 100}),
@@ -252,3 +268,75 @@ def test_what_no_url_can_be_is_refused(lodge: RunningApi) -> None:
         with pytest.raises(error):
             lodge.engine.urls.create("acme", **{"name": "in", "script": "job", **more})
     assert [each.name for each in lodge.engine.urls.list("acme")] == ["taken"]
+
+
+ANSWERING = """
+export default ({ action }) => {
+  const { json, query } = action.input;
+  const ask = new URLSearchParams(query).get("as");
+  if (ask === "challenge") return { status: 200, headers: { "Content-Type": "text/plain", "X-Mine": "é" }, body: json.challenge };
+  if (ask === "moved") return { status: 303, headers: { location: "https://shop.example/thanks" } };
+  if (ask === "cookie") return { status: 200, headers: { "Set-Cookie": "a=b" } };
+  if (ask === "status") return { status: 99 };
+  if (ask === "throws") throw new Error("internal");
+  if (ask === "none") return;
+  if (ask === "text") return "<b>hello</b>";
+  return { ok: true };
+};
+"""
+
+
+def test_a_script_answers_its_sender_where_the_url_says_so(lodge: RunningApi) -> None:
+    engine = lodge.engine
+    engine.scripts.put("acme", "answering", ANSWERING)
+    made = engine.urls.create("acme", "hook", "answering", answers=True, origins=["https://Shop.example/"])
+    plain = engine.urls.create("acme", "plain", "answering")
+    assert made.url.origins == ("https://shop.example",)
+    with engine.node():
+        for ask, status, body in (
+            ("challenge", 200, "c-1"), ("moved", 303, ""), ("none", 204, ""), ("text", 200, "<b>hello</b>"), ("", 200, '{"ok": true}'),
+            ("cookie", 502, "url_answer_invalid"), ("status", 502, "url_answer_invalid"), ("throws", 502, "url_answer_failed"),
+        ):  # fmt: skip
+            given = {"content_type": "application/json", "origin": "https://shop.example"}
+            answer = post(lodge, f"{made.path}?as={ask}", '{"challenge": "c-1"}', **given)
+            assert (answer.status_code, answer.json()["code"] if status == 502 else answer.text) == (status, body), ask
+            assert answer.headers["access-control-allow-origin"] == "https://shop.example"
+            assert "internal" not in answer.text
+            if status != 502:
+                assert answer.headers["content-security-policy"].startswith("sandbox")
+            if ask == "challenge":
+                assert (answer.headers["content-type"], answer.headers["x-mine"]) == ("text/plain", "é")
+            if ask == "moved":
+                assert answer.headers["location"] == "https://shop.example/thanks"
+        assert post(lodge, plain.path + "?as=text").status_code == 202
+        first, again = (post(lodge, made.path + "?as=text", idempotency_key="one") for _ in range(2))
+        assert (first.text, again.text) == ("<b>hello</b>", "<b>hello</b>"), "a repeated delivery has the same answer"
+
+    wish = {"access_control_request_method": "POST"}
+    asked = post(lodge, made.path, method="OPTIONS", origin="https://shop.example", **wish)
+    assert (asked.status_code, asked.headers["access-control-allow-methods"]) == (204, "GET, POST")
+    other = post(lodge, made.path, method="OPTIONS", origin="https://evil.example", **wish)
+    assert "access-control-allow-origin" not in other.headers
+    for wrong in ("shop.example", "https://shop.example/path", "ftp://x", "https://a b"):
+        with pytest.raises(InputError, match="origin"):
+            engine.urls.create("acme", "x", "answering", origins=[wrong])
+
+
+def test_a_sender_waits_no_longer_than_the_limit(lodge: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "ANSWER_S", 0.3)
+    path = lodge.engine.urls.create("acme", "hook", "job", answers=True).path
+    late = post(lodge, path)  # there is no node
+    assert (late.status_code, late.json()["code"]) == (504, "url_answer_late")
+    assert [each.state for each in lodge.engine.actions.list("acme")] == ["ready"]
+
+
+def test_slacks_signature(lodge: RunningApi) -> None:
+    lodge.engine.secrets.put("acme", "SLACK", "8f742231b10e8888abcd99yyyzzz85a5")
+    path = lodge.engine.urls.create("acme", "slack", "job", signature="slack", secret="SLACK").path
+    now = str(lodge.clock.us // 1_000_000)
+    for stamp, key, status in (
+        (now, "8f742231b10e8888abcd99yyyzzz85a5", 202), (now, "other", 401), (str(int(now) - 400), "8f742231b10e8888abcd99yyyzzz85a5", 401),
+    ):  # fmt: skip
+        signed = "v0=" + hex_of(key, f"v0:{stamp}:text=hello".encode())
+        answer = post(lodge, path, "text=hello", x_slack_request_timestamp=stamp, x_slack_signature=signed)
+        assert answer.status_code == status

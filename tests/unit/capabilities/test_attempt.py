@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
+from lodger.engine.core.access.grants import parse
 from lodger.engine.effects import commit
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.schema.script_data import documents, kv, outbox
@@ -205,7 +206,12 @@ def test_a_mail_waits_in_the_outbox_once(shop: Shop) -> None:
     "bad",
     [
         {"to": "x@example.com\r\nBcc: y@example.com"}, {"to": "x@example.com", "subject": "a\nBcc: y@example.com"},
-        {"to": "A <x@example.com>"}, {"to": "x@example.com, y@example.com"}, {"to": []}, {"to": ["x@example.com"] * 51},
+        {"to": "A, B <x@example.com>"}, {"to": "A <x@example.com> B"}, {"to": '"A\r\nBcc: y@example.com" <x@example.com>'},
+        {"to": "=?q?a?= <x@example.com>"}, {"to": "jürgen@example.com"}, {"to": "x@müller..example"},
+        {"to": "A <x@example.com, y@z.example>"},
+        {"attachments": [{"name": "a", "content": "ü", "type": "text/csv; charset=latin1"}]},
+        {"attachments": [{"name": "a", "content": "", "type": "text/csv; boundary=x"}]},
+        {"to": "x@example.com, y@example.com"}, {"to": []}, {"to": ["x@example.com"] * 51},
         {"to": "x@"}, {"to": "x"}, {"to": "x@exa mple.com"}, {"to": "x@example.com\n"}, {"replyTo": "x\r\n@example.com"},
         {"subject": "a\u2028b"}, {"subject": "a\u0085b"}, {"text": None}, {"from": "ceo@example.com"}, {"headers": {}},
         {"to": "x@[127.0.0.1]"},
@@ -299,3 +305,32 @@ def test_after_the_end_nothing_is_written(shop: Shop) -> None:
     attempt.close()
     assert ask(attempt, "kv.set", key="a", value=1)[0] == "over"
     assert not attempt.journal
+
+
+def test_a_mail_is_addressed_as_people_write_it(shop: Shop) -> None:
+    attempt = shop.attempt(claim={"grants": parse(["mail:*@example.com", "mail:*@MÜLLER.example"])})
+    given = {
+        "to": ["Ann Example <ann@example.com>", '"Doe, \\"Jo\\"" <jo@example.com>'], "cc": "a@müller.example",
+        "replyTo": "Chef <chef@example.com>",
+        "subject": "s", "text": "t",
+        "attachments": [
+            {"name": "a.csv", "content": "ü", "type": "text/csv"},
+            {"name": "b.csv", "content": {"$bytes": "/A=="}, "type": 'TEXT/csv; charset="ISO-8859-1"'},
+            {"name": "c.json", "content": "{}", "type": "application/json; charset=utf-8"},
+        ],
+    }  # fmt: skip
+    assert "messageId" in ask(attempt, "mail.send", **given)
+    (mail,) = attempt.effects()
+    assert (mail["to"], mail["cc"], mail["replyTo"]) == (
+        ["ann@example.com", "jo@example.com"], ["a@xn--mller-kva.example"], "chef@example.com",
+    )  # fmt: skip
+    assert mail["names"] == {
+        "ann@example.com": "Ann Example",
+        "jo@example.com": 'Doe, "Jo"',
+        "chef@example.com": "Chef",
+    }
+    settle(shop, attempt)
+    (row,) = shop.rows(outbox)
+    assert [file["type"] for file in json.loads(row["payload"])["attachments"]] == [
+        "text/csv; charset=utf-8", "text/csv; charset=iso-8859-1", "application/json; charset=utf-8",
+    ]  # fmt: skip
