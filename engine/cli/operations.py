@@ -24,6 +24,7 @@ from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.features import TABLE, load
 from lodger.engine.output import groups, views
 from lodger.engine.output.result_output import AsJson, Database, Yes, write_json
+from lodger.engine.service.operations.declaration import JOINED
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import Operation
 from lodger.engine.workbench import script_files
@@ -108,7 +109,7 @@ def command_name(operation: Operation) -> str | None:
 def _function(operation: Operation) -> Callable[..., None]:
     declared, function = operation.declared, operation.function
     hints = get_type_hints(function)
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    parameters = [each for each in inspect.signature(function).parameters.values() if each.name not in ("self", JOINED)]
     positional = _positional(operation, parameters)
     helps = explained(function)
 

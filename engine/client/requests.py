@@ -17,7 +17,7 @@ from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.core.version import VERSION
 from lodger.engine.features import TABLE
 from lodger.engine.recurrence.rrule import from_dateutil, is_dateutil
-from lodger.engine.service.operations.declaration import UNCHANGED
+from lodger.engine.service.operations.declaration import JOINED, UNCHANGED
 from lodger.engine.service.operations.proxy import signature
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.service.operations.table import Operation
@@ -108,6 +108,8 @@ Conversation = Generator[Request | float, Answer | Failure | None, T]
 def arguments_of(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments by name, without those that were left out. Raises TypeError as the verb itself would."""
     given = signature(operation.function).bind(*args, **kwargs).arguments
+    if given.pop(JOINED, None) is not None:
+        raise InputError("connection_remote")
     return {name: value for name, value in given.items() if value is not UNCHANGED}
 
 

@@ -3,14 +3,15 @@
 import asyncio
 import contextvars
 import inspect
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
+from weakref import WeakValueDictionary, ref
 
 from sqlalchemy import Connection
 
@@ -18,6 +19,7 @@ from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.service import engine as sync
+from lodger.engine.service.hooks import H, HookName
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
 from lodger.engine.service.operations.table import Nouns, Operation
@@ -40,15 +42,22 @@ SLOW_THREADS, SLOW_PER_TENANT = 8, 2
 STREAMED = 500
 
 
+def _restart(threads: "ref[Threads]") -> None:
+    """Make new threads in a forked child, where the parent's do not run."""
+    made = threads()
+    if made is not None:
+        made._start()
+
+
 class Threads:
     """Runs the verbs of an engine in threads: slow ones and streams in lanes of their own, which quick ones never wait for."""
 
     def __init__(self, inner: sync.Engine) -> None:
         self._inner = inner
-        self.restart()
+        self._start()
+        os.register_at_fork(after_in_child=partial(_restart, ref(self)))
 
-    def restart(self) -> None:
-        """Make new threads, which start when they are needed."""
+    def _start(self) -> None:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
         self._slow = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="lodger-slow")
         self._turns: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()
@@ -189,13 +198,17 @@ class Engine(Nouns[Async]):
         """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
         return self.inner.on_event(listener)
 
-    def on(self, name: str, hook: "Hook | AsyncHook | None" = None, *, tenant_id: str | None = None) -> Any:
+    @overload
+    def on(self, name: HookName, hook: "Hook | AsyncHook", *, tenant_id: str | None = None) -> Callable[[], None]: ...
+    @overload
+    def on(self, name: HookName, hook: None = None, *, tenant_id: str | None = None) -> "Callable[[H], H]": ...
+    def on(self, name: HookName, hook: "Hook | AsyncHook | None" = None, *, tenant_id: str | None = None) -> Any:
         """Set a hook; see :meth:`lodger.engine.sync.Engine.on`. A coroutine function runs on the event loop that sets it."""
         if hook is None:
             return partial(self._decorated, name, tenant_id)
         return self.inner.on(name, _carried(hook), tenant_id=tenant_id)
 
-    def _decorated(self, name: str, tenant_id: str | None, hook: "Hook | AsyncHook") -> "Hook | AsyncHook":
+    def _decorated(self, name: HookName, tenant_id: str | None, hook: "Hook | AsyncHook") -> "Hook | AsyncHook":
         self.inner.on(name, _carried(hook), tenant_id=tenant_id)
         return hook
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from lodger.engine.core.clock import Clock, SteadyClock, SystemClock
 from lodger.engine.core.errors import Unavailable
@@ -17,8 +17,9 @@ from lodger.engine.data.changes.external_writes import record_changed, record_se
 from lodger.engine.data.changes.prepare import prepare
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.sets.expose import ExposeOptions
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.service.hooks import Hook, Hooks
+from lodger.engine.service.hooks import H, Hook, HookName, Hooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns, OperationTable, table_of
 from lodger.engine.store.connection.database import Database
@@ -141,7 +142,12 @@ class Engine(Nouns[Sync]):
         return self.datasets.attach(source)
 
     def expose(
-        self, source: "Table | type[Any]", *, tenant_column: "str | Column[Any]", **options: Any
+        self,
+        source: "Table | type[Any]",
+        *,
+        tenant_column: "str | Column[Any]",
+        database: "ForeignDatabase | sqlalchemy.Engine | URL | str | None" = None,
+        **options: Unpack[ExposeOptions],
     ) -> TableDataset:
         """Let scripts read, and where allowed write, a table of the platform as ``db.NAME``.
 
@@ -152,7 +158,7 @@ class Engine(Nouns[Sync]):
             InputError: the table would reveal data of one tenant to another.
             Conflict: the name is taken.
         """
-        return self.datasets.expose(source, tenant_column=tenant_column, **options)
+        return self.datasets.expose(source, tenant_column=tenant_column, database=database, **options)
 
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
         """Let the platform decide which addresses a tenant's scripts may mail without further grants, instead of ``grants.people``.
@@ -258,7 +264,11 @@ class Engine(Nouns[Sync]):
         """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
         return self.events.subscribe(Event, listener)
 
-    def on(self, name: str, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:
+    @overload
+    def on(self, name: HookName, hook: Hook, *, tenant_id: str | None = None) -> Callable[[], None]: ...
+    @overload
+    def on(self, name: HookName, hook: None = None, *, tenant_id: str | None = None) -> Callable[[H], H]: ...
+    def on(self, name: HookName, hook: Hook | None = None, *, tenant_id: str | None = None) -> Any:
         """Set a hook: a function that is called with an :class:`lodger.engine.core.events.Event`, in the hooks' thread.
 
         ``engine.on("failed", report)`` returns a function that removes the hook; ``@engine.on("failed")`` is a

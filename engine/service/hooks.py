@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeVar
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
@@ -23,6 +23,8 @@ KEPT = 10_000
 #: Maximum time to wait for hooks at the end, seconds.
 CLOSE_S = 10.0
 Hook = Callable[[Event], object]
+H = TypeVar("H", bound=Callable[[Event], object])
+HookName = Literal["started", "finished", "failed", "late", "slowed", "shadow", "budget"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -43,10 +44,25 @@ def test_a_database_and_a_user_that_are_not_there(server: Server) -> None:
 
 
 def test_a_database_that_cannot_hold_every_text(server: Server) -> None:
-    with psycopg.connect(server.conninfo("postgres"), autocommit=True) as connection:
-        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-    assert refused(server.url("latin")).code == "database_encoding"
-    server.drop("latin")
+    for encoding in ("LATIN1", "SQL_ASCII"):
+        with psycopg.connect(server.conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE other ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+        error = refused(server.url("other"))
+        assert (error.code, encoding in error.what) == ("database_encoding", True)
+        server.drop("other")
+
+
+def test_a_schema_that_is_not_there_and_addresses_with_another_driver(server: Server, name: str) -> None:
+    url = server.url(name)
+    more = "&" if "?" in url else "?"
+    assert refused(f"{url}{more}options=-csearch_path%3Dnowhere").code == "database_schema_missing"
+    scheme = url.partition("://")[0]
+    for driver in ("asyncpg", "psycopg2", "psycopg", "psycopg_async", "pg8000"):
+        place = url.replace(f"{scheme}://", f"postgresql+{driver}://", 1)
+        with closing(Database(place)) as opened, opened.read() as connection:
+            assert connection.exec_driver_sql("SELECT 1").scalar() == 1
+    ssl = url.replace(f"{scheme}://", "postgresql+asyncpg://", 1) + f"{more}ssl=prefer"
+    Database(ssl).close()
 
 
 def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server) -> None:

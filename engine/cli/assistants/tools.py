@@ -15,7 +15,7 @@ from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.version import VERSION
 from lodger.engine.features import TABLE
 from lodger.engine.output.failure import described
-from lodger.engine.service.operations.declaration import UNCHANGED
+from lodger.engine.service.operations.declaration import JOINED, UNCHANGED
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import Operation
 from lodger.engine.store.records import Page
@@ -88,7 +88,9 @@ def skill() -> str:
 def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[str, Any]) -> Callable[..., str]:
     """Return an operation as a function of JSON values that returns JSON text, with the tenant and fixed parameters bound."""
     hints = get_type_hints(operation.function)
-    declared = list(inspect.signature(operation.function).parameters.values())[1:]
+    declared = [
+        each for each in inspect.signature(operation.function).parameters.values() if each.name not in ("self", JOINED)
+    ]
     tenant = [tenant_id] if declared[0].name == "tenant_id" else []
     offered = [each for each in declared[len(tenant) :] if each.name not in fixed]
     # An omitted parameter is one that has its default: JSON has no value for "unchanged".

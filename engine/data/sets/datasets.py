@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from sqlalchemy import Column, Engine, Table
 from sqlalchemy.engine import URL
@@ -11,7 +11,7 @@ from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Conflict
 from lodger.engine.core.refusal import bad_request
 from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset
-from lodger.engine.data.sets.expose import NAME, TAKEN, expose
+from lodger.engine.data.sets.expose import NAME, TAKEN, ExposeOptions, expose
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import DatabaseIsolation
 from lodger.engine.data.sets.tenant_views import view_dataset
@@ -62,7 +62,7 @@ class Datasets:
         *,
         tenant_column: str | Column[Any],
         database: ForeignDatabase | Engine | URL | str | None = None,
-        **options: Any,
+        **options: Unpack[ExposeOptions],
     ) -> TableDataset:
         """Expose a table or mapped class; arguments are those of :func:`lodger.engine.data.sets.expose.expose`.
 

@@ -6,7 +6,7 @@ Declarations through which one tenant could learn about another are refused here
 import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
@@ -41,6 +41,19 @@ _KINDS: tuple[tuple[type[Any], Kind], ...] = (
     (sa.LargeBinary, Kind.BYTES),
     (sa.String, Kind.TEXT),
 )
+
+
+class ExposeOptions(TypedDict, total=False):
+    """What else can be said of an exposed table; see :func:`expose`."""
+
+    read: Sequence[str | Column[Any]] | None
+    write: Sequence[str | Column[Any]]
+    name: str | None
+    insert: bool | None
+    delete: bool | None
+    allow_unique: Iterable[str]
+    tenant_value: Callable[[str], Any] | None
+    feed: Literal["reported", "trigger", "off"] | None
 
 
 def expose(

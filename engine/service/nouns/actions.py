@@ -16,12 +16,13 @@ from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.bulk import BulkResult, Matched, Part, counted
 from lodger.engine.service.nouns.base import Noun, aware, instant
-from lodger.engine.service.operations.declaration import M, operation
+from lodger.engine.service.operations.declaration import Joinable, M, operation
 from lodger.engine.store import list_filter, pages, short_ids, signing_keys
 from lodger.engine.store.actions import actions, activity, monitoring, repeats
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
+from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
@@ -236,12 +237,21 @@ class Actions(Noun[M]):
         at: datetime,
         params: Json = None,
         request_key: str | None = None,
+        *,
+        connection: Joinable = None,
     ) -> Action:
         """Run a script once at an instant; an instant in the past is due at once.
 
         ``request_key``: a second request with the same key (per tenant) returns the action of the first one.
+
+        Args:
+            connection: the caller's connection to the ledger's database, with a transaction in which the action is stored.
+
+        Raises:
+            InputError: connection_unknown, connection_no_transaction, connection_elsewhere, connection_async.
         """
-        return self._once(Actions.run_at, tenant_id, Request(script, to_us(instant(at)), params, request_key))
+        with joining(connection):
+            return self._once(Actions.run_at, tenant_id, Request(script, to_us(instant(at)), params, request_key))
 
     @operation("POST", "/tenants/{tenant_id}/run-in", Role.EDITOR, status=201, requests=True)
     def run_in(
@@ -251,17 +261,21 @@ class Actions(Noun[M]):
         delay: float | str | timedelta,
         params: Json = None,
         request_key: str | None = None,
+        *,
+        connection: Joinable = None,
     ) -> Action:
         """Run a script once after a delay, counted from now on the engine's clock.
 
         Args:
             delay: delay in milliseconds, as a timedelta, or a text such as ``"90s"``, ``"1h30m"``, ``"PT15M"``.
+            connection: as of :meth:`run_at`.
 
         Raises:
-            InputError: instant_out_of_range, delay_negative, or an error of the text.
+            InputError: instant_out_of_range, delay_negative, or an error of the text; as of :meth:`run_at`.
         """
         at_us = self._now_us + _delay_us(delay)
-        return self._once(Actions.run_in, tenant_id, Request(script, at_us, params, request_key))
+        with joining(connection):
+            return self._once(Actions.run_in, tenant_id, Request(script, at_us, params, request_key))
 
     def _once(self, verb: Callable[..., Any], tenant_id: str, request: Request) -> Action:
         with self._changing(verb, tenant_id, request.script) as change:

@@ -1,7 +1,7 @@
 """Base of the nouns: the open ledger, transactions with audit rows, and the conversion of common arguments."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
@@ -16,6 +16,7 @@ from lodger.engine.recurrence.rrule import from_dateutil, is_dateutil
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.service.operations.declaration import Declared, M, Operations, declared
 from lodger.engine.store import audit
+from lodger.engine.store.connection.joined import joined
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Json
@@ -181,7 +182,8 @@ class Noun(Operations[M]):
             tenant_id: its tenant; None for the platform's own.
             target: id or name of the changed object; :meth:`Change.before` and :meth:`Change.made` find the id.
         """
-        with self.context.database.write() as connection:
+        mine = joined(self.context.database, self.changed)
+        with self.context.database.write() if mine is None else nullcontext(mine) as connection:
             if tenant_id is not None:
                 # The state before is read under the lock under which it is changed.
                 ready_queue.lock(connection, [tenant_id])
@@ -190,7 +192,8 @@ class Noun(Operations[M]):
             yield change
             change.settle(self._now_us)
             self.context.database.hints.send(connection, self.context.clock.elapsed_s())
-        self.changed()
+        if mine is None:
+            self.changed()
 
 
 def specs(rules: RulesArgument) -> tuple[RuleSpec, ...]:

@@ -18,9 +18,10 @@ from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.bulk import BulkResult, Matched, Part, counted
 from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
 from lodger.engine.service.nouns.preview import Previews
-from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
+from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
 from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.actions import actions
+from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.records import (
     Counters,
     Json,
@@ -79,6 +80,7 @@ class Schedules(Previews[M]):
         first_after: datetime | None = None,
         version: int | str | None = None,
         why: str | None = None,
+        connection: Joinable = None,
     ) -> Schedule:
         """Create a schedule: bind a script to rules.
 
@@ -117,7 +119,7 @@ class Schedules(Previews[M]):
         now_us = self._now_us
         rules_wished = self.context.revision_cache.prepare(wished, from_us(now_us), owed)
         wish = ScheduleFields(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
-        with self._changing(Schedules.create, tenant_id, name, name) as change:
+        with joining(connection), self._changing(Schedules.create, tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
                     self.context,

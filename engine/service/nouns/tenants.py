@@ -9,8 +9,9 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budget_table import STORAGE, STORAGE_HELP
 from lodger.engine.service.bulk import Matched, counted
 from lodger.engine.service.nouns.base import Noun
-from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
+from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
 from lodger.engine.store import list_filter, pages, signing_keys
+from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
 from lodger.engine.store.tenants import tenants
@@ -37,6 +38,7 @@ class Tenants(Noun[M]):
         grants: Iterable[str] = (),
         people: Iterable[str] = (),
         labels: str | Iterable[str] | None = None,
+        connection: Joinable = None,
     ) -> Tenant:
         """Create a tenant.
 
@@ -46,15 +48,16 @@ class Tenants(Noun[M]):
             people: mail addresses of its own people, to which scripts may send mail; ``*@example.com`` for a domain.
             labels: labels that a node must have to run any action of this tenant; ``node:NAME`` is the node of that
                 name.
+            connection: the caller's connection to the ledger's database, with a transaction in which the tenant is created.
 
         Raises:
             InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid,
-                label_invalid.
+                label_invalid, connection_unknown, connection_no_transaction, connection_elsewhere, connection_async.
             Conflict: tenant_exists.
         """
         more, own = tuple(grants), encode_people(people)
         held = encode([*self.context.content_cache.grants(None).shown(), *more]) if more else None
-        with self._changing(Tenants.create, tenant_id) as change:
+        with joining(connection), self._changing(Tenants.create, tenant_id) as change:
             made = tenants.create(
                 self.context,
                 change.connection,

@@ -38,6 +38,10 @@ class _Unset:
 
 
 UNCHANGED: Any = _Unset()
+#: A connection of SQLAlchemy, Django, psycopg or sqlite3 to the ledger's database, which a verb of a local engine joins.
+Joinable = Any
+#: Parameter that only a local engine has.
+JOINED = "connection"
 
 
 class Operations(Generic[M]):

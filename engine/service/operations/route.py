@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
-from lodger.engine.service.operations.declaration import UNCHANGED, Declared, Endpoint
+from lodger.engine.service.operations.declaration import JOINED, UNCHANGED, Declared, Endpoint
 from lodger.engine.store.records import Page
 
 #: Root path of version 1 of the API.
@@ -119,6 +119,8 @@ class Route(Endpoint):
         hints = get_type_hints(self.function)
         found = []
         for name, given in list(inspect.signature(self.function).parameters.items())[1:]:
+            if name == JOINED:
+                continue
             place: Place = "path" if name in in_path else "query" if self.method == "GET" or self.raw else "body"
             # Callers with access to all tenants omit it.
             default = None if name == "tenant_id" and self.everywhere else given.default

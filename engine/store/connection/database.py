@@ -4,10 +4,12 @@ Callers use SQLAlchemy Core; differences between databases are the driver's (:mo
 writers wait for each other is described in :mod:`lodger.engine.store.queue.ready_queue`.
 """
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, event, select
 from sqlalchemy.engine import URL
@@ -37,6 +39,18 @@ def reads_from_replica() -> Iterator[None]:
         yield
     finally:
         _from_replica.reset(token)
+
+
+#: The databases of this process: a forked child must not use their connections.
+_open: WeakSet["Database"] = WeakSet()
+
+
+def _forked() -> None:
+    for each in list(_open):
+        each._reopen()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class Database:
@@ -79,6 +93,7 @@ class Database:
         event.listen(self.engine, "checkin", self._returned)
         self._writer = self.driver.writer(self.engine)
         self._replica: Engine | None = None
+        _open.add(self)
         if replica is not None:
             driver, url_of_replica = addresses.ledger_url(replica)
             self._replica = driver.open(url_of_replica, synchronous=synchronous, patience_s=patience_s)
@@ -129,6 +144,14 @@ class Database:
         except (UnicodeEncodeError, DBAPIError) as error:
             _explain(error, self.driver, engine.url)
             raise
+
+    def _reopen(self) -> None:
+        """Leave the connections to the parent process: in a forked child, each call opens its own."""
+        self._counting = threading.Lock()
+        for engine in (self.engine, self._replica):
+            if engine is not None:
+                engine.dispose(close=False)
+        self._writer = self.driver.writer(self.engine)
 
     def check_place(self) -> None:
         """Begin and end a read, which fails if the file was replaced. A database that does not answer is not this check's subject.

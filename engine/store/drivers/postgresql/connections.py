@@ -30,6 +30,8 @@ UPGRADE_LOCK_MS = 1000
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "lodger",
+    # A database in SQL_ASCII would make every text bytes, and refuse none.
+    "client_encoding": "utf8",
     # A lost server or network is detected within half a minute, not after the kernel's two hours. The watchdog handles
     # connections where packets are still acknowledged but never answered.
     "keepalives_idle": 10,
@@ -184,6 +186,7 @@ _STATES = {
     "53": "database_connections_full",
     "28": "database_login_refused",
     "3D000": "database_login_refused",
+    "3F000": "database_schema_missing",
     "25006": "database_read_only.server",
     "42501": "database_privilege_missing",
 }

@@ -152,8 +152,10 @@ class PostgresDriver(Driver):
     # Connections
 
     def ledger_url(self, url: URL) -> URL:
-        """Use psycopg if the address names no DBAPI."""
-        return url.set(drivername=connections.DRIVER) if url.drivername in (self.name, *self.aliases) else url
+        """Use psycopg, whichever driver the address names: a platform's own address may name asyncpg, whose ``ssl`` is ``sslmode``."""
+        if url.drivername.endswith("+asyncpg") and "ssl" in url.query:
+            url = url.update_query_dict({"sslmode": url.query["ssl"]}).difference_update_query(["ssl"])
+        return url.set(drivername=connections.DRIVER)
 
     def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
         """Return a connection pool with the watchdog for silent servers."""
@@ -161,7 +163,8 @@ class PostgresDriver(Driver):
 
     def open_platform(self, url: URL) -> Engine:
         """Return a connection pool with psycopg, or a plain SQLAlchemy pool with any other DBAPI."""
-        url = self.ledger_url(url)
+        if url.drivername in (self.name, *self.aliases, f"{self.name}+asyncpg", f"{self.name}+psycopg_async"):
+            url = self.ledger_url(url)
         options = {OPTION: self}
         if url.drivername == connections.DRIVER:
             return connections.open_pool(url, options=options)

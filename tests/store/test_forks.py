@@ -1,0 +1,48 @@
+"""An engine that was opened before a fork, as by a server that loads the application first: each process has its own connections."""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from lodger import AsyncEngine
+from lodger.engine.sync import Engine
+
+
+def in_child(work: Callable[[], object]) -> None:
+    """Run a function in a forked child; what it raises fails the test."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_children_and_parent_use_one_engine(url: str) -> None:
+    with Engine.open(url) as engine:
+        engine.tenants.create("before")
+        for number in range(3):
+            in_child(lambda: engine.tenants.create(f"child{number}"))  # noqa: B023 - called in the same round
+            engine.tenants.create(f"parent{number}")
+        in_child(lambda: [engine.tenants.get("parent2") for _ in range(20)])
+        names = {each.id for each in engine.tenants.list()}
+    assert names == {"before", *(f"{who}{number}" for who in ("child", "parent") for number in range(3))}
+
+
+def test_an_asynchronous_engine_too(url: str) -> None:
+    engine = AsyncEngine.open(url)
+
+    async def create(name: str) -> None:
+        await engine.tenants.create(name)
+
+    asyncio.run(create("before"))
+    in_child(lambda: asyncio.run(asyncio.wait_for(create("child"), 60)))
+
+    async def end() -> set[str]:
+        async with engine:
+            return {each.id for each in await engine.tenants.list()}
+
+    assert asyncio.run(end()) == {"before", "child"}
