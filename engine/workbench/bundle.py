@@ -1,9 +1,12 @@
 """One file of a script with the packages of npm that it imports, by esbuild."""
 
+import json
 import os
+import re
 import shutil
 import stat
 import subprocess
+from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,21 +16,31 @@ from lodger.engine.store.scripts import source_maps
 from lodger.engine.workbench import script_files
 from lodger.stdlib import standard_modules
 
-#: As both runtimes take it. Standard modules and libraries are imported when the script runs.
+#: As for a browser, and as both runtimes take it. Standard modules and libraries are imported when the script runs.
 FLAGS = (
-    "--bundle", "--format=esm", "--platform=neutral", "--main-fields=module,main", "--conditions=import,default", "--target=es2022",
+    "--bundle", "--minify", "--keep-names", "--format=esm", "--platform=browser", "--target=es2022",
     "--sourcemap=external", "--sources-content=false", "--legal-comments=none", "--charset=utf8", "--log-level=warning", "--color=false",
     "--external:lib:*", "--supported:top-level-await=true",
-    *(f"--external:{name}" for name in standard_modules.NAMES),
+    "--external:lodash-es/*", *(f"--external:{name}" for name in standard_modules.NAMES),
 )  # fmt: skip
 TIMEOUT_S = 300
+#: Advice of esbuild about options that this command does not have.
+_ADVICE = re.compile(r" (?:Are you trying to bundle for node\? )?You can (?:use|mark)\b.*?(?:\.(?=\s|$))", re.DOTALL)
+_PACKAGE = re.compile(r".*node_modules/((?:@[^/]+/)?[^/]+)/")
 
 
 @dataclass(frozen=True, slots=True)
 class Bundled:
-    """A bundle in a folder: the sizes of its files in bytes, by name, and what esbuild warned about."""
+    """A bundle in a folder.
+
+    Attributes:
+        sizes: of its files in bytes, by name.
+        packages: bytes of main.js that come from each package, largest first; the author's own files are under "".
+        warnings: of esbuild.
+    """
 
     sizes: dict[str, int]
+    packages: dict[str, int]
     warnings: str
 
 
@@ -47,17 +60,30 @@ def bundle(entry: Path, out: Path) -> Bundled:
     for each in (out, file, out / source_maps.FILE):
         script_files.refuse_link(each)
     esbuild, environment = _esbuild(entry.resolve().parent)
+    about = out / "about.json"
+    script_files.refuse_link(about)
     try:
         done = subprocess.run(  # noqa: S603 - the author's own bundler, on the author's files
-            [*esbuild, str(entry), *FLAGS, f"--outfile={file}"],
+            [*esbuild, str(entry), *FLAGS, f"--outfile={file}", f"--metafile={about}"],
             capture_output=True, text=True, errors="replace", check=False, timeout=TIMEOUT_S, env=environment,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError("bundle_failed.not_run", reason=str(error)) from None
     if done.returncode != 0:
-        raise InputError("bundle_failed", reason=done.stderr.strip()[:4000])
+        raise InputError("bundle_failed", reason=_ADVICE.sub("", done.stderr.strip())[:4000])
+    packages = Counter[str]()
+    for path, each in _inputs(about).items():
+        found = _PACKAGE.match(path)
+        packages[found[1] if found else ""] += each["bytesInOutput"]
+    about.unlink()
     sizes = {each.name: each.stat().st_size for each in (file, out / source_maps.FILE)}
-    return Bundled(sizes, done.stderr.strip())
+    return Bundled(sizes, dict(packages.most_common()), _ADVICE.sub("", done.stderr.strip()))
+
+
+def _inputs(about: Path) -> dict[str, dict[str, int]]:
+    """Return what esbuild says of each file that is in the bundle."""
+    outputs = json.loads(about.read_text("utf-8"))["outputs"]
+    return next((each["inputs"] for path, each in outputs.items() if path.endswith(source_maps.MAPPED)), {})
 
 
 def _open_to_others(folder: Path, program: Path) -> Path | None:

