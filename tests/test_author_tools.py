@@ -114,7 +114,7 @@ def test_packages_are_bundled_as_for_a_browser(modules: Path, tmp_path: Path) ->
     # What cannot be bundled has no advice about options that the command does not have; what is too large says what is in it.
     (tmp_path / "report.ts").write_text('import fs from "fs";\nexport default () => fs;\n')
     why = inside("bundle", tmp_path / "report.ts", "--out", out, "--json", PATH=path).json["error"]["why"]
-    assert ("report.ts:1" in why, "--" in why, "external" in why) == (True, False, False)
+    assert ("report.ts:1" in why, "--" in why, "external" in why) == (True, False, False), why
     (tmp_path / "large.js").write_text(f"export const text = '{'x' * 300_000}';\n")
     (tmp_path / "report.ts").write_text('import { text } from "./large.js";\nexport default () => text;\n')
     said = inside("bundle", tmp_path / "report.ts", "--out", out, PATH=path).out

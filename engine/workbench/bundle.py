@@ -70,14 +70,19 @@ def bundle(entry: Path, out: Path) -> Bundled:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError("bundle_failed.not_run", reason=str(error)) from None
     if done.returncode != 0:
-        raise InputError("bundle_failed", reason=_ADVICE.sub("", done.stderr.strip())[:4000])
+        raise InputError("bundle_failed", reason=_said(done.stderr)[:4000])
     packages = Counter[str]()
-    for path, each in _inputs(about).items():
+    for path, part in _inputs(about).items():
         found = _PACKAGE.match(path)
-        packages[found[1] if found else ""] += each["bytesInOutput"]
+        packages[found[1] if found else ""] += part["bytesInOutput"]
     about.unlink()
     sizes = {each.name: each.stat().st_size for each in (file, out / source_maps.FILE)}
-    return Bundled(sizes, dict(packages.most_common()), _ADVICE.sub("", done.stderr.strip()))
+    return Bundled(sizes, dict(packages.most_common()), _said(done.stderr))
+
+
+def _said(text: str) -> str:
+    """Return what esbuild said, without advice that this command cannot follow and without the stack of its starter."""
+    return _ADVICE.sub("", text.partition("\nnode:")[0].strip())
 
 
 def _inputs(about: Path) -> dict[str, dict[str, int]]:
