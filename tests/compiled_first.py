@@ -18,4 +18,4 @@ def compile_first() -> None:
         await self.compile(job)
         return await run(self, job, host)
 
-    Pool.__init__, Pool.run = new_init, new_run  # type: ignore[method-assign]
+    Pool.__init__, Pool.run = new_init, new_run  # type: ignore[method-assign]  # the switch, for the whole process

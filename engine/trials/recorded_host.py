@@ -35,7 +35,7 @@ class Departure:
 
 
 class RecordedHost:
-    """Satisfies :class:`lodger.sandbox.job.Host` by a record.
+    """Satisfies :class:`lodger.sandbox.job.CallHandler` by a record.
 
     While the calls are those of the record, each is answered at its recorded place among the answers. After the first
     that is not, a call is answered as the same call was, wherever that stands in the record; others are refused.

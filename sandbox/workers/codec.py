@@ -34,17 +34,13 @@ def header(job: Job, *, image: bool = False) -> bytes:
     )
 
 
-def bundle(content: Bundle, *, named: bool = False) -> bytes:
-    """Return the payload of the BUNDLE frame: context, entry module, other modules, standard modules that these import.
-
-    Args:
-        named: whether the modules are there by name only, because the worker has an image of all.
-    """
+def bundle(content: Bundle) -> bytes:
+    """Return the payload of the BUNDLE frame: context, entry module, other modules, standard modules that these import."""
     entry = {content.entry: content.modules[content.entry]} if content.entry in content.modules else {}
     parts = {"": content.context, **entry, **content.modules, **standard_modules.imported(content.modules)}
     wire: list[bytes] = []
     for name, text in parts.items():
-        label, source = name.encode(), b"" if named and name else text.encode()
+        label, source = name.encode(), text.encode()
         wire += (frames.BUNDLE_PART.pack(len(label), len(source)), label, source)
     return b"".join(wire)
 

@@ -17,13 +17,11 @@ class VersionImage:
         descriptor: of the sealed file.
         layout: payload of the IMAGE frame.
         memory_bytes: size of the memory that the image is of.
-        whole: whether it has every module of the version.
     """
 
     descriptor: int
     layout: bytes
     memory_bytes: int
-    whole: bool
 
     def close(self) -> None:
         """Close the descriptor; call once."""
@@ -39,8 +37,7 @@ def read_image(descriptor: int, size: int) -> VersionImage | None:
     if layout is None:
         os.close(descriptor)
         return None
-    pages, _way, whole, _count = IMAGE_HEAD.unpack_from(layout)
-    return VersionImage(descriptor, layout, pages * PAGE, bool(whole))
+    return VersionImage(descriptor, layout, IMAGE_HEAD.unpack_from(layout)[0] * PAGE)
 
 
 def _read_layout(descriptor: int, size: int) -> bytes | None:
@@ -48,9 +45,9 @@ def _read_layout(descriptor: int, size: int) -> bytes | None:
     if end < 0:
         return None
     head = os.pread(descriptor, IMAGE_HEAD.size, end)
-    pages, way, whole, count = IMAGE_HEAD.unpack(head)
+    pages, way, count = IMAGE_HEAD.unpack(head)
     start = end - count * RUN.size
-    if not 0 < pages <= _MAX_MEMORY_PAGES or way >= _WAYS or whole > 1 or not 0 < count <= MAX_RUNS or start < 0:
+    if not 0 < pages <= _MAX_MEMORY_PAGES or way >= _WAYS or not 0 < count <= MAX_RUNS or start < 0:
         return None
     runs = os.pread(descriptor, end - start, start)
     held = free = 0

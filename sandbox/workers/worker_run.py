@@ -394,7 +394,7 @@ class WorkerRun:
 
     def _payload(self) -> tuple[int, bytes]:
         """Return the kind and the payload of the frame with the tenant's bytes."""
-        return frames.BUNDLE, codec.bundle(self._job.bundle, named=self._image is not None and self._image.whole)
+        return frames.BUNDLE, codec.bundle(self._job.bundle)
 
     def _frame(self, kind: int, payload: bytes) -> None:
         self._waiting.computes()

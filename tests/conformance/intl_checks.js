@@ -1,10 +1,33 @@
-// Body of a function that runs as a script and, unchanged, in Node.js; both must return the same. EVERY: 1 for all locales.
+// Body of a function that runs as a script and, unchanged, in Node.js; both must return the same. EVERY: 1 for all locales; PART: answers or written.
 const LOCALES =
   "af am ar-EG az be bg bn bs ca cs cy da de de-AT de-CH el en en-GB en-IN es es-MX et eu fa fi fil fr fr-CA ga gu he hi-IN hr hu hy id is it ja ka kk ko lt lv mk mr ms nb nl pl pt pt-BR ro ru sk sl sq sr sr-Latn sv sw ta th tr uk ur uz vi zh zh-Hant zu"
     .split(" ");
 const WHEN = Date.UTC(2026, 10, 25, 22, 5, 9, 87);
 const WORDS = "zebra Zebra äpfel Äpfel apfel ålesund aalborg øre ore chata cihla cucla coté côte llama lugar łapa ñandú nandu straße islak ıslak dž dzban яблоко ёлка елка ώρα co-op coop 10 9 a\u0308pfel".split(" ");
 const out = {};
+if (PART === "written") {
+  // Many texts of one format: all but the first are written from what one question brought, where that is possible.
+  const written = [];
+  const NUMBERS = [0, 1, -1, 12.5, 999.995, 1234.5, -98765.4321, 1e6, 123456789.125, 0.045, 1e-9, 1.005, 1e21, 1.5e300, NaN, -Infinity, -0, -0.001, 77n, -12345678901234567890n];
+  const DAYS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map((each) => Date.UTC(2026, each, 1 + 2 * each, 2 * each, 5 * each, 59 - each, 9));
+  const INSTANTS = [...DAYS, Date.UTC(2026, 2, 8, 7) - 1, Date.UTC(2026, 2, 8, 7), 0, -1, 253402300799999, 2 ** 40, -62198755200000];
+  for (const locale of LOCALES.filter((_, at) => at % EVERY === 0)) {
+    const formats = [{}, { style: "currency", currency: "KRW" }, { style: "percent", maximumFractionDigits: 1 }, { maximumSignificantDigits: 3 }, { style: "currency", currency: "USD", signDisplay: "exceptZero", minimumFractionDigits: 3 }];
+    const numbers = formats.map((options) => new Intl.NumberFormat(locale, options));
+    const dates = [{ dateStyle: "medium", timeStyle: "medium", timeZone: "America/New_York" }, { hour: "numeric", weekday: "long", month: "short", hour12: true }].map((options) => new Intl.DateTimeFormat(locale, options));
+    const plurals = [{}, { type: "ordinal" }].map((options) => new Intl.PluralRules(locale, options));
+    written.push([
+      locale,
+      numbers.map((each) => NUMBERS.map((value) => each.format(value))),
+      dates.map((each) => INSTANTS.map((value) => each.format(value))),
+      plurals.map((each) => [0, 1, 2, 3, 5, 11, 21, 100, 101, 1000, 1001, 1e6, 1000001, 2e6, 1.5, -1, 1e9].map((value) => each.select(value))),
+      DAYS.map((value) => new Date(value).toLocaleString(locale, { timeZone: "Africa/Casablanca" })),
+      DAYS.map((value) => new Date(value).toLocaleDateString(locale) + new Date(value).toLocaleTimeString(locale, { timeStyle: "short" })),
+      NUMBERS.map((value) => value.toLocaleString(locale, { minimumFractionDigits: 1 })),
+    ]);
+  }
+  return { written };
+}
 for (const locale of LOCALES.filter((_, at) => at % EVERY === 0)) {
   const zone = { timeZone: "Asia/Kathmandu" };
   out[locale] = [
@@ -36,26 +59,6 @@ for (const locale of LOCALES.filter((_, at) => at % EVERY === 0)) {
     new Intl.Collator(locale).resolvedOptions(),
     new Intl.DateTimeFormat(locale).resolvedOptions(),
   ];
-}
-// Many texts of one format: all but the first are written from what one question brought, where that is possible.
-const written = (out.written = []);
-const NUMBERS = [0, 1, -1, 12.5, 999.995, 1234.5, -98765.4321, 1e6, 123456789.125, 0.045, 1e-9, 1.005, 1e21, 1.5e300, NaN, -Infinity, -0, -0.001, 77n, -12345678901234567890n];
-const DAYS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map((each) => Date.UTC(2026, each, 1 + 2 * each, 2 * each, 5 * each, 59 - each, 9));
-const INSTANTS = [...DAYS, Date.UTC(2026, 2, 8, 7) - 1, Date.UTC(2026, 2, 8, 7), 0, -1, 253402300799999, 2 ** 40, -62198755200000];
-for (const locale of LOCALES.filter((_, at) => at % EVERY === 0)) {
-  const formats = [{}, { style: "currency", currency: "KRW" }, { style: "percent", maximumFractionDigits: 1 }, { maximumSignificantDigits: 3 }, { style: "currency", currency: "USD", signDisplay: "exceptZero", minimumFractionDigits: 3 }];
-  const numbers = formats.map((options) => new Intl.NumberFormat(locale, options));
-  const dates = [{ dateStyle: "medium", timeStyle: "medium", timeZone: "America/New_York" }, { hour: "numeric", weekday: "long", month: "short", hour12: true }].map((options) => new Intl.DateTimeFormat(locale, options));
-  const plurals = [{}, { type: "ordinal" }].map((options) => new Intl.PluralRules(locale, options));
-  written.push([
-    locale,
-    numbers.map((each) => NUMBERS.map((value) => each.format(value))),
-    dates.map((each) => INSTANTS.map((value) => each.format(value))),
-    plurals.map((each) => [0, 1, 2, 3, 5, 11, 21, 100, 101, 1000, 1001, 1e6, 1000001, 2e6, 1.5, -1, 1e9].map((value) => each.select(value))),
-    DAYS.map((value) => new Date(value).toLocaleString(locale, { timeZone: "Africa/Casablanca" })),
-    DAYS.map((value) => new Date(value).toLocaleDateString(locale) + new Date(value).toLocaleTimeString(locale, { timeStyle: "short" })),
-    NUMBERS.map((value) => value.toLocaleString(locale, { minimumFractionDigits: 1 })),
-  ]);
 }
 // Texts of the letters that are compared without a question, against the ones that are not.
 const compared = (out.compared = []);

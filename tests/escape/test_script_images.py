@@ -26,6 +26,12 @@ SCRIPTS: dict[str, dict[str, str]] = {
     "body": {"main.js": "const a = 1;\nreturn [a, new Error('x').stack]"},
     "plain": {"main.js": "import { parse } from 'csv'; console.log(parse('a,b\\n1,2').length)"},
     "thrown": {"main.js": "import { f } from './a/b.js';\nexport default () => f()", "a/b.js": "\n\nexport function f() {\n  null.x;\n}"},
+    "named": {"main.js": "const shop = {};\nexport default () => {\n  shop.orders.count();\n}"},
+    "not a function": {"main.js": "import { a } from './a.js';\nexport default () => {\n  a.b.c();\n}",
+                       "a.js": "export const a = { b: {} };"},
+    "json": {"main.js": "export default () => JSON.parse('{\"a\": ')"},
+    "deep": {"main.js": "const f = () => f() + 1;\n"
+                        "export default () => { try { f() } catch (error) { return error.name } }"},
     "at once": {"main.js": "console.log('once');\nthrow new TypeError('at once');\nexport default () => 1"},
     "cycle": {"main.js": "import './a.js'; export default () => 1; export const m = 2", "a.js": "import { m } from './main.js'; m;"},
     "awaited": {"main.js": "const a = await Promise.resolve(3);\nawait Promise.reject(new Error('late'));\nexport default () => a"},
@@ -132,12 +138,11 @@ def image(
     *runs: tuple[int, int],
     pages: int = 64,
     way: int = 1,
-    whole: int = 1,
     held: int | None = None,
     count: int | None = None,
 ) -> bytes:
     size = sum(length for _, length in runs) if held is None else held
-    head = IMAGE_HEAD.pack(pages, way, whole, len(runs) if count is None else count)
+    head = IMAGE_HEAD.pack(pages, way, len(runs) if count is None else count)
     return bytes(size * PAGE) + b"".join(RUN.pack(*run) for run in runs) + head
 
 
@@ -145,7 +150,7 @@ def image(
     "content",
     [
         b"", b"x" * 15, image(), image((1, 1), count=2), image((1, 1), count=0), image((1, 1), count=1 << 31), image((1, 1), way=3),
-        image((1, 1), whole=2), image((1, 0), held=0), image((63, 2)), image((64, 1)), image((2, 1), (1, 1)), image((1, 2), (2, 1)),
+        image((1, 0), held=0), image((63, 2)), image((64, 1)), image((2, 1), (1, 1)), image((1, 2), (2, 1)),
         image((1, 1), held=2), image((1, 2), held=1), image((1, 1), pages=0), image((1, 1), pages=(1 << 20) + 1),
         image((0xFFFFFFFF, 2), held=2),
     ],

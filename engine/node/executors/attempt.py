@@ -57,7 +57,7 @@ async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collecti
 
 
 class Attempt:
-    """Satisfies :class:`lodger.sandbox.job.Host` for one claim.
+    """Satisfies :class:`lodger.sandbox.job.CallHandler` for one claim.
 
     Args:
         claim: what runs; the tenant is taken from here and from nowhere else.

@@ -51,7 +51,6 @@ class _Compiling(HostFunctions):
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
         self.compiled = False
-        self.loaded: set[bytes] = set()
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
         """Return the name of a module."""
@@ -59,7 +58,6 @@ class _Compiling(HostFunctions):
 
     def source(self, name: bytes) -> bytes | None:
         """Return a module's text."""
-        self.loaded.add(name)
         return self._modules.source(name)
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
@@ -90,7 +88,7 @@ def compile_into(modules: Modules, guest: Guest, numbers: dict[str, int], channe
         channel.answer(FAIL, _REFUSED)
         raise AssertionError
     sent = 0
-    head = IMAGE_HEAD.pack(guest.size() // PAGE, way, host.loaded >= modules.names(), len(runs))
+    head = IMAGE_HEAD.pack(guest.size() // PAGE, way, len(runs))
     layout = b"".join(RUN.pack(*run) for run in runs) + head
     for first, count in runs:
         for at in range(first * PAGE, (first + count) * PAGE, _PART):

@@ -1,9 +1,12 @@
 """The modules of an attempt: decoded from the bundle, resolved by name, and wrapped in a function if the entry is a snippet."""
 
-from collections.abc import Container
 from struct import unpack_from
 
 from lodger.sandbox.frames import BUNDLE_PART
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 #: Precedes a snippet's first line; the second brace opens a block, so that a snippet may declare any name again.
 WRAP = b"export default async function(){{"
@@ -70,7 +73,7 @@ def sibling(path: bytes) -> bytes | None:
     return b"../" + file[:-3] if beside and file.endswith((b".js", b".ts")) else None
 
 
-def found(names: Container[bytes], base: bytes, wanted: bytes) -> bytes | None:
+def found(names: "Container[bytes]", base: bytes, wanted: bytes) -> bytes | None:
     """Return the name among ``names`` that an import in the file ``base`` means; None if there is none."""
     path = joined(base, wanted)
     script = sibling(path) if path and wanted.startswith(b"./") else None
@@ -97,18 +100,12 @@ def _is_quoted(lines: list[bytes]) -> bool:
 
 
 class Modules:
-    """The sources of one attempt by name; the first module is the entry.
-
-    Args:
-        bundle: payload of the BUNDLE frame.
-        named: whether it holds names without texts, because the guest's memory has the compiled modules.
-    """
+    """The sources of one attempt by name; the first module is the entry."""
 
     #: Precedes a snippet's first line.
     wrap = WRAP
 
-    def __init__(self, bundle: bytes, *, named: bool = False) -> None:
-        self._named = named
+    def __init__(self, bundle: bytes) -> None:
         self.entry = b"main.js"
         self.context = b"{}"
         self.missing: tuple[bytes, int] | None = None  # file and line of an import of a missing module
@@ -139,10 +136,6 @@ class Modules:
                 raise SourceRefused(f"{shown} is not UTF-8 text: byte {error.start} is 0x{byte:02x}") from None
             if b"\0" in source:
                 raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
-
-    def names(self) -> set[bytes]:
-        """Return the names of the author's modules and of those that they import."""
-        return {*self._sources}
 
     def facts(self) -> tuple[list[int], bytes]:
         """Return facts about the entry for the bootstrap, and the names of all modules.
@@ -185,8 +178,6 @@ class Modules:
             self._way = name if name != b"lodger:begin" else self._way
             return _GLUE[name].replace(b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"'))
         source = self._sources.get(name)
-        if source is not None and self._named:
-            raise RuntimeError("the guest asked for a module that its image has")
         if source is None:
             self._note_missing()
             return None

@@ -47,7 +47,6 @@ class QuickRealm(HostFunctions):
         self._returned = False
         self._dropped = b"0"
         self._way: int | None = None  # of the entry, found when its image was made
-        self._named = 0  # whether the bundle has names of modules alone
 
     def reseed(self) -> None:
         """Seed Math.random: otherwise all forks would draw the same numbers."""
@@ -67,7 +66,7 @@ class QuickRealm(HostFunctions):
     def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
         """Map what compiling the modules made of the memory, before :meth:`bound`, and close the file. Reads no byte of it."""
         image.map_over(self.guest, descriptor, layout, limits["memory_bytes"])
-        _pages, self._way, self._named, _count = IMAGE_HEAD.unpack_from(layout)
+        _pages, self._way, _count = IMAGE_HEAD.unpack_from(layout)
 
     def compile(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the bundle without running any of it, and send the image of the memory; see :mod:`image`."""
@@ -81,7 +80,7 @@ class QuickRealm(HostFunctions):
         """Run the bundle and answer with exactly one DONE or FAIL frame; an exception means a broken guest."""
         self._channel = channel
         try:
-            self._modules = self.modules_type(bundle, named=bool(self._named))
+            self._modules = self.modules_type(bundle)
             if self._way is None:  # otherwise they were checked when they were compiled
                 self._modules.check()
             self._drive(self._message(self._modules))
