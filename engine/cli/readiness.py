@@ -36,7 +36,7 @@ _MIGRATION = {
 def checks(settings: "Settings", walls: dict[str, Any], db: str | None, clock: Clock | None = None) -> list[Check]:
     """Return every check; an unreachable ledger is one that fails. ``clock`` is this host's."""
     clock = clock or SystemClock()
-    found = [_walls(walls), _tzdata(clock), _descriptors(settings.slots), *_disks(settings)]
+    found = [_walls(walls), _tzdata(clock), _descriptors(settings.slots), patiences(settings), *_disks(settings)]
     try:
         found += _ledger(db, clock)
     except Exception as error:
@@ -75,6 +75,33 @@ def _descriptors(slots: int) -> Check:
         value,
         f"a thousand clients and {slots} slots need more",
         "raise the limit (ulimit -n, LimitNOFILE=), or lower LODGER_SLOTS",
+    )
+
+
+def patiences(settings: "Settings") -> Check:
+    """Check the order of the times after which an answer is given up: call, wall, lease, database.
+
+    A run whose database is silent then ends by its call, a node outlives the walls of its runs, and no connection outlives a lease.
+    """
+    from lodger.engine.data.sets.reads import SILENCE_S, STATEMENT_S
+    from lodger.engine.store.drivers.patience import PATIENCE_S
+    from lodger.sandbox.limits import Limits
+
+    each = {
+        "call": STATEMENT_S + SILENCE_S,
+        "wall": Limits().wall_ms / 1000,
+        "lease": settings.lease_s,
+        "database": PATIENCE_S,
+    }
+    value = " < ".join(f"{name} {seconds:g} s" for name, seconds in each.items())
+    if sorted(each.values()) == list(each.values()):
+        return Check("patience", "ok", value)
+    return Check(
+        "patience",
+        "warn",
+        value.replace(" < ", ", "),
+        "the lease is not between the default wall and the patience with a database: runs are begun again when it is silent",
+        f"set LODGER_LEASE_S between {each['wall']:g} and {each['database']:g}",
     )
 
 

@@ -60,7 +60,7 @@ class Settings(BaseSettings):
         description="memory that a node reserves for attempts, by their limits; none: three quarters of the machine's",
     )
     lease_s: float = Field(
-        default=6.0,
+        default=12.0,
         gt=0,
         le=600,
         description="after this time without renewal a node loses its actions to other nodes",

@@ -10,7 +10,6 @@ from lodger.engine.core.events import Event, EventBus, LeaseLost
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import patience
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.usage.usage import DAY_US
 
@@ -150,6 +149,4 @@ class NodeContext:
     def surrender(self, reason: str) -> None:
         """Stop being a node until registered anew: its workers die, and their effects are dropped."""
         self.identity.lease = None
-        # Questions that were asked under the lease are worthless now: a service that waits for an answer hangs up and begins anew.
-        self.db.timeouts.patience_s = min(self.settings.lease_s, patience.PATIENCE_S)
         self.bus.publish(LeaseLost(reason))

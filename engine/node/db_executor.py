@@ -3,33 +3,30 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar, cast
 
 from sqlalchemy import Connection
 
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import patience
-from lodger.engine.store.drivers.patience import Patience
 
 T = TypeVar("T")
 
 
 class DbExecutor:
-    """One writer thread, because SQLite has one writer; reads never wait behind a write.
+    """One writer thread, because SQLite has one writer; reads never wait behind a write. No thread waits longer than a lease."""
 
-    Attributes:
-        timeouts: how long a server may keep either thread waiting.
-    """
-
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, lease_s: float) -> None:
         self._database = database
-        self.timeouts = Patience(patience.PATIENCE_S)
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=self.timeouts.adopt)
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=self.timeouts.adopt)
+        # A session that is silent for a lease is left for another one: the lease may be renewed by a session that answers.
+        adopt = partial(patience.adopt, min(lease_s, patience.PATIENCE_S))
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="lodger-writer", initializer=adopt)
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="lodger-reader", initializer=adopt)
         self._watcher = database.file_watcher()
         self._server_watcher = database.server_watcher()
         # In a thread of its own: a server that does not answer delays neither reads nor writes.
-        self._poller = ThreadPoolExecutor(1, thread_name_prefix="lodger-commits", initializer=self.timeouts.adopt)
+        self._poller = ThreadPoolExecutor(1, thread_name_prefix="lodger-commits", initializer=adopt)
         self._polling: asyncio.Future[int | None] | None = None
         self._seen: int | None = None
         #: Number of this node's transactions that its services need not look for.

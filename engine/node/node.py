@@ -137,7 +137,7 @@ class Node:
     def _wire(self) -> None:
         """Make the services; each subscribes to its events in its constructor."""
         host, store, settings, bus = self.host, self.host.store, self.host.store.settings, EventBus()
-        self.db = DbExecutor(store.database)
+        self.db = DbExecutor(store.database, settings.lease_s)
         self.context = context = NodeContext(store, self.clock, settings, self.db, bus, self.identity)
         bus.subscribe(ChangeReported, lambda _event: self.db.invalidate())
         self.attempts = RunningAttempts(context, self._executor)

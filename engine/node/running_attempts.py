@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import (
     AttemptFinished,
     AttemptReleased,
@@ -21,8 +22,9 @@ from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.slots import Slots
 from lodger.engine.policy.placement import Room, SlotReduction, long_slots
-from lodger.sandbox.job import ScriptError
+from lodger.sandbox.job import CallHandlerGone
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers import verdict
 
 _log = logging.getLogger("lodger.node")
 #: An attempt: id of its action, and its number.
@@ -167,9 +169,12 @@ class RunningAttempts:
             self._stopped(claim, killed.finished if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED))
             return
         except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
+            gone = isinstance(error, CallHandlerGone | Unavailable)
             _log.error("attempt %d of action %s: %s: %s", claim.attempt, claim.action_id, type(error).__name__, error,
-                       exc_info=error)  # fmt: skip
-            finished = Finished(Outcome.ENGINE_FAULT, error=ScriptError(type(error).__name__, str(error)))
+                       exc_info=None if gone else error)  # fmt: skip
+            # A fixed sentence: the error may name hosts and files of the operator's.
+            found = verdict.of_host(CallHandlerGone() if gone else error)
+            finished = Finished(found.outcome, error=found.error)
         self._ended.add(key_of(claim))
         self._slots.end(key_of(claim))
         self._context.bus.publish(AttemptFinished(claim, finished))

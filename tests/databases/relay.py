@@ -64,6 +64,10 @@ class Relay:
         """Fall silent as soon as a client has said ``mark``, which still arrives."""
         self._marks["silence"] = mark
 
+    def silence_link(self, mark: bytes) -> None:
+        """Let the connection that says ``mark`` next, which still arrives, fall silent for ever; the others go on."""
+        self._marks["link"] = mark
+
     def lose_answer(self, mark: bytes) -> None:
         """Reset the connection on which the next transaction that said ``mark`` is committed: after the commit, before the answer."""
         self._marks["answer"] = mark
@@ -172,6 +176,10 @@ class Relay:
             del self._marks["silence"]
             for event in self._events.values():
                 event.clear()
+            self.held.set()
+        if (mark := self._marks.get("link")) and mark in link.said:
+            del self._marks["link"]
+            link.gates = {way: asyncio.Event() for way in link.gates}
             self.held.set()
         if link.said.endswith(COMMIT):
             for kind in ("answer", "commit"):

@@ -13,7 +13,9 @@ from lodger.engine.node.node import Node
 from lodger.sandbox.outcome import Outcome
 
 OK = Finished(Outcome.OK, result="1")
-SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=8, concurrent_runs=8, min_interval_s=1, poll_s=0.05, drain_s=0.1)
+SETTINGS = Settings(
+    sqlite_synchronous="NORMAL", slots=8, concurrent_runs=8, min_interval_s=1, poll_s=0.05, drain_s=0.1, lease_s=6
+)
 
 
 class Script:

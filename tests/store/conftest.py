@@ -18,7 +18,7 @@ __all__ = ["bench", "empty_url", "kind", "name", "relay", "server", "url"]
 def bench(url: str, tmp_path: Path) -> Iterator[Bench]:
     clock = VirtualClock()
     settings = Settings(
-        sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1, secret_keys=tmp_path / "keys"
+        sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1, lease_s=6, secret_keys=tmp_path / "keys"
     )
     with Engine.open(url, clock=clock, settings=settings) as engine:
         yield Bench(engine, clock)

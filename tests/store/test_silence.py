@@ -1,5 +1,6 @@
 """A network that is cut, or that accepts everything and answers nothing: callers get an error in time."""
 
+import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +11,20 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from tests.databases.relay import Relay
+from tests.databases.server import Server
+from tests.e2e.script_runs import claim
+from tests.node.harness import SETTINGS, Script, Signals
 
+from lodger.engine import Engine as AsyncEngine
+from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.handlers import Handlers
+from lodger.engine.node.executors.attempt import UNANSWERED
+from lodger.engine.node.executors.host_executor import HostExecutor
 from lodger.engine.store.drivers import patience
 from lodger.engine.store.drivers.postgresql import connections as of_postgres
 from lodger.engine.sync import Engine
+from lodger.sandbox.outcome import Outcome
 
 T = TypeVar("T")
 #: Of who waits for an answer that never comes; everything else in a test has all the time there is.
@@ -94,10 +104,38 @@ def test_a_network_that_swallows_everything_is_the_kernels_to_notice(relay: Rela
     with engine.context.database.read() as connection:
         raw: Any = connection.connection.driver_connection
         with socket.socket(fileno=raw.fileno()) as wire:
-            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 7_000
             assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 3
             wire.detach()
+
+
+def test_a_handler_that_asks_a_silent_ledger_until_its_deadline_is_not_to_blame(relay: Relay, engine: Engine) -> None:
+    relay.silence()
+    handlers = Handlers()
+    handlers.add(handlers.make("look", lambda _call: asked(engine), None, 0.6, offered=False))
+    ended = asyncio.run(HostExecutor(handlers, SystemClock(), "n1").execute(claim("", script_name="@look")))
+    relay.heal()
+    assert (ended.outcome, ended.error) == (Outcome.ENGINE_FAULT, UNANSWERED)
+
+
+def test_one_silent_session_holds_a_node_up_for_a_lease_at_most(relay: Relay, name: str, server: Server) -> None:
+    """The session of the next read falls silent for ever, while the lease is renewed by another one."""
+
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"lease_s": 2.0})
+        async with AsyncEngine.open(relay.url(name), settings=settings) as engine:
+            await engine.tenants.create("acme")
+            await engine.scripts.put("acme", "job", "export default () => 1")
+            signals = Signals(engine)
+            async with engine.node(Script(), "n1"), asyncio.timeout(40):
+                relay.silence_link(b"REPEATABLE READ")
+                await asyncio.to_thread(relay.held.wait, 30)
+                with Engine.open(server.url(name)) as other:
+                    other.run_in("acme", "job", 0)
+                await signals.wait("finished")
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "is lost"])

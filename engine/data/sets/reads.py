@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -12,9 +13,8 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.numbers import taken
 from lodger.engine.store.connection.transactions import Transactions
-from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers import driver_of, patience
 from lodger.engine.store.drivers.features import StatementTimeout
-from lodger.engine.store.drivers.patience import Patience
 
 T = TypeVar("T")
 
@@ -22,8 +22,10 @@ T = TypeVar("T")
 STATEMENT_S = 5.0
 #: How long after that a server may be silent: a call is given up before the default wall of a run, 10 s, ends the run.
 SILENCE_S = 3.0
-#: Number of questions that are answered at once; a server that is silent for longer than a statement may take is not waited for.
+#: Number of questions that are answered at once.
 THREADS = 4
+#: A question that takes longer is not counted: silent servers hold no other question up.
+BRIEF_S = 1.0
 #: Number of threads, those of silent servers included.
 MAX_THREADS = 16
 
@@ -45,8 +47,8 @@ class ThreadReads:
         self._database = database
         self._elapsed_s = elapsed_s
         # A server that says nothing after its own limit has passed says nothing any more.
-        patience = Patience(STATEMENT_S + SILENCE_S)
-        self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="lodger-read", initializer=patience.adopt)
+        adopt = partial(patience.adopt, STATEMENT_S + SILENCE_S)
+        self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="lodger-read", initializer=adopt)
         self._places = asyncio.Semaphore(THREADS)
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
@@ -58,11 +60,11 @@ class ThreadReads:
         return await self._in_thread(self._answer, work)
 
     async def _in_thread(self, function: Callable[..., T], *given: object) -> T:
-        """Run a function in one of the threads; a place that a silent server holds is free again after the limit of a statement."""
+        """Run a function in one of the threads; a place that a silent server holds is soon free again."""
         await self._places.acquire()
         loop, held = asyncio.get_running_loop(), ExitStack()
         held.callback(self._places.release)
-        alarm = loop.call_later(STATEMENT_S, held.close)
+        alarm = loop.call_later(BRIEF_S, held.close)
         try:
             return await loop.run_in_executor(self._pool, function, *given)
         finally:

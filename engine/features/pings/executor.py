@@ -14,7 +14,7 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.features.pings.ping import Ping, decode
-from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.executors.attempt import UNANSWERED, Attempt
 from lodger.engine.node.executors.host_side import HostSide
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -73,8 +73,11 @@ class _Run:
             async with asyncio.timeout(limit_ms / 1000):
                 reply = await self._attempt.call("http.fetch", strict_json.dump(asked(ping, self._claim)))
         except TimeoutError:
+            ended = self._attempt.verdict(Outcome.WALL_LIMIT, None)
             said = f"no complete answer arrived within {limit_ms} ms"
-            return self._end(Outcome.WALL_LIMIT, error=ScriptError("LimitExceeded", said))
+            return self._end(
+                ended, error=UNANSWERED if ended is Outcome.ENGINE_FAULT else ScriptError("LimitExceeded", said)
+            )
         except asyncio.CancelledError:
             self._stopped()
         answer = json.loads(reply.json)

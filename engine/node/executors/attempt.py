@@ -7,11 +7,11 @@ Calls are answered one after another in the order of their arrival, so the journ
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
@@ -49,6 +49,50 @@ from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
 T = TypeVar("T")
+P = ParamSpec("P")
+#: Error of an attempt whose wall ended while a database did not answer.
+UNANSWERED = ScriptError("EngineFault", "the database did not answer a call of this run in time")
+
+
+class DatabaseWaits:
+    """How long an attempt has waited for answers of databases that have not come."""
+
+    def __init__(self) -> None:
+        self._begun: dict[object, float] = {}
+        self._given_up_s = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the wait of a question."""
+        key, loop = object(), asyncio.get_running_loop()
+        self._begun[key] = loop.time()
+        try:
+            yield
+        except asyncio.CancelledError:  # the attempt has ended before the answer
+            self._given_up_s = max(self._given_up_s, loop.time() - self._begun[key])
+            raise
+        finally:
+            del self._begun[key]
+
+    def timed(self, ask: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        """Return the question with its wait counted."""
+
+        async def timed(*args: P.args, **kwargs: P.kwargs) -> T:
+            with self.waiting():
+                return await ask(*args, **kwargs)
+
+        return timed
+
+    def are_too_long(self, wall_s: float) -> bool:
+        """Whether a question has waited for as long as a statement may take, or for half of the wall."""
+        now_s = asyncio.get_running_loop().time() if self._begun else 0.0
+        waited_s = max([self._given_up_s, *(now_s - begun_s for begun_s in self._begun.values())])
+        return is_too_long(waited_s, wall_s)
+
+
+def is_too_long(waited_s: float, wall_s: float) -> bool:
+    """Whether the engine is to blame for a wall that ended after so long a wait for a database."""
+    return waited_s >= min(STATEMENT_S, wall_s / 2)
 
 
 async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
@@ -105,6 +149,7 @@ class Attempt:
         self.datasets = datasets
         self.now_us = now_us
         self.recording = recording
+        self._waits = DatabaseWaits()
         self.seed = os.urandom(frames.SEED.size)
         consumer = claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name))
         self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets, consumer)
@@ -123,7 +168,7 @@ class Attempt:
         #: Lines about budgets that are nearly used up, among the script's own; and which.
         self.warnings: list[LogLine] = []
         self.nearly: list[tuple[str, int, int]] = []
-        self._draws = draws
+        self._draws = draws and self._waits.timed(draws)
         self._clock_us = clock_us or (lambda: now_us)
         self._drawing = asyncio.Lock()
         self.fetch_state = fetch_state or FetchState(claim.tenant_id, claim.action_id, claim.step, dry=claim.trial)
@@ -133,9 +178,7 @@ class Attempt:
         self._on_log = on_log
         self._span = span
         self._over = False
-        #: When the database was asked the questions that it has not answered; how long one had waited that was given up.
-        self._reading: dict[object, float] = {}
-        self._unanswered_s = 0.0
+        self.fetch_state.earlier = self._waits.timed(self.fetch_state.earlier)
         self._turn = asyncio.Lock()
         self.session = Session(
             tenant_id=claim.tenant_id,
@@ -148,14 +191,14 @@ class Attempt:
             now_us=now_us,
             new_id=new_id or Identities(lambda: now_us).new,
             grants=claim.grants,
-            own_addresses=people,
+            own_addresses=self._waits.timed(people),
             fetch_state=self.fetch_state,
-            read_secrets=read_secrets,
+            read_secrets=self._waits.timed(read_secrets),
             redactor=self.redactor,
             script=claim.script_name,
-            check_script=check_script,
+            check_script=self._waits.timed(check_script),
             consumer=consumer,
-            numbers=None if claim.trial else numbers,
+            numbers=None if claim.trial or numbers is None else self._waits.timed(numbers),
             limits=claim.limits,
             storage=claim.storage,
             intl=intl,
@@ -163,22 +206,9 @@ class Attempt:
 
     async def _ask(self, read: QueryRunner, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
         asked = isolated_query(work, self.claim.tenant_id, self.datasets, rows)
-        database, loop = None if rows is None else database_of(rows), asyncio.get_running_loop()
-        key = object()
-        self._reading[key] = loop.time()
-        try:
+        database = None if rows is None else database_of(rows)
+        with self._waits.waiting():
             return await (read(asked) if database is None else database.ask(asked))
-        except asyncio.CancelledError:  # the attempt has ended before the answer
-            self._unanswered_s = max(self._unanswered_s, loop.time() - self._reading[key])
-            raise
-        finally:
-            del self._reading[key]
-
-    def _has_waited_in_vain(self) -> bool:
-        """Whether a database has left a question of the attempt unanswered for as long as a statement may take, or half of its wall."""
-        now_s = asyncio.get_running_loop().time() if self._reading else 0.0
-        waited_s = max([self._unanswered_s, *(now_s - begun_s for begun_s in self._reading.values())])
-        return waited_s >= min(STATEMENT_S, self.claim.limits.wall_ms / 2000)
 
     def context(self) -> str:
         """Return the context JSON of the bundle."""
@@ -297,7 +327,7 @@ class Attempt:
 
         A script can throw a look-alike of a refusal it was really given; either way the blame is its own.
         """
-        if outcome is Outcome.WALL_LIMIT and self._has_waited_in_vain():
+        if outcome is Outcome.WALL_LIMIT and self._waits.are_too_long(self.claim.limits.wall_ms / 1000):
             return Outcome.ENGINE_FAULT
         return sharpened(self.refused, outcome, error)
 

@@ -14,12 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from lodger.engine.core.clock import Clock, from_us, from_us_or_none
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished, Stopped
 from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
+from lodger.engine.node.executors.attempt import UNANSWERED, is_too_long
+from lodger.engine.store.drivers import patience
+from lodger.engine.store.drivers.patience import Patience
 from lodger.sandbox.frames import LEVELS
-from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.job import CallHandlerGone, LogLine, ScriptError, Usage
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.codec import LogBuffer
 
 #: How long a cancelled coroutine may take to end before it is left to itself, seconds.
@@ -66,6 +71,8 @@ class _Run:
         self._writing = threading.Lock()
         self._begun = clock.elapsed_s()
         self._cpu_s = 0.0
+        #: Of the handler's thread: how long the ledger, which it asks by the engine's verbs, has been silent.
+        self._ledger = Patience()
         self.call = Call(
             claim.tenant_id, claim.action_id, claim.schedule_id,
             from_us_or_none(claim.slot_us),
@@ -90,7 +97,10 @@ class _Run:
             await self._abandon(running)
             raise Stopped(self._end(Outcome.CANCELLED)) from None
         if not running.done():
+            silent_s = self._ledger.silent_s()
             await self._abandon(running)
+            if is_too_long(silent_s, self._handler.deadline_s):
+                return self._end(Outcome.ENGINE_FAULT, error=UNANSWERED)
             said = f"the handler did not return within {self._handler.deadline_s:g} s"
             return self._end(Outcome.WALL_LIMIT, error=ScriptError("LimitExceeded", said))
         try:
@@ -98,6 +108,9 @@ class _Run:
         except (asyncio.CancelledError, Cancelled):
             # The node has not cancelled it: the handler did.
             return self._end(Outcome.SCRIPT_ERROR, error=ScriptError("Cancelled", "the handler cancelled itself"))
+        except Unavailable as error:
+            _log.error("handler %s: %s: %s", self._handler.name, error.code, error)
+            return self._end(Outcome.ENGINE_FAULT, error=verdict.of_host(CallHandlerGone()).error)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is how it ended
             return self._end(Outcome.SCRIPT_ERROR, error=_described(error))
         return self._answered(answer)
@@ -119,6 +132,7 @@ class _Run:
 
         def work() -> None:
             answer, raised = None, None
+            self._ledger = patience.adopt()
             before = time.thread_time()
             try:
                 answer = self._handler.function(self.call)

@@ -11,12 +11,12 @@ from lodger.engine.core.execution import SLOT, Claim, Finished, Stopped
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.executors.attempt import UNANSWERED, Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.stored_modules import MAP
-from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, ScriptError, Usage
+from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, Usage
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -146,7 +146,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recordin
     outcome = attempt.verdict(report.outcome, report.error)
     error = report.error
     if outcome is Outcome.ENGINE_FAULT and report.outcome is Outcome.WALL_LIMIT:
-        error = ScriptError("EngineFault", "the database did not answer a call of this run in time")
+        error = UNANSWERED
     elif error is not None and outcome is not report.outcome and attempt.refused is not None:
         error = replace(error, name="CallRefused")
     good, redactor = outcome is Outcome.OK, attempt.redactor

@@ -12,7 +12,6 @@ from lodger.engine.core.handlers import Handlers
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.context import database_us
-from lodger.engine.store.drivers import patience
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.platform import node_rows
@@ -48,7 +47,6 @@ class LeaseKeeper(Service):
         )  # fmt: skip
         identity.lease = await context.db.write(take)
         identity.epoch, identity.renewed_s = identity.lease.epoch, begun
-        context.db.timeouts.patience_s = patience.PATIENCE_S
         ask = partial(
             node_rows.namesakes, context.store, name=identity.name, node_id=identity.id, now_us=self.clock.now_us()
         )

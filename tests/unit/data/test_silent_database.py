@@ -1,19 +1,33 @@
 """A wall that ends while the database does not answer is the engine's fault; one that ends for another reason is the script's."""
 
 import asyncio
+import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection
 from tests.e2e.script_runs import claim
+from tests.node.harness import Script, working
 from tests.unit.data.shop import Frozen, Shop
 
-from lodger.engine.core.execution import Finished
+from lodger.engine.cli.readiness import patiences
+from lodger.engine.core.access.grants import parse
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets import reads
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.features.pings.executor import PingExecutor
+from lodger.engine.node.executors.attempt import UNANSWERED
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.store.drivers.patience import PATIENCE_S
+from lodger.engine.vault.keyring import Keyring
+from lodger.engine.vault.vault import Vault
+from lodger.sandbox.job import CallHandlerGone
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Blame, Outcome
 from lodger.sandbox.pool import Pool
@@ -61,6 +75,44 @@ def test_a_script_that_uses_its_wall_up_is_to_blame(bare: Shop) -> None:
     assert ended.outcome is Outcome.WALL_LIMIT
 
 
-def test_a_call_is_given_up_before_the_default_wall_and_a_lease_before_the_database() -> None:
-    assert reads.STATEMENT_S + reads.SILENCE_S < Limits().wall_ms / 1000 < PATIENCE_S
-    assert Settings().lease_s < PATIENCE_S
+def test_a_call_is_given_up_before_the_default_wall_then_a_lease_and_a_database_last() -> None:
+    assert reads.STATEMENT_S + reads.SILENCE_S < Limits().wall_ms / 1000 < Settings().lease_s < PATIENCE_S
+    assert patiences(Settings()).state == "ok"
+    warned = patiences(Settings(lease_s=6))
+    assert (warned.state, "LODGER_LEASE_S" in (warned.fix or "")) == ("warn", True)
+
+
+@pytest.mark.parametrize(
+    "error", [CallHandlerGone("db1 at 10.0.0.7"), Unavailable("database_unreachable", place="db1", reason="no answer")]
+)
+def test_a_database_that_is_silent_before_an_attempt_begins_is_the_engines_fault_and_is_not_named(
+    error: Exception, tmp_path: Path
+) -> None:
+    class Gone(Script):
+        async def execute(self, claim: Claim) -> Finished:
+            raise error
+
+    async def go(folder: Path) -> None:
+        async with working(folder, Gone()) as (engine, _node, signals):
+            made = await engine.run_in("acme", "job", 0)
+            await signals.wait("finished")
+            (attempt, *_) = await engine.actions.attempts("acme", made.id)
+            assert attempt.outcome == "engine_fault"
+            assert attempt.error is not None
+            assert attempt.error.message == "a service behind this script's calls could not be reached"
+
+    asyncio.run(go(tmp_path))
+
+
+def test_a_ping_that_waits_for_a_silent_database_is_the_engines_fault(bare: Shop) -> None:
+    ping = {"url": "http://127.0.0.1:1/", "headers": {"X-Key": "{{secret:KEY}}"}}
+    asked = replace(
+        claim("", limits=WALL),
+        modules={"ping.json": json.dumps(ping)},
+        grants=parse(["fetch:http://127.0.0.1:1", "secret:KEY"]),
+    )
+    side = HostSide(
+        Silent(bare), bare.datasets, Frozen(), way_out=WayOut(Settings()), vault=Vault(Keyring(None))
+    )  # fmt: skip
+    ended = asyncio.run(PingExecutor(side, owned=True).execute(asked))
+    assert (ended.outcome, ended.error) == (Outcome.ENGINE_FAULT, UNANSWERED)

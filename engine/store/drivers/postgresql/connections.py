@@ -32,12 +32,12 @@ _CONNECT: dict[str, Any] = {
     "application_name": "lodger",
     # A database in SQL_ASCII would make every text bytes, and refuse none.
     "client_encoding": "utf8",
-    # A lost server or network is detected within half a minute, not after the kernel's two hours. The watchdog handles
+    # A lost server or network is detected within half a lease, not after the kernel's two hours. The watchdog handles
     # connections where packets are still acknowledged but never answered.
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
+    "keepalives_idle": 3,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 7_000,
 }
 #: Ways of the planner that read whole tables or indexes. Without statistics, as of a new ledger, it would choose them, and a
 #: prepared statement would still go them when the tables have grown; the hot path looks everything up by key.

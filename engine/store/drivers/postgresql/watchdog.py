@@ -41,24 +41,20 @@ class WatchedConnection(psycopg.Connection[Any]):
         return super().wait(self._with_timeout(gen), *args, **kwargs)
 
     def _with_timeout(self, gen: PQGen[T]) -> PQGen[T]:
-        silent_since_s = None
+        own = patience.of_thread() or patience.Patience(self.patience_s)
         try:
             wants = next(gen)
             while True:
                 ready = yield wants
                 if ready:
-                    silent_since_s = None
-                elif silent_since_s is None:
-                    silent_since_s = self._clock.elapsed_s()
-                else:
-                    self._raise_if_late(silent_since_s)
+                    own.silent_since_s = None
+                elif own.silent_since_s is None:
+                    own.silent_since_s = self._clock.elapsed_s()
+                elif own.silent_s() >= own.patience_s:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer for {own.patience_s:g} s, so the connection was closed")
                 wants = gen.send(ready)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]  # what the generator returns is what is waited for
-
-    def _raise_if_late(self, silent_since_s: float) -> None:
-        own = patience.of_thread()
-        patience_s = self.patience_s if own is None else own.patience_s
-        if self._clock.elapsed_s() - silent_since_s >= patience_s:
-            self.pgconn.finish()
-            raise psycopg.OperationalError(f"no answer for {patience_s:g} s, so the connection was closed")
+        finally:
+            own.silent_since_s = None
