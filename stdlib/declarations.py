@@ -1,5 +1,6 @@
 """The TypeScript declarations of everything that a script can name, as one file."""
 
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -18,3 +19,16 @@ def text() -> str:
     """Return the declarations: the parts of ``stdlib/types``, one after the other."""
     head = "// Everything that a script of Lodger can name, beside ECMAScript itself. `lodger init` writes this file anew.\n\n"
     return head + "\n".join(parts().values())
+
+
+@cache
+def global_names() -> frozenset[str]:
+    """Return the names of the globals that are declared."""
+    return frozenset(re.findall(r"^declare (?:const|function|class|var|namespace) (\w+)", text(), re.MULTILINE))
+
+
+@cache
+def run_members() -> frozenset[str]:
+    """Return the names of what a script is called with."""
+    body = re.search(r"^interface Run \{(.*?)^\}", text(), re.DOTALL | re.MULTILINE)
+    return frozenset(re.findall(r"^  readonly (\w+)", body[1] if body else "", re.MULTILINE))

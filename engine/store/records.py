@@ -438,7 +438,8 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Whether a source is a script that could run, and its problems if not."""
+    """Whether a source is a script that could run, its problems if not, and names in it that nothing declares."""
 
     ok: bool
     problems: tuple[ScriptError, ...]
+    hints: tuple[ScriptError, ...] = ()

@@ -16,6 +16,7 @@ from lodger.engine.workbench.schedules_file import place_of, script_names
 from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.source_faults import Outline, faults
+from lodger.sandbox.source_names import unknown_names
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -206,6 +207,18 @@ def missing_grants(folder: ScriptFolder) -> list[Finding]:
                 fix = f'for development: grants = ["{grant}"] in [dev]; for a tenant: lodger grant give TENANT {grant}'
                 hints.append(Finding("hint", script.shown(folder.path, file), line, None, "grant_hint", message, fix))
     return hints
+
+
+def unknown(folder: ScriptFolder) -> list[Finding]:
+    """Return a warning for each name that a script uses and that nothing declares."""
+    found: dict[tuple[str, int | None, str], Finding] = {}
+    for script in folder.scripts.values():
+        for each in unknown_names(script.source) if isinstance(script.source, dict) else ():
+            file = script.shown(folder.path, each.file)
+            fix = "declare or import the name, or correct it; docs/reference/javascript.md names all that a script has"
+            warning = Finding("warning", file, each.line, each.column, "name_unknown", each.message, fix)
+            found[file, each.line, each.message] = warning
+    return list(found.values())
 
 
 def _grants_of(text: str, script: str, held: Grants) -> Iterable[tuple[int, str]]:

@@ -12,8 +12,10 @@ from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import ScriptInput, read
 from lodger.engine.store.scripts.linking import link
+from lodger.engine.store.stored_modules import runnable
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
+from lodger.sandbox.source_names import unknown_names
 
 if TYPE_CHECKING:
     from lodger.engine.core.execution import Claim, Finished
@@ -97,7 +99,8 @@ class TrialRuns:
         content, problem = engine.scripts.source_check.strip(tenant_id, content)
         if problem is None:
             problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
-        return Checked(ok=problem is None, problems=() if problem is None else (problem,))
+        hints = tuple(unknown_names(runnable(content.modules)))
+        return Checked(ok=problem is None, problems=() if problem is None else (problem,), hints=hints)
 
     def _run(self, claim: "Claim") -> "Finished":
         from lodger.engine.trials.trial import on_ledger, run

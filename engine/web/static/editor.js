@@ -270,8 +270,9 @@ class Editor {
       const found = await call("POST", this.root.dataset.check, { source: this.value() });
       return () => {
         const [first] = found.problems;
-        this.checked.className = found.ok ? "good" : "warn";
-        this.checked.textContent = found.ok ? "It compiles." : found.problems.map((each) => `${this.modules.size > 1 ? (each.file || this.entry) + ", " : ""}line ${each.line}: ${each.message}`).join("\n");
+        const told = found.ok ? found.hints : found.problems;
+        this.checked.className = told.length === 0 ? "good" : "warn";
+        this.checked.textContent = told.length === 0 ? "It compiles." : told.map((each) => `${this.modules.size > 1 ? (each.file || this.entry) + ", " : ""}line ${each.line}: ${each.message}`).join("\n");
         this.mark(first?.file || this.entry, first?.line);
       };
     } catch (error) {

@@ -9,21 +9,9 @@ import pytest
 from lodger.engine.trials.trial import try_script
 from lodger.engine.web.script_api import table
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.source_names import LANGUAGE
 from lodger.stdlib import declarations, standard_modules
 
-#: What the library of ECMAScript declares already ("lib" in jsconfig.json).
-LANGUAGE = set(
-    re.findall(
-        r"\w+",
-        """
-    AggregateError Array ArrayBuffer AsyncDisposableStack BigInt BigInt64Array BigUint64Array Boolean DataView Date DisposableStack
-    Error EvalError FinalizationRegistry Float16Array Float32Array Float64Array Function Infinity Int16Array Int32Array Int8Array Intl
-    Iterator JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set SharedArrayBuffer String
-    SuppressedError Symbol SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet
-    decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval globalThis isFinite isNaN parseFloat parseInt undefined unescape
-    """,
-    )
-)
 #: Members that need no declaration: every object has them, or they only serve the library itself.
 UNSAID = {"constructor", "toString", "valueOf", "toJSON", "length", "name", "prototype", "message", "stack"}
 INTERNAL = {("Instant", "ofMicroseconds")}

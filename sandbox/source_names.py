@@ -1,0 +1,138 @@
+"""Names that a script uses and that nothing declares: found in its tokens, without scopes. Pure.
+
+A name that is declared anywhere in its file, or could be, counts as declared; so what is found is almost always a mistake. TypeScript and
+long lines are left out: compilers check the one, and programs write the other.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.source_tokens import tokens
+from lodger.stdlib import declarations
+
+MAX_CHARACTERS, MAX_LINE = 64 * 1024, 1000
+#: Globals of ECMAScript that a realm has.
+LANGUAGE = frozenset(re.findall(
+    r"\w+", """
+    AggregateError Array ArrayBuffer AsyncDisposableStack BigInt BigInt64Array BigUint64Array Boolean DataView Date DisposableStack
+    Error EvalError FinalizationRegistry Float16Array Float32Array Float64Array Function Infinity Int16Array Int32Array Int8Array Intl
+    Iterator JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set SharedArrayBuffer String
+    SuppressedError Symbol SyntaxError TypeError URIError Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap WeakRef WeakSet
+    decodeURI decodeURIComponent encodeURI encodeURIComponent escape eval globalThis isFinite isNaN parseFloat parseInt undefined unescape
+""",
+))  # fmt: skip
+_WORDS = frozenset(re.findall(
+    r"\w+", """
+    arguments as async await break case catch class const continue debugger default delete do else enum export extends false finally
+    for from function get if import in instanceof let meta new null of return set static super switch target this throw true try typeof
+    using var void while with yield
+""",
+))  # fmt: skip
+_CONTROL = frozenset({"if", "while", "for", "switch", "with"})
+_ARGUMENT = re.compile(
+    r"\bexport\s+default\s+(?:script\s*\(\s*)?(?:async\b\s*)?(?:function\b\s*\*?\s*[\w$]*\s*)?\(\s*\{([^{}()]*)\}\s*\)"
+)
+#: What a script has in the place of names that other platforms have.
+_INSTEAD = {
+    "axios": "fetch", "body": "action.input", "config": "action.input or secrets", "ctx": "the members by name, such as { db, now }",
+    "email": "mail", "env": "secrets", "event": "action.input", "input": "action.input", "log": "console.log", "logger": "console",
+    "params": "action.input", "payload": "action.input", "process": "action.input and secrets", "sleep": "new Promise with setTimeout",
+    "storage": "kv", "store": "kv", "Buffer": "Uint8Array", "setImmediate": "setTimeout", "window": "globalThis", "self": "globalThis",
+    "localStorage": "kv", "XMLHttpRequest": "fetch", "Logger": "console", "Utilities": "the standard library", "UrlFetchApp": "fetch",
+    "MailApp": "mail", "SpreadsheetApp": "db",
+}  # fmt: skip
+
+
+def unknown_names(modules: Mapping[str, str]) -> Iterator[ScriptError]:
+    """Yield each name of a script's JavaScript files that nothing declares, once per file, and unknown members of a run."""
+    for number, (file, text) in enumerate(modules.items()):
+        long = len(text) > MAX_CHARACTERS or max(map(len, text.split("\n"))) > MAX_LINE
+        if not file.endswith(".js") or ":" in file or file.startswith("../") or long or "eval(" in text:
+            continue
+        used, declared = _names(text)
+        known = LANGUAGE | declarations.global_names() | declared
+        for name, at in used.items():
+            if name not in known:
+                yield _unknown(file, text, at, f"{name} is not defined", name, known)
+        found = _ARGUMENT.search(text) if number == 0 else None
+        for part in re.finditer(r"(?:^|,)\s*([\w$]+)", found[1]) if found else ():
+            members = declarations.run_members()
+            if part[1] not in members:
+                at = found.start(1) + part.start(1) if found else 0
+                yield _unknown(file, text, at, f"a run has no member {part[1]}", part[1], members)
+
+
+def _unknown(file: str, text: str, at: int, said: str, name: str, known: frozenset[str] | set[str]) -> ScriptError:
+    near = get_close_matches(name, sorted(known), 1, 0.75)
+    advice = _INSTEAD.get(name) or (near[0] if near else "")
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    message = f"{said}: use {advice}" if name in _INSTEAD else f"{said}: did you mean {advice}?" if advice else said
+    return ScriptError("ReferenceError", message, file=file, line=line, column=column)
+
+
+def _names(text: str) -> tuple[dict[str, int], set[str]]:
+    """Return the names that are read, with the place of the first use, and those that are or may be declared."""
+    parts = [(kind, text[start:end], start) for kind, start, end in tokens(text) if kind != "blank"]
+    words = [part[1] if part[0] in ("word", "mark") else "" for part in parts] + ["", "", "", ""]
+    close = _pairs(parts, words)
+    declared, defined = set[str](), set[int]()
+    for at, word in enumerate(words[:-4]):
+        after = words[at + 1]
+        if word in ("function", "class", "typeof", "break", "continue", "as"):
+            declared.add(words[at + 2] if after == "*" else after)
+        elif word == "import" and after not in ("(", "."):
+            end = next((here for here in range(at, len(words)) if words[here] in ("from", ";", "")), at)
+            declared.update(words[at:end])
+        elif word in ("const", "let", "var", "using"):
+            here = at + 1
+            while words[here + 1] == "," and _is_name(words[here]):
+                declared.add(words[here])
+                here += 2
+            declared.add(words[here])
+        elif _is_name(word) and after == "=" and words[at + 2] != "=" and words[at - 1] != ".":
+            declared.add(word)
+        elif word in ("{", "[", "(") and at in close:
+            end = close[at]
+            then, before = words[end + 1], words[at - 1] if at else ""
+            pattern = word != "(" and ((then == "=" and words[end + 2] != "=") or then in ("of", "in"))
+            pattern = pattern or then == "from"
+            function = word == "(" and (
+                (then == "=" and words[end + 2] == ">") or (then == "{" and before not in _CONTROL)
+            )
+            if pattern or function:
+                declared.update(words[at:end])
+            if function and then == "{":
+                defined.add(at - 1)
+    used: dict[str, int] = {}
+    for at, (kind, word, start) in enumerate(parts):
+        before = words[at - 1] if at else ""
+        member = before in (".", "#") and not (at > 2 and words[at - 3 : at] == [".", ".", "."])
+        field = words[at + 1] == ";" and before in (";", "{", "}")
+        if (
+            kind == "word"
+            and _is_name(word)
+            and not member
+            and not field
+            and words[at + 1] != ":"
+            and at not in defined
+        ):
+            used.setdefault(word, start)
+    return used, declared
+
+
+def _is_name(word: str) -> bool:
+    return word not in _WORDS and (word[:1].isalpha() or word[:1] in ("_", "$"))
+
+
+def _pairs(parts: list[tuple[str, str, int]], words: list[str]) -> dict[int, int]:
+    """Return the index of the closing bracket of each opening one."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    for at in range(len(parts)):
+        if words[at] in ("(", "[", "{"):
+            opened.append(at)
+        elif words[at] in (")", "]", "}") and opened:
+            found[opened.pop()] = at
+    return found

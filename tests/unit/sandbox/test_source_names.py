@@ -1,0 +1,65 @@
+"""Names that nothing declares are found, and nothing else is taken for one."""
+
+from pathlib import Path
+
+import pytest
+
+from lodger.sandbox.source_names import unknown_names
+
+ROOT = Path(__file__).resolve().parents[3]
+DECLARED = """
+import Papa, { parse as read } from "papaparse";
+import * as all from "./all.js";
+export { tax } from "./tax.js";
+const { a, b: [c = 2], ...rest } = action.input, late = 1;
+let x, y;
+class Person { #name = 1; age; static of(z) { return new Person(z); } get name() { return this.#name; } }
+function* numbers({ from, to } = {}, [first]) { yield from + to + first; }
+outer: for (const [key, value] of Object.entries(rest)) { if (key) break outer; x = value; }
+try { numbers(); } catch ({ message }) { console.log(message, /[a]b/.test("q"), `${y} not ${`an ${all}`}`); }
+const table = { key: 1, method(one) { return one; }, async other() {}, a, "text": late };
+if (typeof window !== "undefined") window.close();
+[x, y] = [y, x];
+const twice = (n) => n * 2, thrice = n => n * 3;
+for (var at in table) at.length;
+const all_of = [Papa, read, Person, twice, thrice, c, Temporal.Now];
+export default script(async ({ db, now, kv: store }) => [all_of, store, db.orders?.find, new Intl.NumberFormat()]);
+"""
+
+
+def test_what_is_declared_is_not_told() -> None:
+    assert list(unknown_names({"main.js": DECLARED})) == []
+    for folder in ("examples/scripts", "engine/demo", "stdlib/modules", "tests/conformance/web_platform"):
+        for path in (ROOT / folder).rglob("*.js"):
+            harness = {"check", "throws", "failed", "utf8", "hex", "unhex"}  # of the conformance tests
+            found = [each.message.split()[0] for each in unknown_names({path.name: path.read_text()})]
+            assert set(found) <= harness, path
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column", "message"),
+    [
+        (
+            "export default async () => {\n  await sleep(1);\n};",
+            2,
+            9,
+            "sleep is not defined: use new Promise with setTimeout",
+        ),
+        ("const a = 1;\nreturn a + conole.log;", 2, 12, "conole is not defined: did you mean console?"),
+        ("return { a: 1, other };", 1, 16, "other is not defined"),
+        ("return `${name}`;", 1, 11, "name is not defined"),
+        ("f(...rest); function f() {}", 1, 6, "rest is not defined"),
+        ("if (ready) return 1;", 1, 5, "ready is not defined"),
+        ("export default ({ db, params }) => db.x.insert({});", 1, 23, "a run has no member params: use action.input"),
+        (
+            "export default async function run({ sechedule }) {}",
+            1,
+            37,
+            "a run has no member sechedule: did you mean schedule?",
+        ),
+        ("export default script(async ({ env }) => env)", 1, 32, "a run has no member env: use secrets"),
+    ],
+)
+def test_what_is_not_declared_is_told_with_its_place(source: str, line: int, column: int, message: str) -> None:
+    (found,) = unknown_names({"main.js": source})
+    assert (found.line, found.column, found.message) == (line, column, message)
