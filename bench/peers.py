@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
@@ -28,6 +29,27 @@ for (let i = 0; i < 200; i++) {
 const used = process.cpuUsage(cpu);
 took.sort((a, b) => a - b);
 console.log(JSON.stringify({ p50_ms: took[100], cpu_ms: (used.user + used.system) / 1000 / took.length }));
+"""
+_MODULES = """
+const ivm = require("isolated-vm"), [scripts, times] = JSON.parse(require("fs").readFileSync(0, "utf8")), found = {};
+(async () => {
+  for (const [name, modules] of Object.entries(scripts)) {
+    const took = [];
+    for (let i = 0; i < times; i++) {
+      const cpu = process.cpuUsage(), isolate = new ivm.Isolate({ memoryLimit: 128 }), context = await isolate.createContext(), made = {};
+      for (const file in modules) made[file] = await isolate.compileModule(modules[file], { filename: file });
+      const place = (wanted) => made[wanted] ?? made[wanted.replace("./", "")];
+      await made["main.js"].instantiate(context, place);
+      await made["main.js"].evaluate();
+      await (await made["main.js"].namespace.get("default", { reference: true })).apply(undefined, []);
+      isolate.dispose();
+      const used = process.cpuUsage(cpu);
+      took.push((used.user + used.system) / 1000);
+    }
+    found[name] = took.sort((a, b) => a - b)[times >> 1];
+  }
+  console.log(JSON.stringify(found));
+})();
 """
 _GRAPHILE_WORKER = """
 const { run, runMigrations, Logger } = require("graphile-worker"), { Client } = require("pg");
@@ -74,6 +96,25 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
 """
 
 
+def compile_in_isolates(folder: Path | None, scripts: Mapping[str, Mapping[str, str]], times: int) -> dict[str, float]:
+    """Return the CPU milliseconds, by script, of a new isolate that compiles and runs its modules; nothing without isolated-vm."""
+    node = shutil.which("node")
+    if node is None or not scripts:
+        return {}
+    given = json.dumps([scripts, times])
+    done = subprocess.run(
+        [node, "-e", _MODULES], input=given, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S,
+        env=_environment(folder), cwd=folder,
+    )  # fmt: skip
+    figures: dict[str, float] = json.loads(done.stdout) if done.returncode == 0 else {}
+    return figures
+
+
+def _environment(folder: Path | None) -> dict[str, str]:
+    more = {} if folder is None else {"NODE_PATH": str(folder / "node_modules")}
+    return {**os.environ, **more}
+
+
 def measure(folder: Path | None, url: str | None) -> Figures:
     """Return the figures of each program that is found.
 
@@ -82,9 +123,7 @@ def measure(folder: Path | None, url: str | None) -> Figures:
         url: a PostgreSQL database in which the queues may create their tables; they are left out without one.
     """
     node, python = shutil.which("node"), None if folder is None else folder / "bin" / "python"
-    environment = dict(os.environ)
-    if folder is not None:
-        environment["NODE_PATH"] = str(folder / "node_modules")
+    environment = _environment(folder)
     commands: dict[str, list[str]] = {}
     if node is not None:
         commands["isolated-vm"] = [node, "-e", _ISOLATED_VM]

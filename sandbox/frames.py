@@ -46,6 +46,9 @@ IMAGE_HEAD = Struct("<III")
 RUN = Struct("<II")
 MAX_RUNS = 4096
 PAGE = 4096
+#: Name of a part whose text imports the packages of npm that the modules use. They are evaluated before the author's modules, and so may be
+#: evaluated when an image is made: nothing that they do depends on the attempt.
+PACKAGES = "lodger:packages"
 BUNDLE_PART = Struct(
     "<II"
 )  # lengths of name and source; the first part is the context JSON under the name "", then the modules

@@ -17,6 +17,7 @@ from lodger.engine.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
     from lodger.bench.attempts import Row
+    from lodger.bench.scripts import Row as ScriptRow
     from lodger.bench.walls import Figure
 
 app = typer.Typer(name="bench", help="Run benchmarks on this host.", no_args_is_help=True)
@@ -160,6 +161,53 @@ def attempts(
             )
         for line in lines:
             say(f"bound exceeded: {line}")
+    if check and lines:
+        raise typer.Exit(1)
+
+
+@app.command()
+def scripts(
+    attempts: Annotated[int, typer.Option(min=3, max=10_000, help="Attempts of each script.")] = 25,
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            envvar="LODGER_BENCH_PEERS",
+            help="Folder with node_modules of isolated-vm, to compare with.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit 1 unless the bounds hold, which are multiples of isolated-vm's figures."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure scripts that import the packages which come with Lodger: compiled in each attempt, and once per version."""
+    import asyncio
+
+    from lodger.bench import scripts as bench
+
+    def show(row: "ScriptRow") -> None:
+        if not as_json:
+            image = (
+                ""
+                if row.image_ms is None
+                else f"  from its image {row.image_ms:6.2f} ms {row.image_faults:5.0f} faults"
+            )
+            peer = "" if row.ratio is None else f"  isolated-vm {row.isolate_ms:6.2f} ms: {row.ratio:.2f} times"
+            compiled = f"compiled {row.compiled_ms:6.2f} ms {row.compiled_faults:5.0f} faults"
+            say(f"{row.script:18} {row.size_bytes:7} bytes  {compiled}{image}{peer}")
+
+    rows = asyncio.run(bench.measure(attempts, peers, show))
+    lines = bench.broken(rows)
+    if check and all(row.isolate_ms is None for row in rows):
+        raise Usage("peer_missing")
+    if as_json:
+        write_json({"rows": [row.as_dict() for row in rows], "holds": not lines, "broken": lines})
+    for line in () if as_json else lines:
+        say(f"bound exceeded: {line}")
     if check and lines:
         raise typer.Exit(1)
 

@@ -1,6 +1,7 @@
 """Checks of a job before it is given to a worker: sizes, encoding, JSON of the input, module names."""
 
 from lodger.sandbox import prescan
+from lodger.sandbox.frames import PACKAGES
 from lodger.sandbox.job import Job
 from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.verdict import Verdict
@@ -18,7 +19,7 @@ def refuse(job: Job) -> Verdict | None:
     if job.bundle.wasm is None and job.bundle.entry not in modules:
         return verdict.compile_error(f"the script has no module {job.bundle.entry!r}")
     if len(modules) > _MAX_MODULES or any(
-        not name or len(name) > _LONGEST_NAME or not name.isprintable() for name in modules
+        not name or len(name) > _LONGEST_NAME or not name.isprintable() or name == PACKAGES for name in modules
     ):
         # The empty name stands for the context in the wire format.
         return verdict.bad_request(

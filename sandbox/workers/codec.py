@@ -12,7 +12,7 @@ from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import WORKER_MAY_REPORT, Outcome
 from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.verdict import Verdict
-from lodger.stdlib import standard_modules
+from lodger.stdlib import npm_packages, standard_modules
 
 _NAME, _FILE, _MESSAGE, _STACK = 256, 512, 8192, 16384
 #: Maximum size of a FAIL frame: its texts, with up to six bytes of JSON per character.
@@ -37,7 +37,10 @@ def header(job: Job, *, image: bool = False) -> bytes:
 def bundle(content: Bundle) -> bytes:
     """Return the payload of the BUNDLE frame: context, entry module, other modules, standard modules that these import."""
     entry = {content.entry: content.modules[content.entry]} if content.entry in content.modules else {}
-    parts = {"": content.context, **entry, **content.modules, **standard_modules.imported(content.modules)}
+    standard = standard_modules.imported(content.modules)
+    parts = {"": content.context, **entry, **content.modules, **standard}
+    if packages := [name for name in standard if name in npm_packages.imported()]:
+        parts[frames.PACKAGES] = "".join(f'import "{name}";' for name in packages)
     wire: list[bytes] = []
     for name, text in parts.items():
         label, source = name.encode(), text.encode()

@@ -17,6 +17,7 @@ from lodger.sandbox.script_images import LEAST_BYTES, ScriptImages, binding
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.workers import launcher as launching
 from lodger.sandbox.workers.version_image import read_image
+from lodger.stdlib import npm_packages
 
 LIMITS = Limits(cpu_ms=300, wall_ms=60_000, memory_bytes=16 << 20)
 FILLER = "// " + "x" * LEAST_BYTES + "\n"
@@ -82,6 +83,49 @@ def test_a_script_ends_the_same_from_its_image() -> None:
 
     for name, (without, with_image) in asyncio.run(go()).items():
         assert without == with_image, name
+
+
+#: Uses of packages that come with Lodger, whose evaluation is part of an image.
+PACKAGES = {
+    "decimal.js": "new all.Decimal('0.1').plus('0.2').toString()",
+    "lodash-es": "all.groupBy([1, 2, 3], (n) => n % 2)",
+    "marked": "all.marked('# *a*')",
+    "papaparse": "all.default.parse('a,b\\n1,2').data",
+    "yaml": "all.parse('a: [1, 2]')",
+    "zod": "all.z.object({ a: all.z.number() }).safeParse({ a: 'x' }).error.issues[0].code",
+}
+
+
+def test_packages_are_evaluated_in_the_image_and_mean_the_same() -> None:
+    async def go() -> dict[str, tuple[object, object]]:
+        ends = {}
+        async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
+            for name in npm_packages.imported():
+                use = PACKAGES.get(name, "null")
+                # The script's own module comes first in the text, and after the packages in time.
+                main = f"import './own.js'; import * as all from '{name}'; export default () => [Object.keys(all), {use}, typeof own]"
+                modules = {
+                    "main.js": main,
+                    "own.js": "globalThis.own = Object.keys; Object.keys = (it) => own(it).slice(0, 9)",
+                }
+                assert await compiled.compile(job(modules))
+                ends[name] = [end(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
+        return ends
+
+    for name, (without, with_image) in asyncio.run(go()).items():
+        assert without == with_image, name
+        assert isinstance(without, tuple)
+        assert without[0] is Outcome.OK, (name, without)
+
+
+def test_a_script_cannot_name_a_module_as_the_list_of_its_packages() -> None:
+    async def go() -> Report:
+        async with pool_of(CodeCache()) as pool:
+            return await pool.run(
+                job({"main.js": "export default () => 1", "lodger:packages": "globalThis.early = 1"}), Echo()
+            )
+
+    assert asyncio.run(go()).outcome is Outcome.BAD_REQUEST
 
 
 def test_what_an_attempt_draws_and_reads_is_its_own() -> None:

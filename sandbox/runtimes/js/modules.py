@@ -2,7 +2,7 @@
 
 from struct import unpack_from
 
-from lodger.sandbox.frames import BUNDLE_PART
+from lodger.sandbox.frames import BUNDLE_PART, PACKAGES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ WAYS = (b"body", b"module", b"plain")
 _COMPILE = b"lodger:compile-"
 #: Of the module that stops an evaluation before the author's modules are reached.
 _GUARD = b"lodger:guard"
+_PACKAGES = PACKAGES.encode()
 _DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
 _EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
 #: Of a source that an error's message quotes: lines, bytes, and characters before and after the place.
@@ -111,6 +112,7 @@ class Modules:
         self.missing: tuple[bytes, int] | None = None  # file and line of an import of a missing module
         self._sources: dict[bytes, bytes] = {}
         self._way = b""
+        self._packages = b""
         self._asked = (b"", b"")
         at = 0
         while at < len(bundle):
@@ -120,6 +122,9 @@ class Modules:
             at += name_size + size
             if not name:
                 self.context = source
+                continue
+            if name == _PACKAGES:
+                self._packages = source
                 continue
             if not self._sources:
                 self.entry = name
@@ -173,10 +178,16 @@ class Modules:
         if name == _GUARD:
             return b"throw 7"
         if name.startswith(_COMPILE):
-            return b'import "%s"; import "lodger:%s"' % (_GUARD, name[len(_COMPILE) :])
+            return self._first() + b'import "%s"; import "lodger:%s"' % (_GUARD, name[len(_COMPILE) :])
+        if name == _PACKAGES:
+            return self._packages or None
         if name in _GLUE:
-            self._way = name if name != b"lodger:begin" else self._way
-            return _GLUE[name].replace(b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"'))
+            if name == b"lodger:begin":
+                return _GLUE[name]
+            self._way = name
+            return self._first() + _GLUE[name].replace(
+                b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+            )
         source = self._sources.get(name)
         if source is None:
             self._note_missing()
@@ -201,6 +212,10 @@ class Modules:
         text, place = above + below, len(above) + max(column - 1, 0)
         start = max(place - _QUOTED_BEFORE, 0)
         return b"%d %s" % (place - start, text[start : place + _QUOTED_AFTER].replace("\0", " ").encode())
+
+    def _first(self) -> bytes:
+        """Return the import of the packages that are evaluated before the author's modules."""
+        return b'import "%s"; ' % _PACKAGES if self._packages else b""
 
     def _note_missing(self) -> None:
         """Record file and line of the import that asked for a missing module."""

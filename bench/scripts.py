@@ -1,0 +1,121 @@
+"""What real scripts cost: bundles compiled in each attempt, the same from their images, and in a new isolate of isolated-vm."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from lodger.bench import peers
+from lodger.bench.attempts import recorded_deaths
+from lodger.bench.load import NoHost
+from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
+from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.stdlib import npm_packages, standard_modules
+
+#: CPU of an attempt as a multiple of a new isolate's that compiles and runs the same modules; the first row is a script of one line.
+MAX_RATIO, MAX_TRIVIAL_RATIO = 0.6, 1.2
+TRIVIAL = "one line"
+_LIMITS = Limits(source_bytes=1 << 20, cpu_ms=5000)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The figures of one script; CPU is that of an attempt's worker, the median.
+
+    Attributes:
+        size_bytes: all modules.
+        compiled_ms: CPU time if each attempt compiles; ``image_ms`` from the image, None for a script without one.
+        isolate_ms: of a new isolate; None without isolated-vm.
+        compiled_faults, image_faults: page faults of the worker.
+        compiled_peak_bytes, image_peak_bytes: memory beyond an idle worker's.
+    """
+
+    script: str
+    size_bytes: int
+    compiled_ms: float
+    image_ms: float | None
+    isolate_ms: float | None
+    compiled_faults: float
+    image_faults: float | None
+    compiled_peak_bytes: int
+    image_peak_bytes: int | None
+
+    @property
+    def ms(self) -> float:
+        """CPU time of an attempt after the first."""
+        return self.compiled_ms if self.image_ms is None else self.image_ms
+
+    @property
+    def ratio(self) -> float | None:
+        """CPU time as a multiple of the isolate's."""
+        return None if not self.isolate_ms else round(self.ms / self.isolate_ms, 2)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row for JSON output."""
+        return asdict(self) | {"ratio": self.ratio}
+
+
+def programs() -> dict[str, dict[str, str]]:
+    """Return the modules of each script by file name: one line, and each package that comes with Lodger."""
+    found = {TRIVIAL: {"main.js": "export default () => 1"}}
+    for name in npm_packages.imported():
+        main = f'import * as all from "{name}"; export default () => Object.keys(all).length'
+        found[name] = {"main.js": main, **standard_modules.imported({"main.js": main})}
+    return found
+
+
+async def measure(attempts: int, folder: Path | None, report: Callable[[Row], None]) -> list[Row]:
+    """Measure every script with so many attempts each; ``report`` gets each row."""
+    scripts = programs()
+    isolates = peers.compile_in_isolates(folder, scripts, attempts)
+    rows = []
+    pools = [Pool(profile="trusted"), Pool(profile="trusted", code_cache=CodeCache())]
+    try:
+        for pool in pools:
+            await pool.start()
+        for name, modules in scripts.items():
+            job = Job(Bundle({"main.js": modules["main.js"]}), _LIMITS, tenant="bench")
+            size = sum(len(text.encode()) for text in modules.values())
+            has_image = name != TRIVIAL and await pools[1].compile(job)
+            compiled = await _attempts(pools[0], job, attempts)
+            image = await _attempts(pools[1], job, attempts) if has_image else (None, None, None)
+            row = Row(
+                name, size, compiled[0], image[0], isolates.get(name), compiled[1], image[1], compiled[2], image[2]
+            )
+            rows.append(row)
+            report(row)
+    finally:
+        for pool in pools:
+            await pool.stop()
+    return rows
+
+
+async def _attempts(pool: Pool, job: Job, number: int) -> tuple[float, float, int]:
+    """Return median CPU time in milliseconds, page faults and memory peak of attempts one after another."""
+    reports = []
+    with recorded_deaths() as deaths:
+        for _ in range(number + 1):  # the first one's worker was forked before the others'
+            await asyncio.sleep(0.004)
+            deaths.clear()
+            report = await pool.run(job, NoHost())
+            if report.outcome is not Outcome.OK:
+                raise RuntimeError(f"{report.outcome}: {report.error}")
+            reports.append((report.usage, deaths[0].minor_faults if deaths else 0))
+    usages = [usage for usage, _ in reports[1:]]
+    return (
+        round(median(usage.cpu_ms for usage in usages), 2),
+        median(faults for _, faults in reports[1:]),
+        round(median(usage.memory_peak_bytes for usage in usages)),
+    )
+
+
+def broken(rows: list[Row]) -> list[str]:
+    """Return the bounds that are exceeded, one sentence each; nothing without isolated-vm."""
+    lines = []
+    for row in rows:
+        bound = MAX_TRIVIAL_RATIO if row.script == TRIVIAL else MAX_RATIO
+        if row.ratio is not None and row.ratio > bound:
+            lines.append(f"{row.script}: {row.ratio:g} times a new isolate of isolated-vm, promised {bound:g}")
+    return lines
