@@ -33,7 +33,7 @@ console.log(JSON.stringify({ p50_ms: took[100], cpu_ms: (used.user + used.system
 _MODULES = """
 const ivm = require("isolated-vm"), [scripts, times] = JSON.parse(require("fs").readFileSync(0, "utf8")), found = {};
 (async () => {
-  for (const [name, modules] of Object.entries(scripts)) {
+  for (const [name, modules] of Object.entries(scripts)) try {
     const took = [];
     for (let i = 0; i < times; i++) {
       const cpu = process.cpuUsage(), isolate = new ivm.Isolate({ memoryLimit: 128 }), context = await isolate.createContext(), made = {};
@@ -47,7 +47,7 @@ const ivm = require("isolated-vm"), [scripts, times] = JSON.parse(require("fs").
       took.push((used.user + used.system) / 1000);
     }
     found[name] = took.sort((a, b) => a - b)[times >> 1];
-  }
+  } catch { /* it needs what an isolate lacks */ }
   console.log(JSON.stringify(found));
 })();
 """

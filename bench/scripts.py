@@ -14,8 +14,8 @@ from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.stdlib import npm_packages, standard_modules
 
-#: CPU of an attempt as a multiple of a new isolate's that compiles and runs the same modules; the first row is a script of one line.
-MAX_RATIO, MAX_TRIVIAL_RATIO = 0.6, 1.2
+#: CPU of an attempt as a multiple of a new isolate's that compiles and runs the same modules; small scripts cost little beside the process.
+MAX_RATIO, MAX_SMALL_RATIO, SMALL_BYTES = 0.6, 1.2, 16_384
 TRIVIAL = "one line"
 _LIMITS = Limits(source_bytes=1 << 20, cpu_ms=5000)
 
@@ -115,7 +115,7 @@ def broken(rows: list[Row]) -> list[str]:
     """Return the bounds that are exceeded, one sentence each; nothing without isolated-vm."""
     lines = []
     for row in rows:
-        bound = MAX_TRIVIAL_RATIO if row.script == TRIVIAL else MAX_RATIO
+        bound = MAX_SMALL_RATIO if row.size_bytes < SMALL_BYTES else MAX_RATIO
         if row.ratio is not None and row.ratio > bound:
             lines.append(f"{row.script}: {row.ratio:g} times a new isolate of isolated-vm, promised {bound:g}")
     return lines

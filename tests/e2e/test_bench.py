@@ -54,7 +54,7 @@ def test_what_cannot_be_measured(arguments: tuple[str, ...]) -> None:
     assert lodger("bench", "walls", *arguments).code == 2
 
 
-@pytest.mark.parametrize("measured", ["attempts", "runs"])
+@pytest.mark.parametrize("measured", ["attempts", "runs", "scripts"])
 def test_a_folder_of_other_programs_that_does_not_exist(measured: str) -> None:
     done = lodger("bench", measured, "--peers", "/nowhere")
     assert done.code == 2
@@ -86,6 +86,20 @@ def test_what_an_attempt_costs() -> None:
     assert body["holds"] == (not body["broken"])
     assert set(body["ratios"]) == ({"quickjs", "quickjs-native"} if body["isolated_vm"] else set())
     assert body["beside_ms"]["python"] > 0
+
+
+def test_what_scripts_with_packages_cost() -> None:
+    done = lodger("bench", "scripts", "--attempts", "3", "--json")
+    assert done.code == 0
+    first, *rows = done.json["rows"]
+    assert (first["script"], first["image_ms"], first["image_faults"]) == ("one line", None, None)
+    assert {"zod", "lodash-es", "decimal.js"} <= {row["script"] for row in rows}
+    for row in rows:
+        # What an import costs, in counts: pages of the package that a run touches, and none of what compiling takes.
+        assert row["image_faults"] < first["compiled_faults"] + 480, row
+        assert row["size_bytes"] < 50_000 or row["image_faults"] < row["compiled_faults"] * 0.85, row
+        assert row["image_peak_bytes"] < row["compiled_peak_bytes"] + (1 << 18), row
+    assert done.json["holds"] == (not done.json["broken"])
 
 
 def test_bounds_are_multiples_of_a_peer_in_the_same_run() -> None:
