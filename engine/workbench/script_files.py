@@ -1,5 +1,6 @@
 """Files of scripts: read and written without following links, up to a size."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def script(path: Path, root: Path | None = None) -> dict[str, str] | bytes:
         files = folder(path)
         entry = next(each for each in ENTRIES if each in files)
         files = {entry: files[entry]} | files
-        inside = path.relative_to(root).as_posix() if path != root else ""
+        inside = _place(path, root) if path != root else ""
         files = {f"{inside}/{name}": text for name, text in files.items()} if inside else files
         wider = files if entry in LIBRARY_ENTRIES else with_imports(root, files)
         return (
@@ -52,7 +53,7 @@ def script(path: Path, root: Path | None = None) -> dict[str, str] | bytes:
     raw = read_whole(path)
     if raw.startswith(WASM):
         return raw
-    place = path.relative_to(root).as_posix() if path.suffix in SUFFIXES else MAIN
+    place = _place(path, root) if path.suffix in SUFFIXES else MAIN
     return with_imports(root, {place: _text(path, raw)})
 
 
@@ -63,11 +64,20 @@ def not_javascript(path: Path) -> Usage:
 
 def root_of(path: Path) -> Path:
     """Return the folder of scripts around a script: the nearest with a schedules.toml, else the script's own or the one around it."""
-    around = path.parent
+    around = path.absolute().parent
     for each in (around, *around.parents)[:MAX_DEPTH]:
         if (each / "schedules.toml").is_file():
             return each
-    return around.parent if path.name in ENTRIES and around.name else around
+    if path.name in ENTRIES or path.is_dir():
+        return (path if path.is_dir() else path.parent) / ".."
+    # Without a schedules.toml it is as far up as the file's own imports go.
+    text = path.read_text("utf-8", "replace") if path.suffix in {".js", ".ts"} and path.is_file() else ""
+    ups = max((wanted.count("../") for wanted, _at, _dynamic in Outline(text).imports), default=0)
+    return path.parent.joinpath(*[".."] * min(ups, MAX_DEPTH))
+
+
+def _place(path: Path, root: Path) -> str:
+    return Path(os.path.relpath(path, root)).as_posix()
 
 
 def with_imports(root: Path, files: dict[str, str]) -> dict[str, str]:

@@ -162,6 +162,8 @@ def _left_out(root: Path, scripts: Iterable[FolderScript], tests: Iterable[Path]
         ):
             what = "no script imports this file, and it is none itself: it is left out"
             fix = f"import it by its path, such as './{place}', or write export default before the function to run"
+            if len(each.relative_to(root).parts) > 1 and not _is_module(each):
+                fix = f"import it by its path, such as './{place}'; scripts are files of the folder itself, and folders with a main.js"
             yield Finding("warning", place, None, None, "file_left_out", what, fix)
 
 

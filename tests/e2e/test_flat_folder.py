@@ -49,6 +49,26 @@ def test_every_command_reads_the_same_files(flat: Path, tmp_path: Path) -> None:
     assert {name for name in FILES if (pulled / name).exists()} == FILES.keys() - {"job.test.js"}
 
 
+def test_exec_finds_what_lies_above_its_file_wherever_it_is_started(
+    flat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (flat / "schedules.toml").unlink()
+    (flat / "jobs").mkdir()
+    (flat / "jobs" / "daily.js").write_bytes((flat / "report" / "main.js").read_bytes())
+    for cwd, file, shown in (
+        (".", "report", "report/main.js"),
+        (".", "report/main.js", "report/main.js"),
+        ("report", "main.js", "main.js"),
+        ("report", ".", "main.js"),
+        (".", "jobs/daily.js", "jobs/daily.js"),
+        ("jobs", "daily.js", "daily.js"),
+        ("lib", "../jobs/daily.js", "../jobs/daily.js"),
+        ("lib", str(flat / "jobs" / "daily.js"), str(flat / "jobs" / "daily.js")),
+    ):
+        monkeypatch.chdir(flat / cwd)
+        assert f"\n{shown}:3: Error: tax 2\n" in inside("exec", file).out, (cwd, file)
+
+
 #: Files, and for each finding: file, line and words of what to write.
 MISTAKES = {
     "gas.js": "function myFunction() {\n  console.log(1);\n}\n",

@@ -1,6 +1,7 @@
 """``lodger exec``: one attempt behind real walls, without server or database; effects are shown and never applied."""
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,8 +92,9 @@ def execute(
     )
     entry = next(iter(files), script_files.MAIN)
     where = (body["error"] or {}).get("file") or entry
-    own = file if file.is_dir() and not entry.startswith(f"{file.name}/") else root
-    shown = str(file if file.is_file() and where == entry else own / where)
+    own = file if file.is_dir() and not entry.startswith(f"{file.absolute().name}/") else root
+    place = file if file.is_file() and where == entry else own / where
+    shown = os.path.normpath(place) if file.is_absolute() else os.path.relpath(place)
     present(body, files.get(where) or raw.decode("utf-8", "replace"), shown, as_json=as_json)
 
 
