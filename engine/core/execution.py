@@ -134,6 +134,10 @@ class Finished:
     recording: Any = None
 
 
+#: Name of the error of an attempt whose node lacks an exposed table; the first word of its message is the table's.
+SET_ELSEWHERE = "SetElsewhere"
+
+
 class Stopped(asyncio.CancelledError):
     """The attempt was stopped by the cancellation of its task; ``finished`` has its logs and usage until then."""
 

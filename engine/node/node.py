@@ -144,7 +144,7 @@ class Node:
         self.loop = LedgerLoop(context, self.attempts)
         self.cancelled_usage = CancelledUsage(context)
         self.sealed_commits = SealedCommits(context, host.datasets)
-        self.lease_keeper, self.recovery = LeaseKeeper(context, host.handlers), Recovery(context)
+        self.lease_keeper, self.recovery = LeaseKeeper(context, host.handlers, host.datasets), Recovery(context)
         self.change_feed = ChangeFeed(context, host.datasets, host.process_metrics)
         self.clock_watch = ClockWatch(context)
         self.services: list[Service] = [

@@ -28,6 +28,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import patience
 from lodger.engine.store.migrations import revision
 from lodger.engine.store.migrations.revision import Progress, ignore_progress
+from lodger.engine.store.platform.node_rows import note_set
 from lodger.engine.store.revision_cache import Compile, RevisionCache
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.vault import Vault
@@ -158,7 +159,9 @@ class Engine(Nouns[Sync]):
             InputError: the table would reveal data of one tenant to another.
             Conflict: the name is taken.
         """
-        return self.datasets.expose(source, tenant_column=tenant_column, database=database, **options)
+        made = self.datasets.expose(source, tenant_column=tenant_column, database=database, **options)
+        note_set(self.context.database, made.name, self.context.clock.now_us())
+        return made
 
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
         """Let the platform decide which addresses a tenant's scripts may mail without further grants, instead of ``grants.people``.

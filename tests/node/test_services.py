@@ -26,6 +26,7 @@ from lodger.engine.core.events import (
 )
 from lodger.engine.core.execution import Finished
 from lodger.engine.core.handlers import Handlers
+from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.ledger_loop.due_clocks import PASSED_BY_S
 from lodger.engine.node.node_events import AttemptsRescued, BatchCommitted, CancelledWritten, Ticked
 from lodger.engine.node.service import Service
@@ -185,7 +186,7 @@ def test_the_lease_keeper_gives_up_a_lease_that_another_node_has_taken(tmp_path:
     async def scenario() -> None:
         async with bench(tmp_path) as alone:
             lost, renewed = alone.heard(LeaseLost), alone.heard(LeaseRenewed)
-            keeper = LeaseKeeper(alone.context, Handlers())
+            keeper = LeaseKeeper(alone.context, Handlers(), Datasets())
             await keeper.round()
             first = alone.identity.lease
             assert first is not None

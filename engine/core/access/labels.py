@@ -8,8 +8,8 @@ from lodger.engine.core.errors import InputError
 #: Most labels of one schedule, tenant or node.
 MAX = 20
 _LABEL = re.compile(r"[a-z0-9][a-z0-9._/-]{0,62}", re.ASCII)
-#: Labels that every node carries by itself: its name, and each handler that is registered in its process.
-NODE, HOST = "node:", "host:"
+#: Labels that every node carries by itself: its name, each handler that is registered in its process, and each table exposed there.
+NODE, HOST, SET = "node:", "host:", "set:"
 
 
 def parse_labels(wish: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -1,20 +1,22 @@
 """The registry of exposed sets by name; every other name is a collection."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Unpack
 
 from sqlalchemy import Column, Engine, Table
 from sqlalchemy.engine import URL
 
+from lodger.engine.core.access.labels import SET
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Conflict
-from lodger.engine.core.refusal import bad_request
+from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset
 from lodger.engine.data.sets.expose import NAME, TAKEN, ExposeOptions, expose
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import DatabaseIsolation
 from lodger.engine.data.sets.tenant_views import view_dataset
+from lodger.sandbox.outcome import Outcome
 
 _NO_WALL = DatabaseIsolation()
 
@@ -33,6 +35,7 @@ class Datasets:
         self._twins: dict[str, TableDataset] = {}
         self._pinned: Datasets | None = None
         self._source: Datasets | None = None
+        self._elsewhere: frozenset[str] = frozenset()
         self._elapsed_s = elapsed_s or SystemClock().elapsed_s
 
     def attach(self, source: str | URL | Engine) -> ForeignDatabase:
@@ -133,18 +136,33 @@ class Datasets:
             made._tables, made._twins = dict(self._tables), dict(self._twins)
             made._walls, made._databases = dict(self._walls), dict(self._databases)
             made._source = self
+            made._elsewhere = self._elsewhere
             self._pinned = made
         return self._pinned
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Labels that the exposed tables give to a node of this process."""
+        return frozenset(SET + name for name in self._tables)
+
+    def learn(self, names: Iterable[str]) -> None:
+        """Learn which tables other processes of the ledger have exposed: they are no collections here."""
+        found = frozenset(names) - set(self._tables)
+        if found != self._elsewhere:
+            self._elsewhere, self._pinned = found, None
 
     def named(self, name: str) -> Dataset:
         """Return the set of this name.
 
         Raises:
-            CallRefused: the name cannot be one.
+            CallRefused: the name cannot be one; ``set_elsewhere`` if it is a table that only other processes have exposed.
         """
         found = self._twins.get(name) or self._tables.get(name)
         if found is not None:
             return found
+        if name in self._elsewhere:
+            said = f"{name} is a table that this node's process has not exposed: the run waits for a node that has"
+            raise CallRefused("set_elsewhere", said, outcome=Outcome.ENGINE_FAULT)
         if not NAME.fullmatch(name) or name in TAKEN:
             raise bad_request("the name of a set has only letters, digits and _")
         return Collection(name)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -28,6 +29,7 @@ from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.context import load_list
 from lodger.engine.store.lifecycle import fetches
+from lodger.engine.store.platform import node_rows
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.tenants import secrets
 from lodger.engine.store.tenants.grants import is_one_of
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from lodger.engine.node.tracing import Tracer
 
 _log = logging.getLogger("lodger.node")
+
+
+#: Seconds between two looks for tables that other processes have exposed.
+LEARN_S = 10.0
 
 
 class HostSide:
@@ -58,6 +64,7 @@ class HostSide:
         tracer: makes spans of host calls and requests; None while tracing is off.
         kept: says which attempts are recorded; None: those that fail.
         check_script: checks scripts that are to run later; None: by the ledger.
+        of_ledger: whether ``read`` asks a ledger with nodes.
     """
 
     def __init__(
@@ -75,6 +82,7 @@ class HostSide:
         tracer: "Tracer | None" = None,
         kept: KeptRecords | None = None,
         check_script: ScriptCheck | None = None,
+        of_ledger: bool = False,
     ) -> None:
         self._read = read
         self._datasets = datasets
@@ -89,6 +97,7 @@ class HostSide:
         self._kept_records = kept
         self._script_check = check_script
         self._intl = IntlProcesses()
+        self._of_ledger, self._learnt_s = of_ledger, -math.inf
 
     @classmethod
     def of(cls, host: NodeEnvironment) -> Self:
@@ -119,6 +128,9 @@ class HostSide:
     async def attempt(self, claim: Claim) -> Attempt:
         """Begin an attempt."""
         await inspect_databases(self._datasets, self._look)
+        if self._of_ledger and self.clock.elapsed_s() - self._learnt_s > LEARN_S:
+            self._learnt_s = self.clock.elapsed_s()
+            self._datasets.learn(await self._read(partial(node_rows.known_sets, now_us=self.clock.now_us())))
         recording = None
         if not claim.trial:
             recording = Recording() if self._kept_records is None else await self._kept_records.recording(claim)
@@ -241,4 +253,5 @@ def parts(host: NodeEnvironment) -> dict[str, Any]:
         "reservations": BudgetReservations(store),
         "tracer": host.tracer,
         "kept": KeptRecords(reads, store.clock),
+        "of_ledger": True,
     }

@@ -7,7 +7,7 @@ from typing import Any, Self
 from lodger.engine.capabilities.session import QueryRunner
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import Clock
-from lodger.engine.core.execution import SLOT, Claim, Finished, Stopped
+from lodger.engine.core.execution import SET_ELSEWHERE, SLOT, Claim, Finished, Stopped
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.egress.way_out import WayOut
@@ -148,7 +148,8 @@ def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recordin
     if outcome is Outcome.ENGINE_FAULT and report.outcome is Outcome.WALL_LIMIT:
         error = UNANSWERED
     elif error is not None and outcome is not report.outcome and attempt.refused is not None:
-        error = replace(error, name="CallRefused")
+        elsewhere = outcome is Outcome.ENGINE_FAULT and attempt.refused.code == "set_elsewhere"
+        error = replace(error, name=SET_ELSEWHERE if elsewhere else "CallRefused")
     good, redactor = outcome is Outcome.OK, attempt.redactor
     effects = attempt.effects() if good else tuple(attempt.fetch_state.shown)
     if redactor and error is not None:

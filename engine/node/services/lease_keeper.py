@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.events import ChangeReported, LeaseRenewed
 from lodger.engine.core.handlers import Handlers
+from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.context import database_us
@@ -25,14 +26,14 @@ class LeaseKeeper(Service):
     A node that cannot renew kills its workers before the lease ends, and begins anew under a new epoch.
 
     Args:
-        handlers: functions of this process, each of which is a label of the node.
+        handlers, datasets: functions and exposed tables of this process, each of which is a label of the node.
     """
 
     name: ClassVar[str] = "lease-keeper"
 
-    def __init__(self, context: NodeContext, handlers: Handlers) -> None:
+    def __init__(self, context: NodeContext, handlers: Handlers, datasets: Datasets) -> None:
         super().__init__(context)
-        self._handlers = handlers
+        self._handlers, self._datasets = handlers, datasets
         #: The server's time, and this machine's before and after it was asked.
         self._compared: tuple[int, int, int] | None = None
         self.wake_on(ChangeReported)  # a handler may have been registered
@@ -80,8 +81,8 @@ class LeaseKeeper(Service):
         return context.settings.renewal_s
 
     def _labels(self) -> frozenset[str]:
-        """Return what this node carries beside its name: labels of the settings, and the handlers of this process."""
-        return frozenset(parse_labels(self.context.settings.labels)) | self._handlers.labels
+        """Return what this node carries beside its name: labels of the settings, handlers and exposed tables of this process."""
+        return frozenset(parse_labels(self.context.settings.labels)) | self._handlers.labels | self._datasets.labels
 
     def _renew(self, connection: Connection, lease: Lease) -> bool:
         """Renew by the time that leases are kept by; a server's is compared with this machine's on the way."""

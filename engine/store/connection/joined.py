@@ -15,6 +15,7 @@ from sqlalchemy.pool import StaticPool
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.database import Database
+from lodger.engine.store.drivers.prepared import ForeignCursor
 from lodger.engine.store.schema.nodes import ledger
 
 #: The connection that the verb of this context joins.
@@ -44,6 +45,7 @@ def joined(database: Database, committed: Callable[[], None]) -> Connection | No
     if given is None:
         return None
     found = _connection(given, database)
+    ForeignCursor(found)
     try:
         there = inspect(found).has_table(ledger.name)
         same = there and found.scalar(select(ledger.c.identity)) == _identity(database)

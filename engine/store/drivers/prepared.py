@@ -117,6 +117,27 @@ def fetch(connection: Connection, statement: str, values: Any, **options: Any) -
     return rows
 
 
+class ForeignCursor:
+    """Stands for the kept cursor of a connection that is not one of Lodger's: SQLAlchemy sends the statements."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._rows: Sequence[Any] = ()
+        connection.info[_CURSOR] = self
+
+    def execute(self, statement: str, values: Any, **_options: Any) -> None:
+        """Run a statement."""
+        result = self._connection.exec_driver_sql(statement, values)
+        self._rows = result.all() if result.returns_rows else ()
+
+    def fetchall(self) -> Sequence[Any]:
+        """Return the rows, none of a statement that returns none."""
+        return self._rows
+
+    def close(self) -> None:
+        """Keep nothing."""
+
+
 def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> None:
     """Run a statement in the DBAPI's own parameter style for each of these tuples."""
     listeners = connection.engine.dispatch

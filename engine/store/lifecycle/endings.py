@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, exists, literal_column, select, update
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.access.labels import SET, written
+from lodger.engine.core.execution import SET_ELSEWHERE, Claim, Finished
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s, spread_wait_s
 from lodger.engine.store.bulk import UpdateMany, insert_many
@@ -148,6 +149,7 @@ def settle(
     schedule_concurrency.release(connection, changes.finished)
     failed = schedule_concurrency.count_failures(connection, changes.counted)
     halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
+    _bind(connection, endings)
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
     heard = [(each, end.error) for each, end in zip(settled, endings, strict=True) if end.row.has_receivers]
     _publish_ends(connection, heard, now_us)
@@ -196,8 +198,29 @@ def _settle_one(
 _DEFAULT = Retry()
 
 
+def _needed_label(ending: Ending) -> str | None:
+    """Return the label of the nodes that have the table which the attempt's node lacked; None for other ends."""
+    if ending.outcome is not Outcome.ENGINE_FAULT or ending.error is None or ending.error.name != SET_ELSEWHERE:
+        return None
+    return SET + ending.error.message.partition(" ")[0]
+
+
+def _bind(connection: Connection, endings: Iterable[Ending]) -> None:
+    """Let actions wait for nodes with the tables that they need."""
+    for ending in endings:
+        label = _needed_label(ending)
+        if label is not None:
+            mine = (actions.c.tenant_id == ending.row.tenant_id, actions.c.id == ending.row.id)
+            before = connection.scalar(select(actions.c.requires).where(*mine)) or ""
+            requires = written({*before.split(), label})
+            connection.execute(update(actions).where(*mine).values(requires=requires))
+            ready_queue.add_queues(connection, [(ending.row.tenant_id, requires)])
+
+
 def _count_faults(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]:
     row, outcome = ending.row, ending.outcome
+    if _needed_label(ending) is not None and row.reason != SUPERSEDED:
+        return FailureCounts(tenant=row.tenant_faults, engine=row.engine_faults, conflicts=row.conflicts), 0.0
     conflict = outcome is Outcome.CONFLICT
     faults = FailureCounts(
         tenant=row.tenant_faults + (outcome.blames is Blame.TENANT),

@@ -8,16 +8,37 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.nodes import node_figures, nodes
+from lodger.engine.store.schema.nodes import node_figures, nodes, sets
 from lodger.engine.store.schema.scheduling import actions, is_running
 
 #: How long a stopped node is kept, microseconds: last runs refer to it.
 KEPT_US = 30 * 86_400_000_000
 #: Maximum age of the published metrics of a process, microseconds.
 STALE_US = 60_000_000
+
+
+#: How often a process that exposes a table says so, microseconds.
+SET_SEEN_US = 86_400_000_000
+
+
+def note_set(database: Database, name: str, now_us: int) -> None:
+    """Record that a process of this ledger has exposed a table under a name."""
+    with database.read() as connection:
+        seen_us = connection.scalar(select(sets.c.seen_us).where(sets.c.name == name))
+    if seen_us is not None and seen_us + SET_SEEN_US > now_us:
+        return
+    with database.write() as connection:
+        made = driver_of(connection).insert(sets).values(name=name, seen_us=now_us)
+        connection.execute(made.on_conflict_do_update(index_elements=[sets.c.name], set_={"seen_us": now_us}))
+
+
+def known_sets(connection: Connection, now_us: int) -> frozenset[str]:
+    """Return the names under which processes of this ledger have exposed tables lately."""
+    return frozenset(connection.scalars(select(sets.c.name).where(sets.c.seen_us > now_us - KEPT_US)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,14 @@ ledger = Table(
     CheckConstraint("one = 1", name="one"),
 )
 
+#: Names of the tables that processes have exposed, and when they last did: such a name is no collection on a node without the table.
+sets = Table(
+    "lodger_sets",
+    metadata,
+    Column("name", String(63), primary_key=True),
+    Column("seen_us", Us, nullable=False),
+)
+
 #: One lease per node, not per action. A node without a row, or with an old epoch, cannot commit.
 nodes = Table(
     "lodger_nodes",
