@@ -283,8 +283,8 @@ class Serving:
     def _problems(self, engine: "sync.Engine") -> list[str]:
         """Return the reasons why this process is not ready."""
         if self._role == "api":
-            return engine.problems()
-        return [*engine.problems(), *(self._running.problems() if self._running else ["the node has not started"])]
+            return engine.unready()
+        return [*engine.unready(), *(self._running.problems() if self._running else ["the node has not started"])]
 
     async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> "Node":
         import asyncio

@@ -156,7 +156,7 @@ def _check_query(request: Request, model: type[QueryModel] | None) -> None:
 
 
 def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Callable[[], dict[str, Any]]) -> None:
-    readiness = Readiness(engine.problems)
+    readiness = Readiness(engine.unready)
 
     @router.get("/healthz", operation_id="healthz", tags=["service"], include_in_schema=False)
     @router.get("/health/live", operation_id="health_live", tags=["service"], include_in_schema=False)

@@ -19,6 +19,7 @@ from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.expose import ExposeOptions
 from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.data.sets.guard import filtered
 from lodger.engine.service.hooks import H, Hook, HookName, Hooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns, OperationTable, table_of
@@ -295,6 +296,10 @@ class Engine(Nouns[Sync]):
         return decorate
 
     def problems(self) -> list[str]:
+        """Return the codes of what is wrong: reasons why the ledger cannot be used, a wrong time, tables that hide their rows."""
+        return self.unready() or (["row_security_hides"] if self._hidden() else [])
+
+    def unready(self) -> list[str]:
         """Return the reasons why the ledger cannot be used, or time is wrong; none if it answers."""
         try:
             with self.context.database.read() as connection:
@@ -303,6 +308,16 @@ class Engine(Nouns[Sync]):
             return [error.code]  # no more: health checks need no token
         clock = self.context.clock
         return ["clock_wrong"] if isinstance(clock, SteadyClock) and clock.stepped_us else []
+
+    def _hidden(self) -> list[str]:
+        """Return the exposed sets whose tables hide their rows by a row security of their own."""
+        found: list[str] = []
+        for place in (None, *self.datasets.databases):
+            sets = self.datasets.tables(place)
+            if sets:
+                with self.context.database.read() if place is None else place.read() as connection:
+                    found += filtered(connection, sets)
+        return found
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from tests.databases.server import Server
 
-from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.changes.prepare import printed
 from lodger.engine.data.sets import guard
@@ -228,3 +228,40 @@ def test_another_lodgers_objects_are_refused_and_left_alone(users: Users) -> Non
             assert guard.look(connection, theirs.datasets.tables(place), ledger=False).views == set()
         with pytest.raises(DBAPIError, match="belongs to user"):
             users.run("postgres", *made)
+
+
+def test_row_security_of_the_platforms_own_is_said_and_told_the_tenant(users: Users) -> None:
+    reads = "export default async ({ db }) => { await db.orders.update(1, { price: 5 }); return db.orders.count({}) }"
+    settings = Settings(min_interval_s=1, profile="trusted", check_scripts=False)
+    with users.lodger("shop") as engine:
+        assert engine.problems() == []
+        users.run(
+            "shop",
+            "ALTER TABLE orders ENABLE ROW LEVEL SECURITY",
+            "ALTER TABLE orders FORCE ROW LEVEL SECURITY",
+            "CREATE POLICY mine ON orders USING (org = current_setting('app.tenant', true))",
+        )
+        assert (engine.problems(), engine.unready()) == (["row_security_hides"], [])
+        engine.tenants.edit("acme", name="Acme")
+        engine.grants.give("acme", ["sets:write"])
+        engine.scripts.put("acme", "job", reads, force=True)
+    for prepared in (False, True):
+        with Engine.open(users.url("shop"), settings=settings) as engine:
+            table = sa.Table(
+                "orders", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("org", sa.String(40)),
+                sa.Column("price", sa.Integer),
+            )  # fmt: skip
+            engine.expose(table, tenant_column="org", write=["price"], tenant_setting="app.tenant")
+            if prepared:
+                by_the_superuser(users, engine)
+            assert engine.problems() == []
+            tried = engine.scripts.dry_run("acme", "job")
+            assert (tried.outcome, tried.result) == ("ok", 1), tried.error
+            with engine.node():
+                run = engine.run_in("acme", "job", 0)
+                for change in engine.live("acme", run.id):
+                    if getattr(change, "state", "") in {"done", "failed"}:
+                        break
+            assert engine.actions.get("acme", run.id).state == "done", engine.actions.get("acme", run.id).error
+    with pytest.raises(InputError, match="session variable"):
+        engine.expose(table, tenant_column="org", tenant_setting="no dot")

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def test_django(tmp_path: Path) -> None:
 
 
 def test_connections_that_cannot_be_joined(url: str, tmp_path: Path) -> None:
-    with Engine.open(url) as engine, sqlite3.connect(tmp_path / "other.db") as other:
+    with Engine.open(url) as engine, closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.execute("CREATE TABLE lodger_ledger (identity TEXT)")
         for connection, code in (
             (other, "connection_elsewhere"),

@@ -49,6 +49,7 @@ class TableDataset:
             column that it leads to.
         unique: columns that together are unique within a tenant.
         feed: how its changes are recorded: ``reported``, ``trigger`` or ``off``.
+        tenant_setting: session variable of the database that the platform's own policies read the tenant from.
         allow_unique: constraints or columns, unique over all tenants, that the platform allows scripts to write.
     """
 
@@ -71,6 +72,7 @@ class TableDataset:
     links: dict[str, tuple[str, Table, Column[Any]]] = field(default_factory=dict)
     unique: frozenset[frozenset[str]] = frozenset()
     feed: str = "reported"
+    tenant_setting: str | None = None
     allow_unique: frozenset[str] = frozenset()
 
     def lookup(self, name: str) -> OwnField:

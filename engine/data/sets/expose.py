@@ -43,6 +43,9 @@ _KINDS: tuple[tuple[type[Any], Kind], ...] = (
 )
 
 
+_SETTING = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*", re.ASCII)
+
+
 class ExposeOptions(TypedDict, total=False):
     """What else can be said of an exposed table; see :func:`expose`."""
 
@@ -54,6 +57,7 @@ class ExposeOptions(TypedDict, total=False):
     allow_unique: Iterable[str]
     tenant_value: Callable[[str], Any] | None
     feed: Literal["reported", "trigger", "off"] | None
+    tenant_setting: str | None
 
 
 def expose(
@@ -69,6 +73,7 @@ def expose(
     tenant_value: Callable[[str], Any] | None = None,
     database: ForeignDatabase | None = None,
     feed: str | None = None,
+    tenant_setting: str | None = None,
 ) -> TableDataset:
     """Describe a table as scripts may see it.
 
@@ -86,10 +91,14 @@ def expose(
         database: where the table is; None is the ledger's own database.
         feed: which changes scripts can follow. ``reported``: those made through Lodger and those that the platform reports;
             ``trigger``: all, by triggers that ``prepare`` makes; ``off``: none. None is ``reported`` where the key allows it.
+        tenant_setting: session variable that policies of the table's own row security read the tenant from, such as
+            ``app.tenant``: it is set to the tenant column's value in each transaction for a script. PostgreSQL only.
 
     Raises:
         InputError: with ``code`` beginning with ``expose_``.
     """
+    if tenant_setting is not None and not _SETTING.fullmatch(tenant_setting):
+        raise InputError("expose_setting", setting=tenant_setting)
     table, names = _table(source)
     set_name = name if name is not None else table.name
     if not NAME.fullmatch(set_name) or set_name in TAKEN:
@@ -144,6 +153,7 @@ def expose(
         unique=_unique_within(table, tenant, by_column, frozenset(fields)),
         feed=_feed(table, key, feed),
         allow_unique=frozenset(allow_unique),
+        tenant_setting=tenant_setting,
     )
 
 

@@ -78,7 +78,20 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
             name,
             ", ".join(sorted(columns)),
         )
+    for name in filtered(connection, sets):
+        _log.warning(
+            "%s: row security of the table's own applies to this user, so scripts may see no rows: name the session variable that "
+            "its policies read with expose(tenant_setting=…), or give the user BYPASSRLS", name,
+        )  # fmt: skip
     return replace(_standing(connection, sets, ledger=ledger), cross_tenant_unique_columns=unique)
+
+
+def filtered(connection: Connection, sets: Iterable[TableDataset]) -> list[str]:
+    """Return the names of the sets whose tables hide rows by a row security of their own that is told no tenant."""
+    security = driver_of(connection).row_security(connection)
+    if security is None:
+        return []
+    return [rows.name for rows in sets if rows.tenant_setting is None and security.is_filtered(connection, rows.origin)]
 
 
 def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> DatabaseIsolation:
@@ -148,16 +161,18 @@ def isolated_query(
     """
     wall = datasets.wall(None if rows is None else database_of(rows))
     own = rows is None or isinstance(rows, Collection)
-    if not (wall.role if own else rows is not None and rows.name in wall.views):
+    stands = wall.role if own else rows is not None and rows.name in wall.views
+    if not stands and (not isinstance(rows, TableDataset) or rows.tenant_setting is None):
         return work
 
     def inside(connection: Connection) -> T:
         security = driver_of(connection).row_security(connection)
-        assert security is not None  # else no wall would stand
+        if security is None:  # a database without session variables
+            return work(connection)
         named = _tenant(security, tenant_id, datasets, () if rows is None else (rows,))
         if rows is not None:
             named["lodger.owner"] = str(_value(rows, tenant_id) or "")
-        security.assign(connection, named | {"role": security.role})
+        security.assign(connection, named | ({"role": security.role} if stands else {}))
         with recheck_on_error(datasets, None if rows is None else database_of(rows)):
             return work(connection)
 
@@ -202,6 +217,8 @@ def _tenant(security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: I
                 value = _value(each, tenant_id)
                 if each is not None and value is not None:
                     named[security.setting(each.name)] = str(value)
+                    if each.tenant_setting is not None:
+                        named[each.tenant_setting] = str(value)
     return named
 
 

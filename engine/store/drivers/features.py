@@ -245,6 +245,10 @@ class RowSecurity(Protocol):
         """Return the marks of the views that the present user may read, by name."""
         ...
 
+    def is_filtered(self, connection: Connection, table: Table) -> bool:
+        """Whether the table's own row security applies to this user."""
+        ...
+
     def runs_code(self, connection: Connection, table: Table) -> bool:
         """Whether a write to a table runs code with the writer's rights, or may do so."""
         ...

@@ -55,6 +55,7 @@ _PRIVILEGES = text(
     "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) "
     "FROM unnest(CAST(:names AS text[]), CAST(:privileges AS text[])) needs (name, privilege)"
 )
+_FILTERED = text("SELECT row_security_active(to_regclass(:table))")
 #: current_setting is evaluated before set_config.
 _ASSUME = text("SELECT current_setting('role'), set_config('role', :role, true)")
 
@@ -100,6 +101,10 @@ class PostgresRowSecurity:
     def marks(self, connection: Connection) -> dict[str, str | None]:
         """Read the comments of the views."""
         return {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": self.schema})}
+
+    def is_filtered(self, connection: Connection, table: Table) -> bool:
+        """Ask the server, which knows owners, FORCE and BYPASSRLS."""
+        return bool(connection.scalar(_FILTERED, {"table": NAMES.format_table(table)}))
 
     def runs_code(self, connection: Connection, table: Table) -> bool:
         """Look for triggers with the rights of the writer, and for views, which may hide anything."""
