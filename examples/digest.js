@@ -1,6 +1,6 @@
 // One mail about everything that is new since the last run. `kv` keeps how far it came, and moves only if the run succeeds.
 export default async function ({ db, kv, mail, now }) {
-  const since = (await kv.get("digest/since")) ?? now.minus({ days: 1 });
+  const since = (await kv.get("digest/since")) ?? now.subtract({ days: 1 });
   const fresh = await db.posts.find({ published: { gt: since, lte: now } }, { order: "published", limit: 50 });
   if (fresh.length > 0) {
     await mail.send({

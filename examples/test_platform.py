@@ -6,7 +6,7 @@ from lodger.engine.testing import Stage
 
 REMIND = """
 export default async function ({ db, mail, now }) {
-  const stale = await db.carts.find({ state: "open", modified: { lt: now.minus({ days: 1 }) } });
+  const stale = await db.carts.find({ state: "open", modified: { lt: now.subtract({ days: 1 }) } });
   for (const cart of stale) {
     await mail.send({ to: cart.email, subject: "You left something behind", text: "It is still there." });
     await db.carts.update(cart.id, { state: "reminded" });

@@ -1,7 +1,7 @@
 // Congratulates at nine in the recipient's own time zone: it runs every hour and finds the zones where it is nine now.
 // 29 February is celebrated on 28 February in other years; `year` in the record keeps a repeated run from a second mail.
 /** @param {Instant} now */
-const offsets = (now) => Array.from({ length: 27 }, (_each, at) => at - 12).filter((hours) => (24 + now.toDate().getUTCHours() + hours) % 24 === 9);
+const offsets = (now) => Array.from({ length: 27 }, (_each, at) => at - 12).filter((hours) => (24 + now.toZonedDateTimeISO("UTC").hour + hours) % 24 === 9);
 
 export default script(async ({ db, mail, now }) => {
   const sent = [];

@@ -4,7 +4,7 @@ const MOST = 200;
 
 export default script(async ({ db, now, schedule }) => {
   const old = await db.sessions.find(
-    { state: "ended", ended: { lt: now.minus({ days: 90 }) } }, { order: "ended", limit: MOST, select: "ended" },
+    { state: "ended", ended: { lt: now.subtract({ days: 90 }) } }, { order: "ended", limit: MOST, select: "ended" },
   );
   if (old.length > 0) await db.sessions.deleteMany({ id: { in: old.map((session) => session.id) } });
   if (old.length === MOST) await schedule.runIn({ minutes: 1 }, { key: "clean-up" });

@@ -3,10 +3,10 @@
 const DAYS = [30, 7, 1];
 
 export default script(async ({ db, mail, now }) => {
-  const today = now.startOf("day");
+  const today = now.toZonedDateTimeISO().toPlainDate();
   const sent = [];
-  for await (const contract of db.contracts.each({ notice: { gte: today.toISODate() } })) {
-    const left = Math.round((Date.parse(contract.notice) - Date.parse(today.toISODate())) / 86_400_000);
+  for await (const contract of db.contracts.each({ notice: { gte: today } })) {
+    const left = today.until(contract.notice).days;
     const due = DAYS.find((days) => left <= days && !(contract.announced ?? []).some((/** @type {number} */ each) => each <= days));
     if (due === undefined) continue;
     const nearest = Math.min(...DAYS.filter((days) => left <= days));

@@ -3,13 +3,13 @@
 import { stringify } from "csv";
 
 export default script(async ({ db, mail, now }) => {
-  const end = now.startOf("month");
-  const start = end.minus({ months: 1 });
+  const end = now.toZonedDateTimeISO().with({ day: 1 }).startOfDay();
+  const start = end.subtract({ months: 1 });
   const rows = [];
   for await (const order of db.orders.each({ paid: { gte: start, lt: end } }, { order: "paid" })) {
     rows.push({ id: order.id, customer: order.customer, total: order.total });
   }
-  const month = start.toISODate().slice(0, 7);
+  const month = start.toPlainDate().toString().slice(0, 7);
   await mail.send({
     to: "books@example.com",
     subject: `Orders of ${month}`,

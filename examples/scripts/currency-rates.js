@@ -4,7 +4,7 @@ export default script(async ({ db, action, now }) => {
   const response = await fetch("https://rates.example.com/latest?base=EUR");
   if (!response.ok) throw new Error(`the bank answered ${response.status}`);
   const { rates } = await response.json();
-  const day = (action.slot ?? now).toISODate();
+  const day = (action.slot ?? now).toZonedDateTimeISO().toPlainDate().toString();
   for (const [currency, rate] of Object.entries(rates)) {
     await db.rates.upsert({ id: `${day}-${currency}`, day, currency, rate });
   }

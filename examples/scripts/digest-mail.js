@@ -3,7 +3,7 @@
 import { html, table } from "html";
 
 export default script(async ({ db, kv, mail, now }) => {
-  const since = (await kv.get("digest/since")) ?? now.minus({ days: 1 });
+  const since = (await kv.get("digest/since")) ?? now.subtract({ days: 1 });
   const fresh = await db.posts.find({ published: { gt: since, lte: now } }, { order: "published", limit: 50, select: ["title", "author"] });
   if (fresh.length > 0) {
     const rows = fresh.map(({ title, author }) => ({ title, author }));

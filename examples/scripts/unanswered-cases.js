@@ -1,10 +1,10 @@
 // Raises cases that nobody has answered for two working days, and tells their owner.
 // Saturdays and Sundays do not count, so that Friday's cases are not raised on Monday morning.
 export default script(async ({ db, mail, now }) => {
-  let limit = now;
+  let limit = now.toZonedDateTimeISO();
   for (let days = 0; days < 2; ) {
-    limit = limit.minus({ days: 1 });
-    if (limit.weekday <= 5) days += 1;
+    limit = limit.subtract({ days: 1 });
+    if (limit.dayOfWeek <= 5) days += 1;
   }
   const open = await db.cases.find({ state: "open", answered: null, created: { lt: limit }, priority: { ne: "high" } });
   for (const each of open) {

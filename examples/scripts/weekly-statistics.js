@@ -3,8 +3,9 @@
 import { decimal } from "decimal";
 
 export default script(async ({ db, mail, now }) => {
-  const end = now.startOf("week");
-  const start = end.minus({ weeks: 1 });
+  const today = now.toZonedDateTimeISO().startOfDay();
+  const end = today.subtract({ days: today.dayOfWeek - 1 });
+  const start = end.subtract({ weeks: 1 });
   let revenue = decimal(0);
   let orders = 0;
   for await (const order of db.orders.each({ paid: { gte: start, lt: end } }, { select: "total" })) {
@@ -13,7 +14,7 @@ export default script(async ({ db, mail, now }) => {
   }
   await mail.send({
     to: "boss@example.com",
-    subject: `Week of ${start.toISODate()}: ${orders} orders`,
+    subject: `Week of ${start.toPlainDate()}: ${orders} orders`,
     text: `Revenue: ${revenue.toFixed(2)} EUR`,
   });
   return { orders, revenue: revenue.toFixed(2) };

@@ -10,8 +10,8 @@ $.provide("schedule", (context, call) => {
   };
   const after = (delay) => {
     if (typeof delay === "number" || typeof delay === "string") return { delay };
-    const now = context.now_us === undefined ? Instant.from(new Date()) : Instant.ofMicroseconds(context.now_us);
-    return { at: $.instant.wire(now.plus(delay)) };
+    const now = context.now_us === undefined ? Instant.from(new Date()) : $.instant.ofMicroseconds(context.now_us);
+    return { at: $.instant.wire(now.add(delay)) };
   };
   return Object.freeze({
     runAt(at, given) {

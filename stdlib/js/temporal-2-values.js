@@ -9,6 +9,8 @@ const describe = Object.getOwnPropertyDescriptor;
 const { Temporal } = globalThis;
 const { Instant, ZonedDateTime, Duration } = Temporal;
 const nanosecondsOf = [Instant, ZonedDateTime].map((kind) => uncurry(describe(kind.prototype, "epochNanoseconds").get));
+const instantFrom = uncurry(Instant.from).bind(undefined, Instant);
+const durationFrom = uncurry(Duration.from).bind(undefined, Duration);
 const UNITS = ["years", "months", "weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"];
 const partsOf = UNITS.map((unit) => [unit, uncurry(describe(Duration.prototype, unit).get)]);
 
@@ -37,8 +39,11 @@ $.temporal = {
     if (value instanceof ZonedDateTime) return nanosecondsOf[1](value);
     return undefined;
   },
-  // The parts of a Temporal.Duration that are not 0, as an object; every other value as it is.
+  // Of a text, as its nanoseconds. Throws what it throws.
+  read: (text) => nanosecondsOf[0](instantFrom(text)),
+  // The parts of a Temporal.Duration or its text that are not 0, as an object; every other value as it is.
   amounts(value) {
+    if (typeof value === "string") value = durationFrom(value);
     if (!(value instanceof Duration)) return value;
     const amounts = {};
     for (let at = 0; at < partsOf.length; at++) {

@@ -59,7 +59,7 @@ export function expect(actual) {
 
 /** Options as JSON: instants are marked, so that documents get them as instants. */
 function wire(value) {
-  if (value instanceof Date || value instanceof Instant) return { $instant: new Date(+value).toISOString() };
+  if (value instanceof Date || value instanceof Instant) return { $instant: value.toJSON() };
   if (Array.isArray(value)) return value.map(wire);
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, wire(each)]));

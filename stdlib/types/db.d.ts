@@ -1,6 +1,6 @@
 // db: the tenant's rows. Changes are written when the run has succeeded; reads of the same run see them before.
 
-type Scalar = string | number | boolean | bigint | null | Date | Instant | Uint8Array;
+type Scalar = string | number | boolean | null | Date | Instant | Uint8Array;
 
 /** Text is compared by code point, with case. Comparisons with a missing value are false; `null` matches missing values. */
 interface Condition<T = any> {

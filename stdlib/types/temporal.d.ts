@@ -25,10 +25,10 @@ declare namespace Temporal {
   type ZonedLike = Like<ZonedDateTime, DateFields & TimeFields & { timeZone: string | ZonedDateTime; offset?: string; calendar?: string }>;
   type TimeLike = Like<PlainTime | PlainDateTime | ZonedDateTime, TimeFields>;
   type DurationLike = Like<Duration, DurationFields>;
-  type InstantLike = Instant | ZonedDateTime | string;
+  type InstantLike = Instant | ZonedDateTime | ScriptInstant | string;
   type RelativeTo = DateLike | ZonedLike;
 
-  /** A point in time, without calendar or time zone. The global `Instant` and `Date` have `toTemporalInstant()`. */
+  /** A point in time, without calendar or time zone. The global `Instant` is one for every function here; `Date` has `toTemporalInstant()`. */
   class Instant {
     constructor(epochNanoseconds: bigint);
     static from(value: InstantLike): Instant;

@@ -88,7 +88,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
         "scripts.dry_run",
         scripts.dry_run("acme", "job", source="export default ({ action }) => action.input", params=[1]),
     )
-    pretended = scripts.dry_run("acme", "job", source="export default ({ now }) => now.toISO()", now=EPOCH)
+    pretended = scripts.dry_run("acme", "job", source="export default ({ now }) => String(now)", now=EPOCH)
     assert pretended.result == "2026-01-01T00:00:00Z"
     said("scripts.dry_run", pretended)
     made = schedules.create(

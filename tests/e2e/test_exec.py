@@ -11,7 +11,7 @@ from tests.egress.peer import Peer, thread_of_peers
 GOOD = """\
 export default async function ({ db, mail, kv, action, now }) {
   console.log("hello", action.input.name);
-  const cart = await db.carts.insert({ state: "open", items: 3, modified: now.minus({ days: 2 }) });
+  const cart = await db.carts.insert({ state: "open", items: 3, modified: now.subtract({ days: 2 }) });
   await db.carts.update(cart.id, { state: "reminded" });
   await kv.set("last", { items: cart.items });
   await mail.send({ to: "kim@example.com", subject: "Hello", text: "one\\ntwo" });
@@ -193,7 +193,7 @@ def test_a_folder_is_a_script_whose_files_import_each_other(tmp_path: Path) -> N
 def test_a_module_has_the_names_that_the_types_declare(script: Path) -> None:
     script.write_text(
         "export default async () => {\n  await kv.set('n', await db.carts.count());\n"
-        "  return [typeof mail.send, now.toISO() !== '', action.attempt];\n};"
+        "  return [typeof mail.send, String(now) !== '', action.attempt];\n};"
     )
     assert inside("exec", script, "--json").json["result"] == ["function", True, 1]
 

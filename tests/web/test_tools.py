@@ -14,7 +14,7 @@ from lodger.engine.web.dashboard import Dashboard
 
 pytestmark = pytest.mark.timeout(240)
 SOURCE = (
-    'import { two } from "./two.js";\nexport default ({ action, now }) => [two * action.input.times, now.toISO()];\n'
+    'import { two } from "./two.js";\nexport default ({ action, now }) => [two * action.input.times, String(now)];\n'
 )
 
 
@@ -142,15 +142,15 @@ def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: Runnin
     expect(listed.locator("[aria-selected=true]")).to_contain_text("swap")
     keyboard.press("ArrowUp")
     keyboard.press("Enter")
-    keyboard.type('("key", now.plus({ days: 1 }).')
-    expect(listed).to_contain_text("startOf")
+    keyboard.type('("key", now.add({ days: 1 }).')
+    expect(listed).to_contain_text("toZonedDateTimeISO")
     keyboard.press("Escape")
     expect(listed).to_be_hidden()
-    keyboard.type("toISO());")
+    keyboard.type("toString());")
     keyboard.press("Enter")
     keyboard.press("Tab")
     assert field.input_value().split("\n") == [
-        "export default async (ctx) => {", '  ctx.kv.set("key", now.plus({ days: 1 }).toISO());', "    ",
+        "export default async (ctx) => {", '  ctx.kv.set("key", now.add({ days: 1 }).toString());', "    ",
     ]  # fmt: skip
     keyboard.press("Control+Home")
     keyboard.press("ArrowDown")

@@ -1,6 +1,6 @@
 // Reminds customers of carts that they left a day ago. A bounded batch: the next run continues.
 export default async function ({ db, mail, now }) {
-  const cutoff = now.minus({ days: 1 });
+  const cutoff = now.subtract({ days: 1 });
   const left = await db.carts.find({ state: "open", modified: { lt: cutoff } }, { order: "modified", limit: 3 });
   for (const cart of left) {
     await mail.send({

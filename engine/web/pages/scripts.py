@@ -10,8 +10,8 @@ from lodger.engine.web.page import PAGE, Reader, Values
 VERSIONS = 30
 #: Source of a new script.
 EXAMPLE = """export default async ({ action, db, kv, now }) => {
-  console.log("runs for the slot", action.slot?.toISO() ?? "none");
-  return { at: now.toISO() };
+  console.log("runs for the slot", String(action.slot));
+  return { at: now };
 };
 """
 

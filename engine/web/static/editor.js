@@ -48,7 +48,7 @@ class Meaning {
     return { signature: `${name}: ${found.type}`, doc: "", type: found.type };
   }
 
-  // A chain such as now.plus({ days: 1 }).startOf("day"); null if it is unknown.
+  // A chain such as now.add({ days: 1 }).toZonedDateTimeISO(); null if it is unknown.
   expression(text, before, depth = 0) {
     const links = chain(text);
     if (!links.length) return null;

@@ -57,8 +57,8 @@ await check("calendars that are not there", () => all((id) => Day.from("2026-11-
 
 // the script API
 const at = Moment.from("2026-11-25T22:00:00.123456789Z");
-await check("Instant and Date", () => [Instant.from(at), Instant.from(at.toZonedDateTimeISO("Europe/Berlin")), Instant.from(Moment.from("1969-12-31T23:59:59.9999999Z")), new Date(5).toTemporalInstant(), Instant.from("2026-11-25T22:00:00.123456Z").toTemporalInstant(), Moment.from(String(Instant.from(at)))].map(String), ["2026-11-25T22:00:00.123456Z", "2026-11-25T22:00:00.123456Z", "1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00.005Z", "2026-11-25T22:00:00.123456Z", "2026-11-25T22:00:00.123456Z"]);
-await check("instants of every year keep their microseconds", () => ["0001-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z"].map((text) => [String(Instant.from(Moment.from(text))), String(Instant.from(text).toTemporalInstant())]), ["0001-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z"].map((text) => [text, text]));
+await check("Instant and Date", () => [Instant.from(at), Instant.from(at.toZonedDateTimeISO("Europe/Berlin")), Instant.from(Moment.from("1969-12-31T23:59:59.9999999Z")), new Date(5).toTemporalInstant(), Moment.from(Instant.from("2026-11-25T22:00:00.123456Z")), Moment.from(String(Instant.from(at)))].map(String), ["2026-11-25T22:00:00.123456789Z", "2026-11-25T22:00:00.123456789Z", "1969-12-31T23:59:59.9999999Z", "1970-01-01T00:00:00.005Z", "2026-11-25T22:00:00.123456Z", "2026-11-25T22:00:00.123456789Z"]);
+await check("instants of every year keep their microseconds", () => ["0001-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z"].map((text) => [String(Instant.from(Moment.from(text))), String(Moment.from(Instant.from(text)))]), ["0001-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z"].map((text) => [text, text]));
 await throws("an instant beyond the years of Instant", () => Instant.from(Moment.from("+010000-01-01T00:00Z")), "RangeError");
 await throws("a date is no instant", () => Instant.from(Day.from("2026-11-25")), "TypeError");
 await throws("a forged Temporal.Instant", () => Instant.from(Object.create(Moment.prototype)), "TypeError");

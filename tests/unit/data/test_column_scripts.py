@@ -34,7 +34,7 @@ export default async ({ db }) => {
   const seen = await db.pictures.get(made.id);
   const empty = await db.pictures.insert({ small: 7 });
   await db.pictures.update(empty.id, { hung: new Date(0), shown: null });
-  return { id: made.id, empty: empty.id, seen: [seen.small, seen.large, seen.price, seen.loose, seen.hung.toISOString()] };
+  return { id: made.id, empty: empty.id, seen: [seen.small, seen.large, seen.price, seen.loose, seen.hung.toString()] };
 }
 """
 READS = """
@@ -42,7 +42,7 @@ export default async ({ db, action }) => {
   const row = await db.pictures.get(action.input.id);
   const kinds = Object.fromEntries(Object.entries(row).map(([name, value]) =>
     [name, value instanceof Instant ? "Instant" : value instanceof Uint8Array ? "Uint8Array" : typeof value]));
-  const texts = { ...row, hung: row.hung.toISOString(), local: row.local.toISOString(), scan: [...row.scan] };
+  const texts = { ...row, hung: row.hung.toString(), local: row.local.toString(), scan: [...row.scan] };
   const asked = { large: row.large, price: row.price, hung: row.hung, day: row.day, ref: row.ref, scan: row.scan, mood: row.mood };
   const found = [];
   for (const [name, value] of Object.entries(asked)) found.push(await db.pictures.count({ [name]: value }));

@@ -73,7 +73,7 @@ def test_sets_are_declared_column_by_column(bare: Shop) -> None:
 
 GOOD = """
 export default async function ({ db, kv, mail, changes, action, now }) {
-  const open = await db.orders.find({ state: "open", modified: { lt: now.minus({ days: 1 }) } }, { limit: 10, include: "customer" });
+  const open = await db.orders.find({ state: "open", modified: { lt: now.subtract({ days: 1 }) } }, { limit: 10, include: "customer" });
   for (const order of open) {
     const email = order.customer?.email ?? "nobody";
     await db.orders.update(order.id, { total: "12.50", serial: 5n, note: email });
