@@ -29,7 +29,8 @@ function members(value, stop) {
   for (let at = value; at && !stop.includes(at); at = Object.getPrototypeOf(at)) for (const key of own(at)) found.add(key);
   return [...found];
 }
-const shared = [Object.prototype, Function.prototype, Array.prototype, Error.prototype];
+const others = Object.getPrototypeOf(Instant.prototype); // names of other date libraries, which say what to write
+const shared = [Object.prototype, Function.prototype, Array.prototype, Error.prototype, others];
 const globals = {}, made = {}, modules = {};
 for (const name of own(globalThis)) {
   const value = globalThis[name];
