@@ -1,6 +1,7 @@
 // db: the tenant's rows. Changes are written when the run has succeeded; reads of the same run see them before.
 
-type Scalar = string | number | boolean | null | Date | Instant | Uint8Array;
+type Moment = Date | Instant | Temporal.Instant | Temporal.ZonedDateTime | Temporal.PlainDateTime | Temporal.PlainDate | Temporal.PlainTime;
+type Scalar = string | number | boolean | null | Moment | Uint8Array;
 
 /** Text is compared by code point, with case. Comparisons with a missing value are false; `null` matches missing values. */
 interface Condition<T = any> {
