@@ -160,7 +160,9 @@ def test_writing_is_bounded_by_rows_and_not_by_host_calls(shop: Shop) -> None:
 
 
 def test_a_snippet_has_the_same_words(shop: Shop) -> None:
-    assert result(shop, "const n = await db.orders.count();\nreturn [n, now.toZonedDateTimeISO().timeZoneId, action.attempt]") == [
+    assert result(
+        shop, "const n = await db.orders.count();\nreturn [n, now.toZonedDateTimeISO().timeZoneId, action.attempt]"
+    ) == [
         2,
         "Europe/Berlin",
         1,
@@ -168,9 +170,11 @@ def test_a_snippet_has_the_same_words(shop: Shop) -> None:
 
 
 REFUSED = """[() => Instant.from('2026-02-30T00:00:00Z'), () => Instant.from('x'), () => now.add({ days: 0.5 }), () => now.add({ day: 1 }),
-  () => now.add({ years: 9000 }), () => now.add({}), () => now.add({ days: 1, hours: -1 }), () => now < 5, () => now - now, () => Instant.from(5),
+  () => now.add({ years: 9000 }), () => now.add({}), () => now.add({ days: 1, hours: -1 }),
+  () => now < 5, () => now - now, () => Instant.from(5),
   () => new Instant(5)].map((f) => { try { f(); return null } catch (e) { return e.name } })"""
-OLD = """["minus", "plus", "toISODate", "toISO", "toLocal", "toDate", "startOf", "year", "weekday", "timezone", "epochMicroseconds", "getTime"].map((name) => {
+OLD = """["minus", "plus", "toISODate", "toISO", "toLocal", "toDate", "startOf", "year", "weekday",
+  "timezone", "epochMicroseconds", "getTime"].map((name) => {
   try { return String(now[name]) } catch (error) { return error instanceof TypeError && error.message } })"""
 INSTANTS: list[tuple[str, Any]] = [
     ("now.toZonedDateTimeISO().toString()", "2026-11-18T12:06:40+01:00[Europe/Berlin]"),
@@ -190,13 +194,17 @@ INSTANTS: list[tuple[str, Any]] = [
      ["2026-11-18T11:06:40Z", '"2026-11-18T11:06:40Z"', "2026-11-18T11:06Z", "2026-11-18T11:00:00Z", 1_795_000_000_000]),
     ("[now.since(now.subtract({ minutes: 5 })), now.until(Temporal.Instant.from('2026-11-19T00:00Z'), { largestUnit: 'hours' })]",
      ["PT300S", "PT12H53M20S"]),
-    ("[Instant.compare(now, now.add({ seconds: 1 })), Temporal.Instant.compare(now, now), Temporal.Instant.from(now).equals(now)]", [-1, 0, True]),
-    (REFUSED, ["RangeError", "RangeError", "RangeError", "TypeError", "RangeError", "TypeError", "RangeError", "TypeError", "TypeError", "TypeError", "TypeError"]),
+    ("[Instant.compare(now, now.add({ seconds: 1 })), Temporal.Instant.compare(now, now), Temporal.Instant.from(now).equals(now)]",
+     [-1, 0, True]),
+    (REFUSED, ["RangeError", "RangeError", "RangeError", "TypeError", "RangeError", "TypeError", "RangeError",
+     "TypeError", "TypeError", "TypeError", "TypeError"]),
     (OLD, [f"an Instant has no {old}: use {new}" for old, new in (
         ("minus", "subtract(duration)"), ("plus", "add(duration)"), ("toISODate", "toZonedDateTimeISO().toPlainDate().toString()"),
-        ("toISO", "toString()"), ("toLocal", "toZonedDateTimeISO().toPlainDateTime().toString()"), ("toDate", "epochMilliseconds, in new Date(…)"),
+        ("toISO", "toString()"), ("toLocal", "toZonedDateTimeISO().toPlainDateTime().toString()"),
+        ("toDate", "epochMilliseconds, in new Date(…)"),
         ("startOf", "toZonedDateTimeISO().startOfDay(), with .with({ day: 1 }) or .subtract({ days: … }) before it for months and weeks"),
-        ("year", "toZonedDateTimeISO().year"), ("weekday", "toZonedDateTimeISO().dayOfWeek"), ("timezone", "toZonedDateTimeISO().timeZoneId"),
+        ("year", "toZonedDateTimeISO().year"), ("weekday", "toZonedDateTimeISO().dayOfWeek"),
+        ("timezone", "toZonedDateTimeISO().timeZoneId"),
         ("epochMicroseconds", "epochNanoseconds"), ("getTime", "epochMilliseconds"),
     )]),
 ]  # fmt: skip
