@@ -21,6 +21,7 @@ from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, Local
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import Steps
 
+_AMAZON = re.compile(r"[ \t\r\n]*at[ \t]*\(([^()]*)\)[ \t\r\n]*", re.IGNORECASE)
 _HEAD = re.compile(r"[ \t\r\n]*(?:(at|in)[ \t]+)?", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -134,6 +135,8 @@ def parse_once(text: str, now: datetime | None) -> OnceAt | OnceLocal:
     Raises:
         RuleInvalid: for a time that is none, one beyond year 9999, or ``in`` without a moment to count from.
     """
+    amazon = _AMAZON.fullmatch(text)
+    text = amazon[1] if amazon else text
     head = _HEAD.match(text)
     word, at = (head[1], head.end()) if head else (None, 0)
     body = text[at:].rstrip(" \t\r\n")

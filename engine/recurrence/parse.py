@@ -27,16 +27,16 @@ LONGEST_TEXT = 4096
 LONGEST_RRULE_SET = 65_536
 
 _SET_LINES = ("BEGIN", "RRULE", "EXRULE", "DTSTART", "RDATE", "EXDATE")
-_CRON_SETTINGS = ("TZ", "DAYS")
+_CRON_SETTINGS = ("TZ", "DAYS", "MAILTO", "SHELL", "PATH", "HOME")
 _CHANGES = r"(?i)on[ \t]+changes[ \t]"
-_ONCE = r"(?i)at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
+_ONCE = r"(?i)at[ \t]*\(|at[ \t]+(?:[0-9]{4}-|[0-9]{8})|in[ \t]+(?:[0-9]|P)|once, at "
 #: A date, and a time as ISO 8601 has it or none.
 _BARE_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt]|[ \t]+[0-9]{2}:[0-9]{2}|[Zz+-]|[ \t]*\Z)"
 _ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
 _SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
 _EVERY = r"(?i)every[ \t]"
 _AMAZON_CRON = r"(?i)cron\("
-_CRON = r"@|(?:TZ|CRON_TZ|DAYS)=|[0-9*?][0-9*?,/-]*[ \t]+[0-9*?][^ \t\r\n&]*[ \t]+\S"
+_CRON = rf"@|(?:CRON_TZ|{'|'.join(_CRON_SETTINGS)})=|[0-9*?][0-9*?,/-]*[ \t]+[0-9*?][^ \t\r\n&]*[ \t]+\S"
 #: Name of a property or of a part, and the sign after it.
 _HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
 

@@ -31,7 +31,12 @@ _WORDS = {
 }
 _PIECE = re.compile(r"[^ \t\r\n]+")
 #: What follows the five fields in a crontab: a path, a user or a program, and no day of the week.
-_COMMAND = re.compile(r"(?!(?:sun|mon|tue|wed|thu|fri|sat)[a-z]*(?:[-,#/L]|\Z))[~./\"'$a-z]", re.IGNORECASE)
+_COMMAND = re.compile(r"(?!(?:sun|mon|tue|wed|thu|fri|sat)[a-z]*(?:[-,#/L]|\Z))[~./\"'$#a-z]", re.IGNORECASE)
+#: Days of the week by number, after which Quartz, where 1 is Sunday, differs.
+_NUMBERED_DAY = re.compile(r"(?<![#/0-9])[0-7](?![0-9])")
+_SETTING = re.compile(r"(?!(?:CRON_)?TZ=|DAYS=)[A-Z_]+=\S*[ \t]*")
+_YEARS = re.compile(r"[12][0-9]{3}\b")
+_DAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 #: Schedules of Amazon: minute, hour, day, month, weekday (1 is Sunday) and year.
 _AMAZON = re.compile(r"[ \t]*cron\(([^()]*)\)[ \t]*", re.IGNORECASE)
 _AMAZON_DAY = re.compile(r"(?<![#/0-9])[1-7](?![0-9])")
@@ -111,8 +116,13 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
     if len(pieces) > 5 and _COMMAND.match(pieces[5][0]):
         fields = " ".join(piece for piece, _ in pieces[:5])
         raise RuleInvalid("cron_field_count.command", command=pieces[5][0], fields=fields, index=pieces[5][1])
+    if len(pieces) == 7 and _YEARS.match(pieces[6][0]):
+        raise RuleInvalid("cron_field_count.year", year=pieces[6][0], index=pieces[6][1])
     if len(pieces) == 7 and pieces[6][0] in "*?":
-        return pieces[:6]  # the years of Quartz, all of them
+        pieces = pieces[:6]  # the years of Quartz, all of them
+        _check_quartz(pieces)
+    elif len(pieces) == 6 and "?" in (pieces[3][0], pieces[5][0]):
+        _check_quartz(pieces)
     if len(pieces) not in (5, 6):
         raise RuleInvalid(
             "cron_field_count",
@@ -120,6 +130,26 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
             index=pieces[6][1] if len(pieces) > 6 else pieces[-1][1] if pieces else 0,
         )
     return pieces
+
+
+def _check_quartz(pieces: list[tuple[str, int]]) -> None:
+    """Refuse weekdays by number in the form of Quartz and Spring, of which one counts from 1 and one from 0."""
+    text, at = pieces[5]
+    if "0" in text or not _NUMBERED_DAY.search(text):
+        return
+    head = " ".join(piece for piece, _ in pieces[:5])
+    spring = f"{head} {_NUMBERED_DAY.sub(lambda day: _DAY_NAMES[int(day[0])], text)}"
+    quartz = f"{head} {_NUMBERED_DAY.sub(lambda day: _DAY_NAMES[int(day[0]) - 1], text)}"
+    raise RuleInvalid("cron_weekday_numbers", text=text, quartz=quartz, spring=spring, index=at)
+
+
+def _check_lines(text: str) -> None:
+    """Refuse a crontab of several lines."""
+    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    rules = [each for each in lines if len(each.split()) >= 5]
+    if len(rules) > 1 or any(_SETTING.match(each) for each in lines):
+        shown = ", ".join(f"`{_SETTING.sub('', each)[:40]}`" for each in rules[:3]) or "`0 9 * * *`"
+        raise RuleInvalid("cron_field_count.lines", count=len(lines), lines=shown, index=0)
 
 
 def _of_amazon(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -138,6 +168,7 @@ def parse(text: str) -> CronText:
     Raises:
         RuleInvalid: with the position of the first mistake.
     """
+    _check_lines(text)
     amazon = _AMAZON.fullmatch(text)
     begin, end = amazon.span(1) if amazon else (0, len(text))
     pieces = [(match[0], match.start()) for match in _PIECE.finditer(text, begin, end)]

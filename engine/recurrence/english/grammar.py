@@ -1164,7 +1164,7 @@ class _Grammar:
         ):
             self.next()
             self.days(strong, first)
-        elif self.kinds("at", "number", "to") and self.peek(3).kind in ("number", "clock"):
+        elif self.kinds("at", "number", "to") and after.value < 60 and self.peek(3).kind in ("number", "clock"):
             self.next()
             raise self._minutes_to()
         elif after.value == "minute" or after.kind == "past" or (self._past_the_hour(1) and not self._minutes_past(1)):

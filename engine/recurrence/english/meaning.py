@@ -134,6 +134,8 @@ class _Meaning:
         days, months = tuple(draft.days) if tuple(draft.days) != _EVERY else (), draft.months
         if months and days and all((each.month_days or each.nth) and not each.months for each in days):
             days, months = tuple(replace(each, months=months) for each in days), 0
+        if months and any(each.months for each in days):
+            raise self.dropped("the days are those of months that are said already", "months")
         common = {each.months for each in days if each.weekdays and not each.month_days} if not months else set()
         if len(common) == 1 and all(each.weekdays and not each.month_days for each in days):
             days, months = tuple(replace(each, months=0) for each in days), common.pop()

@@ -25,6 +25,7 @@ _SIGNS = ("sign", "number", "and", ",", "to")
 _NEAREST = re.compile(r"(?:nearest weekday|weekday nearest)\D*(\d+)", re.IGNORECASE)
 _AT = re.compile(r"\bat (\d+)(?::(\d\d))?", re.IGNORECASE)
 _PATH = re.compile(r"\b[A-Za-z]+/[A-Za-z_/]+")
+_JENKINS = re.compile(r"H(?:/\d+)?(?: [\w*/,-]+){4}")
 _SECOND = re.compile(
     r"every minute at (?:second ([0-5]?\d)|([0-5]?\d) seconds?(?: past(?: the minute)?)?)", re.IGNORECASE
 )
@@ -182,6 +183,11 @@ def _other_languages(text: str) -> Iterator[str]:
         yield f"{minute} {hour} {match[1]}W * *"
     if (english := reworded(text, "the words are German")) != " ".join(text.split()):
         yield from _accepted([english, reworded(english)], 1)
+    if _JENKINS.fullmatch(text.strip()):
+        minute, hour, *days = text.split()
+        yield " ".join(
+            (re.sub("^H$", "17", minute).replace("H", "*"), re.sub("^H$", "3", hour).replace("H", "*"), *days)
+        )
     if match := _SECOND.fullmatch(text.strip()):
         yield f"{match[1] or match[2]} * * * * *"
     if (match := _IN.fullmatch(text.strip())) and WORDS.get(match[1].lower(), ("",))[0] == "number":

@@ -29,6 +29,8 @@ def slots(text: str, tz: str | None = None) -> list[datetime]:
         ("cron(0/10 * ? * 1 *)", Kind.CRON, "*/10 * * * 0"),
         ("cron(0 8 1 * ? *)", Kind.CRON, "0 8 1 * *"),
         ("rate(5 minutes)", Kind.EVERY, "every 5 minutes"),
+        ("at(2027-01-01T09:00:00)", Kind.ONCE, "at 2027-01-01T09:00:00"),
+        ("0 0 9 ? * 0", Kind.CRON, "0 9 * * 0"),
         ("rate(1 hour)", Kind.EVERY, "every hour"),
         ("@every 5m", Kind.EVERY, "every 5 minutes"),
         ("0 0 12 ? * MON-FRI *", Kind.CRON, "0 12 * * 1-5"),
@@ -48,7 +50,15 @@ def test_a_text_means_what_it_means_there(text: str, kind: Kind, means: str) -> 
         ("*/5 * * * * php artisan", "cron_field_count", "`*/5 * * * *`"),
         ("cron(0 9 ? * MON-FRI 2027)", "cron_field_count", "start and an end"),
         ("cron(0 9 * * *)", "cron_field_count", "cron(0 9 ? * MON-FRI *)"),
-        ("0 0 12 ? * MON-FRI 2027", "cron_field_count", "0 9 * * MON-FRI"),
+        ("0 0 12 ? * MON-FRI 2027", "cron_field_count", "start and an end"),
+        ("0 9 * * 1-5 # office hours", "cron_field_count", "`0 9 * * 1-5`"),
+        ("0 9 * * *\n0 17 * * *", "cron_field_count", "`0 9 * * *`, `0 17 * * *`"),
+        ("MAILTO=a@example.com\n0 9 * * *", "cron_field_count", "`0 9 * * *`"),
+        # Monday to Friday for Quartz, and Tuesday to Saturday for Spring.
+        ("0 0 9 ? * 2-6", "cron_weekday_numbers", "`0 0 9 ? * MON-FRI` (Quartz) or `0 0 9 ? * TUE-SAT`"),
+        ("0 0 9 ? * 6L *", "cron_weekday_numbers", "`0 0 9 ? * FRIL` (Quartz) or `0 0 9 ? * SATL`"),
+        ("H H * * 1-5", "english_unclear", "`17 3 * * 1-5`"),
+        ("H/15 * * * *", "english_unclear", "`*/15 * * * *`"),
     ],
 )
 def test_what_is_not_a_rule_names_the_part_that_is(text: str, code: str, fix: str) -> None:
