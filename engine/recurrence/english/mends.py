@@ -184,10 +184,7 @@ def _other_languages(text: str) -> Iterator[str]:
     if (english := reworded(text, "the words are German")) != " ".join(text.split()):
         yield from _accepted([english, reworded(english)], 1)
     if _JENKINS.fullmatch(text.strip()):
-        minute, hour, *days = text.split()
-        yield " ".join(
-            (re.sub("^H$", "17", minute).replace("H", "*"), re.sub("^H$", "3", hour).replace("H", "*"), *days)
-        )
+        yield re.sub(r"\bH/", "*/", re.sub(r"^H(?=\s)", "17", re.sub(r"(?<=\s)H(?=\s)", "3", text.strip(), count=1)))
     if match := _SECOND.fullmatch(text.strip()):
         yield f"{match[1] or match[2]} * * * * *"
     if (match := _IN.fullmatch(text.strip())) and WORDS.get(match[1].lower(), ("",))[0] == "number":
