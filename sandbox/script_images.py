@@ -42,7 +42,7 @@ _WARM_UP = ("quickjs.py", "warm_up.py", "js/realm.py", "js/image.py", "js/module
 #: Outcomes that the same modules would have again.
 _PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
 
-_Key = tuple[str, str, tuple[tuple[str, str], ...]]
+_Key = tuple[str, str, tuple[tuple[str, int, int], ...]]
 
 
 class ImageCompilation(Compilation):
@@ -80,7 +80,7 @@ class ScriptImages:
         self._pool = pool
         self._cache = code_cache
         self._least_bytes = least_bytes
-        #: Versions by their modules' texts, which no digest has to be made of for each run; None for those without an image.
+        #: Bindings of versions, so that no digest is made for each run; None for versions without an image.
         self._known: OrderedDict[_Key, bytes | None] = OrderedDict()
         self._making: dict[_Key, asyncio.Task[bool]] = {}
         self._turn = asyncio.Semaphore(1)
@@ -96,12 +96,13 @@ class ScriptImages:
         return image
 
     def want(self, job: Job) -> None:
-        """Make the image of a job's version in the background, unless it is small, known to have none, or too many wait."""
+        """Make the image of a job's version in the background, unless it is small, known to have none, or its tenant's turn is taken."""
         key = _key(job)
         size = sum(map(len, job.bundle.modules.values()))
         if size < self._least_bytes and not standard_modules.imported(job.bundle.modules):
             return
-        if self._known.get(key, b"") is not None and key not in self._making and len(self._making) < _MAX_WAITING:
+        turns = {tenant for tenant, *_ in self._making}
+        if self._known.get(key, b"") is not None and job.tenant not in turns and len(turns) < _MAX_WAITING:
             self._begin(key, job)
 
     async def make(self, job: Job) -> bool:
@@ -170,4 +171,6 @@ class ScriptImages:
 
 
 def _key(job: Job) -> _Key:
-    return job.tenant, job.bundle.entry, tuple(job.bundle.modules.items())
+    """Return the version of a job for this process: of each text its hash, which it keeps, and its length."""
+    texts = tuple((name, hash(text), len(text)) for name, text in job.bundle.modules.items())
+    return job.tenant, job.bundle.entry, texts

@@ -27,6 +27,7 @@ SCRIPTS: dict[str, dict[str, str]] = {
     "body": {"main.js": "const a = 1;\nreturn [a, new Error('x').stack]"},
     "plain": {"main.js": "import { parse } from 'csv'; console.log(parse('a,b\\n1,2').length)"},
     "thrown": {"main.js": "import { f } from './a/b.js';\nexport default () => f()", "a/b.js": "\n\nexport function f() {\n  null.x;\n}"},
+    "random": {"main.js": "const a = Math.random();\nexport default () => [a, Math.random(), crypto.randomUUID()]"},
     "named": {"main.js": "const shop = {};\nexport default () => {\n  shop.orders.count();\n}"},
     "not a function": {"main.js": "import { a } from './a.js';\nexport default () => {\n  a.b.c();\n}",
                        "a.js": "export const a = { b: {} };"},
@@ -147,6 +148,26 @@ def test_what_an_attempt_draws_and_reads_is_its_own() -> None:
     assert a is not None
     assert len({a, b, c}) == 3
     assert c == d
+
+
+def test_a_record_is_replayed_the_same_with_an_image_and_without() -> None:
+    modules = {
+        "main.js": "import { seen } from './a.js';\nexport default () => { for (let n = 0; n < 3e4; n++) seen(); return seen() }",
+        "a.js": "const all = {}; export const seen = (now = Date.now()) => { all[now] = (all[now] ?? 0) + 1; return all };\nseen();",
+    }
+
+    async def go() -> list[tuple[str | None, str | None]]:
+        async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
+            assert await compiled.compile(job(modules))
+            pairs = []
+            for records, replays in ((plain, compiled), (compiled, plain)):
+                recorded = await records.run(job(modules), Echo())
+                pairs.append((recorded.result, (await replays.run(job(modules, trace=recorded.trace), Echo())).result))
+            return pairs
+
+    for recorded, replayed in asyncio.run(go()):
+        assert recorded is not None
+        assert recorded == replayed
 
 
 def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() -> None:

@@ -1,5 +1,6 @@
 """The realm of runtime ``quickjs``: runs one attempt in one global scope, from the bundle to the answer."""
 
+import os
 import time
 
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, IMAGE_HEAD, LOG, REPLY
@@ -179,8 +180,11 @@ class QuickRealm(HostFunctions):
         return self.timeline.now_us()
 
     def random(self, count: int) -> bytes:
-        """Return random bytes, with which the guest seeds its hash tables; scripts draw elsewhere."""
-        return self.timeline.random(count)
+        """Return random bytes, with which the guest seeds its hash tables.
+
+        Not those of the attempt's seed: an attempt from an image has drawn them before, and a script would draw others than in its replay.
+        """
+        return os.urandom(count)
 
     def interrupted(self) -> bool:
         """Stop the script at the soft CPU limit, which can still report the location."""
