@@ -126,8 +126,9 @@ def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
     if f"./{wanted}" in (f"./{each}" for each in modules) or wanted.endswith((*CODE, ".json")):
         return f"{said}: a file of the script is imported by its path: './{wanted}'"
     near = get_close_matches(wanted, standard_modules.NAMES, 1)
+    installed = "/".join(wanted.split("/")[: 2 if wanted.startswith("@") else 1])
     hint = f"did you mean '{near[0]}'? Otherwise" if near else "for a package of npm,"
-    return f"{said}: {hint} put it into the script: npm install {wanted.partition('/')[0]}, then lodger bundle FILE"
+    return f"{said}: {hint} put it into the script: npm install {installed}, then lodger bundle FILE"
 
 
 def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:

@@ -18,7 +18,7 @@ _WHOLE = {"zod/v4": "zod", "marked/lib/marked.esm.js": "marked", "papaparse/papa
 _ANY = "|".join(map(re.escape, (*NAMES, *_WHOLE)))
 _SUBPATH = rf"(?:{'|'.join(ONE_BY_ONE)})/[A-Za-z_$][\w$]{{0,60}}(?:\.js)?"
 IMPORT = re.compile(rf"""(?:\bfrom|\bimport)\s{{0,20}}\(?\s{{0,20}}["']({_ANY}|{_SUBPATH})["']""")
-_NAME = re.compile(rf"{_ANY}|{_SUBPATH}")
+_NAME = re.compile(_ANY)
 
 
 #: What sources import, by their hash and length: every run asks, and the pattern takes 15 µs for a KB.
@@ -28,7 +28,17 @@ _MAX_KNOWN = 10_000
 
 def is_one(name: str) -> bool:
     """Whether a script can import this name."""
+    package, _, part = name.partition("/")
+    if package in ONE_BY_ONE and part:
+        return part.removesuffix(".js") in _exports(package)
     return _NAME.fullmatch(name) is not None
+
+
+@cache
+def _exports(package: str) -> frozenset[str]:
+    """Return the names that a package exports: its bundle ends with them."""
+    clause = source(package).rpartition("export{")[2].partition("}")[0]
+    return frozenset(each.rpartition(" as ")[2].strip() for each in clause.split(","))
 
 
 @cache

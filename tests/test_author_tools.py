@@ -111,6 +111,19 @@ def test_packages_are_bundled_as_for_a_browser(modules: Path, tmp_path: Path) ->
     assert sum(made["packages"].values()) <= made["files"]["main.js"] < 262_144
     assert sorted(each.name for each in out.iterdir()) == ["main.js", "main.js.map"]
     assert inside("exec", out, "--json").json["result"] == ["Hi &lt;A&gt;", 21, [["a", "b"]]]
+    # Of a package that comes with Lodger, what scripts cannot import is bundled.
+    (tmp_path / "report.ts").write_text('import { mini } from "zod/mini";\nexport default () => mini;\n')
+    (tmp_path / "node_modules").unlink()
+    (tmp_path / "node_modules" / "zod").mkdir(parents=True)
+    (tmp_path / "node_modules" / "zod" / "package.json").write_text(
+        '{"name": "zod", "exports": {"./mini": "./mini.js"}}'
+    )
+    (tmp_path / "node_modules" / "zod" / "mini.js").write_text("export const mini = [7, Math.random()];\n")
+    assert inside("bundle", tmp_path / "report.ts", "--out", out, "--json", PATH=path).json["packages"].keys() == {
+        "",
+        "zod",
+    }
+    assert inside("exec", out, "--json").json["result"][0] == 7
     # What cannot be bundled has no advice about options that the command does not have; what is too large says what is in it.
     (tmp_path / "report.ts").write_text('import fs from "fs";\nexport default () => fs;\n')
     why = inside("bundle", tmp_path / "report.ts", "--out", out, "--json", PATH=path).json["error"]["why"]

@@ -10,10 +10,12 @@ from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from lodger.engine.core.errors import InputError, Unavailable, Usage
 from lodger.engine.store.scripts import source_maps
 from lodger.engine.workbench import script_files
+from lodger.sandbox.runtimes.js.modules import LIB
 from lodger.stdlib import standard_modules
 
 #: As for a browser, and as both runtimes take it. Standard modules and libraries are imported when the script runs.
@@ -62,22 +64,33 @@ def bundle(entry: Path, out: Path) -> Bundled:
     esbuild, environment = _esbuild(entry.resolve().parent)
     about = out / "about.json"
     script_files.refuse_link(about)
-    try:
-        done = subprocess.run(  # noqa: S603 - the author's own bundler, on the author's files
-            [*esbuild, str(entry), *FLAGS, f"--outfile={file}", f"--metafile={about}"],
-            capture_output=True, text=True, errors="replace", check=False, timeout=TIMEOUT_S, env=environment,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError("bundle_failed.not_run", reason=str(error)) from None
-    if done.returncode != 0:
-        raise InputError("bundle_failed", reason=_said(done.stderr)[:4000])
+    command = [*esbuild, str(entry), *FLAGS, f"--outfile={file}", f"--metafile={about}"]
+    said = _run(command, environment)
+    # Of a package that comes with Lodger, not every path can be imported: one with another path is bundled whole.
+    external = [each["path"] for each in _output(about)["imports"] if not each["path"].startswith(LIB)]
+    if within := {path.partition("/")[0] for path in external if not standard_modules.is_one(path)}:
+        without = {f"--external:{name}{more}" for name in within for more in ("", "/*")}
+        said = _run([each for each in command if each not in without], environment)
     packages = Counter[str]()
-    for path, part in _inputs(about).items():
+    for path, part in _output(about)["inputs"].items():
         found = _PACKAGE.match(path)
         packages[found[1] if found else ""] += part["bytesInOutput"]
     about.unlink()
     sizes = {each.name: each.stat().st_size for each in (file, out / source_maps.FILE)}
-    return Bundled(sizes, dict(packages.most_common()), _said(done.stderr))
+    return Bundled(sizes, dict(packages.most_common()), said)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> str:
+    """Run esbuild; return its warnings."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the author's own bundler, on the author's files
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=TIMEOUT_S, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError("bundle_failed.not_run", reason=str(error)) from None
+    if done.returncode != 0:
+        raise InputError("bundle_failed", reason=_said(done.stderr)[:4000])
+    return _said(done.stderr)
 
 
 def _said(text: str) -> str:
@@ -85,10 +98,10 @@ def _said(text: str) -> str:
     return _ADVICE.sub("", text.partition("\nnode:")[0].strip())
 
 
-def _inputs(about: Path) -> dict[str, dict[str, int]]:
-    """Return what esbuild says of each file that is in the bundle."""
+def _output(about: Path) -> dict[str, Any]:
+    """Return what esbuild says of the bundle: the files in it, and the modules that it imports."""
     outputs = json.loads(about.read_text("utf-8"))["outputs"]
-    return next((each["inputs"] for path, each in outputs.items() if path.endswith(source_maps.MAPPED)), {})
+    return next(each for path, each in outputs.items() if path.endswith(source_maps.MAPPED))
 
 
 def _open_to_others(folder: Path, program: Path) -> Path | None:

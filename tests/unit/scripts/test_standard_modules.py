@@ -104,7 +104,9 @@ def test_packages_are_imported_by_their_names() -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("zod/mini", "import from 'zod' itself"), ("date-fns/locale/de", "import from 'date-fns'"), ("papaprse", "did you mean 'papaparse'?"),
+    [("zod/mini", "import from 'zod' itself"), ("lodash-es/nope.js", "import from 'lodash-es' itself"), ("@a/b/c", "install @a/b, then"),
+     ("date-fns/locale/de", "import from 'date-fns'"),
+     ("papaprse", "did you mean 'papaparse'?"),
      ("left-pad", "npm install left-pad, then lodger bundle")],
 )  # fmt: skip
 def test_what_does_not_come_with_lodger_is_refused_with_what_to_do(name: str, advice: str) -> None:
