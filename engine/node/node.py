@@ -131,6 +131,7 @@ class Node:
         await self._executor.start()
         await self.clock_watch.round()  # before the lease: it says that the ledger was written now
         await self.lease_keeper.register()
+        await self.lease_keeper.warn_of_namesakes()
         await self.clock_watch.round()
         await self._retime()
 

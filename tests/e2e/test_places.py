@@ -18,6 +18,7 @@ from tests.e2e.ready import lodger
 
 from lodger.engine.cli import entry
 from lodger.engine.cli.operations import command_name
+from lodger.engine.core.errors import InputError
 from lodger.engine.features import TABLE
 
 
@@ -225,7 +226,8 @@ def test_hostile_letters_reach_no_terminal(tmp_path: Path) -> None:
         engine.scripts.put("acme", "job", f"// {HOSTILE}\nexport default () => 1")
         engine.scripts.put("acme", "job", f"/* {HOSTILE} */ export default () => 2")
         engine.schedules.create("acme", "s", script="job", rules="0 9 * * *", params={"a": HOSTILE})
-        engine.schedules.pause("acme", "s", note=HOSTILE)
+        with pytest.raises(InputError, match="not printable"):
+            engine.schedules.pause("acme", "s", note=HOSTILE)
         action = engine.actions.run_now("acme", "s", params=HOSTILE)
         with engine.context.database.write() as connection:
             error = json.dumps(

@@ -38,7 +38,7 @@ MAKERS: dict[Any, set[str]] = {
     Pool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "code_cache", "now_us"},
     WarmPool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "now_us"},
     WasmPool: {"cores", "profile", "minimum", "cgroup", "code_cache", "compile_limits", "now_us"},
-    ModuleChecker: {"code_cache", "cores", "profile", "minimum", "limits"},
+    ModuleChecker: {"code_cache", "profile", "minimum"},
     Zygote: {"on_worker", "on_lost", "on_refused", "cgroup"},
 }
 

@@ -32,7 +32,7 @@ class Bench:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         store, self.bus = engine.context, EventBus()
-        self.db = DbExecutor(store.database)
+        self.db = DbExecutor(store.database, store.settings.lease_s)
         self.identity = NodeIdentity(store.ids.new(), "alone")
         self.context = NodeContext(
             store, ServerClock(store.clock, 15_000_000), store.settings, self.db, self.bus, self.identity

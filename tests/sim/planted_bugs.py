@@ -168,14 +168,14 @@ IN_THE_SQL = [
     ),
     PlantedBug(
         "expired actions start",
-        r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at <= \?)",
+        r"(state = 'ready' AND step = 0 AND attempt = 0 AND lodger_actions.expires_at <= \?)",
         r"\1 AND 0",
         3,
         "nothing starts after",
     ),
     PlantedBug(
         "actions expire too early",
-        r"(state = 'ready' AND step = 0 AND lodger_actions.expires_at) <= \?",
+        r"(state = 'ready' AND step = 0 AND attempt = 0 AND lodger_actions.expires_at) <= \?",
         r"\1 - 900000 <= ?",
         3,
         "nothing expires",

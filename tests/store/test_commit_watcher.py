@@ -245,7 +245,7 @@ def test_what_a_node_need_not_look_for_changes_its_own_version_alone(bench: Benc
         return plain
 
     async def scenario() -> None:
-        one, two = DbExecutor(database), DbExecutor(database)
+        one, two = DbExecutor(database, 6.0), DbExecutor(database, 6.0)
         seen = one.version(), two.version()
         committing: list[object] = []
         event.listen(database.engine, "commit", lambda _connection: committing.append(one.version()))
@@ -274,7 +274,7 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
 
     async def scenario() -> None:
-        db = DbExecutor(database)
+        db = DbExecutor(database, 6.0)
         assert db.sees_commits == (database.driver.name == "sqlite")
         assert await db.cached_read("name", ask) == await db.cached_read("name", ask)
         assert len(asked) == (1 if db.sees_commits else 2), "while nobody can tell it is asked each time"
@@ -300,7 +300,7 @@ def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench,
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
 
     async def scenario() -> None:
-        db, other = DbExecutor(database), Database(url)
+        db, other = DbExecutor(database, 6.0), Database(url)
         await db.poll_version(60)
         first = await db.cached_read("name", ask)
         marked(other)
@@ -321,7 +321,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypat
         pytest.skip("a file always answers")
 
     async def scenario() -> None:
-        db = DbExecutor(database)
+        db = DbExecutor(database, 6.0)
         await db.poll_version(60)
         assert db.sees_commits
         monkeypatch.setattr(ServerWatcher, "version", lambda _self: int(going.wait()))

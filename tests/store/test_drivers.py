@@ -102,7 +102,7 @@ class Third(SqliteDriver):
 
 def test_a_third_database_is_one_more_driver(tmp_path: Path) -> None:
     third, place = Third(), tmp_path / "ledger.db"
-    with pytest.raises(InputError, match="is not a database that Lodger can use"):
+    with pytest.raises(InputError, match="Lodger cannot use the database"):
         Engine.open(f"{third.name}:///{place}")
     register(third)
     clock = VirtualClock()

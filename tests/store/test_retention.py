@@ -185,7 +185,7 @@ def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and
 
     async def go() -> None:
         clock, settings = ServerClock(Watch(bench.clock.us), 15_000_000), bench.engine.context.settings
-        db = DbExecutor(database)
+        db = DbExecutor(database, 6.0)
         context = NodeContext(bench.engine.context, clock, settings, db, EventBus(), NodeIdentity(node_id("n1"), "n1"))
         retained = service.Retention(context, meters)
         try:

@@ -93,9 +93,7 @@ class FreeSlots(Part):
         """Whether to wait for rows that others had locked: with a backlog, the due clocks take part in every transaction."""
         upcoming, rests = self.outlook.startable_us, now.s < self._rests_until_s
         due = upcoming is not None and upcoming <= now.us
-        return (
-            self._was_passed_by and not rests and due and self._attempts.free > 0
-        )  # otherwise nothing would be written at all
+        return self._was_passed_by and not rests and due
 
     def wants(self, turn: Turn) -> bool:
         """Take part in each transaction: what the others write may let an action start."""
@@ -154,7 +152,8 @@ class FreeSlots(Part):
             return
         self._attempts.begin(turn.claims)
         upcoming = turn.startable_us
-        self._was_passed_by = turn.parts != [self] and upcoming is not None and upcoming <= turn.now.us
+        is_full = turn.room is not None and len(turn.claims) >= turn.room.slots
+        self._was_passed_by = turn.parts != [self] and not is_full and upcoming is not None and upcoming <= turn.now.us
         if turn.claims:
             self._vain, self._rests_until_s = 0, 0.0
         elif turn.parts == [self]:

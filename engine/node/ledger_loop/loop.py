@@ -84,10 +84,9 @@ class LedgerLoop(Service):
         self._between_rounds.clear()
         try:
             await self._look()
-            # Two, so that a part that wants to be alone costs the others no look.
-            for _transaction in range(2):
-                if self._wait_s() <= 0:
-                    await self._write()
+            # A part that wanted to be alone costs the others no look.
+            if self._wait_s() <= 0 and await self._write() and self._wait_s() <= 0:
+                await self._write()
             return 0.0 if self._outdated() else self._wait_s()
         finally:
             self._between_rounds.set()
@@ -148,8 +147,8 @@ class LedgerLoop(Service):
 
     # ---- transactions
 
-    async def _write(self) -> None:
-        """Write one transaction for the parts that want it; without a part that has failed, it is written again."""
+    async def _write(self) -> bool:
+        """Write one transaction for the parts that want it, without a part that has failed again; return whether one was alone."""
         while turn := self._turn():
             self._attempts.claiming = True
             try:
@@ -158,22 +157,28 @@ class LedgerLoop(Service):
                 self._attempts.in_doubt = True
                 if self._failed(turn, error):
                     continue
-                return
+                return False
             finally:
                 self._attempts.claiming = False
             for part in turn.parts:
                 self._rests.pop(part, None)
                 part.written(turn)
-            return
+            return turn.is_alone
+        return False
 
     def _turn(self) -> Turn | None:
         now = self._now()
         turn = Turn(now, self.context.ahead_us(now.us), self.context.identity.lease)
         awake = self._awake()
-        for part in [part for part in awake if part.wants_alone(now)][:1] or awake:
-            if part.wants(turn):
-                turn.parts.append(part)
-        return turn if turn.parts else None
+        alone = [part for part in awake if part.wants_alone(now)][:1]
+        for parts in (alone, awake):
+            turn.is_alone = parts is alone
+            for part in parts:
+                if part.wants(turn):
+                    turn.parts.append(part)
+            if turn.parts:
+                return turn
+        return None
 
     @staticmethod
     def _transaction(turn: Turn, connection: Connection) -> None:

@@ -72,6 +72,7 @@ class Turn:
     has_claimed: bool = False
     has_looked: bool = False
     startable_us: int | None = None
+    is_alone: bool = False
 
     @property
     def is_plain(self) -> bool:

@@ -12,7 +12,6 @@ from lodger.engine.core.handlers import Handlers
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
-from lodger.engine.store.context import database_us
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.platform import node_rows
@@ -48,6 +47,10 @@ class LeaseKeeper(Service):
         )  # fmt: skip
         identity.lease = await context.db.write(take)
         identity.epoch, identity.renewed_s = identity.lease.epoch, begun
+
+    async def warn_of_namesakes(self) -> None:
+        """Log that other living nodes have this node's name; when it starts, not each time that it registers anew."""
+        context, identity = self.context, self.context.identity
         ask = partial(
             node_rows.namesakes, context.store, name=identity.name, node_id=identity.id, now_us=self.clock.now_us()
         )
@@ -56,9 +59,6 @@ class LeaseKeeper(Service):
                 "another node is called %s, too, and holds a lease (%s): if it was not this node before a restart, give each node a name "
                 "of its own with LODGER_NODE_NAME; placement, pausing and metrics go by the name", identity.name, ", ".join(others),
             )  # fmt: skip
-        if context.store.database_time:
-            asked = self.clock.own_us()
-            self._compare(await context.db.read(database_us), asked, self.clock.own_us())
 
     async def round(self) -> float:
         """Renew once."""

@@ -77,22 +77,21 @@ def _connection(given: Any, database: Database) -> Connection:
     kind = type(given).__mro__
     module = next((each.__module__.partition(".")[0] for each in kind if each.__module__ != "builtins"), "")
     modules = {each.__module__.partition(".")[0] for each in kind}
-    if not modules & {"psycopg", "sqlite3"}:
+    if not callable(getattr(given, "cursor", None)):
         raise InputError("connection_unknown", given=f"{module}.{type(given).__name__}")
-    idle = given.info.transaction_status.name == "IDLE" and given.autocommit if "psycopg" in modules else _idle(given)
-    if idle:
+    if getattr(database.engine.dialect.dbapi, "__name__", "").partition(".")[0] not in modules:
+        raise InputError("connection_elsewhere")
+    if _idle(given):
         raise InputError("connection_no_transaction")
     borrowed = _Borrowed(given)
     pool = StaticPool(lambda: borrowed, reset_on_return=None, dialect=database.engine.dialect)
-    if {"psycopg": "postgresql", "sqlite3": "sqlite"}[
-        (modules & {"psycopg", "sqlite3"}).pop()
-    ] != database.engine.dialect.name:
-        raise InputError("connection_elsewhere")
     return Engine(pool, database.engine.dialect, database.engine.url, hide_parameters=True).connect()
 
 
 def _idle(connection: Any) -> bool:
-    """Whether a connection of sqlite3 is outside a transaction that its next statement would not begin."""
+    """Whether a connection is outside a transaction that its next statement would not begin."""
+    if hasattr(connection, "info"):
+        return bool(connection.info.transaction_status.name == "IDLE" and connection.autocommit)
     return connection.isolation_level is None and not connection.in_transaction
 
 

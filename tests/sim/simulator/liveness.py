@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 QUIET_S = 12.0
 #: Maximum lateness of a tick, difference between ledger and workers, and wait of a tenant with ready actions while a node has a free
 #: slot. Seconds.
-LATE_S, WAIT_S = 3.0, 16.0
+LATE_S, WAIT_S = 3.0, 12.0
 
 
 def begin(world: "World") -> None:

@@ -46,6 +46,14 @@ def run_at_once(_process: Process | None, work: Callable[[], Any]) -> tuple[Call
     return work, 0.0, 0.0
 
 
+#: Callbacks at one instant of virtual time, more than any world needs.
+MAX_AT_ONCE = 20_000
+
+
+class Livelock(Exception):
+    """Something goes round and round without waiting: virtual time stands still."""
+
+
 class Deadlock(Exception):
     """No callback is ready and no timer is set."""
 
@@ -195,14 +203,19 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
         Raises:
             Deadlock: no callback is ready and no timer is set.
+            Livelock: callbacks follow each other and time does not go on.
         """
         self._stopped = False
         before = asyncio._get_running_loop()
         asyncio._set_running_loop(self)
         try:
             while not self._stopped:
+                at_once = 0
                 while self._ready and not self._stopped:
                     self._step(self._ready.popleft())
+                    at_once += 1
+                    if at_once > MAX_AT_ONCE:
+                        raise Livelock(f"{MAX_AT_ONCE} callbacks at {self._now} s")
                 if self._stopped or not self._next(until):
                     return
         finally:
