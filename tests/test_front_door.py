@@ -1,8 +1,10 @@
 """What an editable installation gives: the front door, files in engine/, and types that mypy and pyright find."""
 
 import json
+import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -127,3 +129,12 @@ def test_type_checkers_of_users_find_the_packages(checker: str, tmp_path: Path) 
         line.rpartition(" is ")[2].strip('"').rpartition(".")[2] for line in done.stdout.splitlines() if " is " in line
     ]
     assert kinds == ["Tenant", "Tenant", "Tenant", "Tenant", "float"], done.stdout + done.stderr
+
+
+def test_every_public_import_of_the_page_exists() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "embedding.md").read_text().partition("## Public imports")[2]
+    lines = re.findall(r"from (lodger[\w.]*) import ([\w, ]+)", page)
+    assert len(lines) > 10
+    for module, names in lines:
+        for name in names.split(", "):
+            assert hasattr(import_module(module), name), f"{module}.{name}"

@@ -243,7 +243,7 @@ def test_row_security_of_the_platforms_own_is_said_and_told_the_tenant(users: Us
         )
         assert (engine.problems(), engine.unready()) == (["row_security_hides"], [])
         engine.tenants.edit("acme", name="Acme")
-        engine.grants.give("acme", ["sets:write"])
+        engine.grants.give("acme", "sets:write")
         engine.scripts.put("acme", "job", reads, force=True)
     for prepared in (False, True):
         with Engine.open(users.url("shop"), settings=settings) as engine:
@@ -265,3 +265,33 @@ def test_row_security_of_the_platforms_own_is_said_and_told_the_tenant(users: Us
             assert engine.actions.get("acme", run.id).state == "done", engine.actions.get("acme", run.id).error
     with pytest.raises(InputError, match="session variable"):
         engine.expose(table, tenant_column="org", tenant_setting="no dot")
+
+
+def test_the_least_rights_that_the_page_on_security_names(users: Users) -> None:
+    """A schema of its own for the ledger, and on the platform's table what scripts may do: no superuser, no CREATEROLE."""
+    users.run("postgres", "ALTER ROLE other NOCREATEROLE")
+    users.run(
+        "shop",
+        "CREATE TABLE shop.orders (id integer PRIMARY KEY, org text, price integer)",
+        "INSERT INTO shop.orders VALUES (1, 'acme', 1)",
+        "GRANT USAGE ON SCHEMA shop TO other",
+        "GRANT SELECT ON shop.orders TO other",
+        "GRANT UPDATE (price) ON shop.orders TO other",
+    )
+    source = "export default async ({ db, kv }) => { await kv.set('a', 1); await db.orders.update(1, { price: 5 }); return 1 }"
+    with Engine.open(users.url("other", "other"), settings=Settings(profile="trusted", check_scripts=False)) as engine:
+        table = sa.Table(
+            "orders", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("org", sa.String),
+            sa.Column("price", sa.Integer),
+            schema="shop",
+        )  # fmt: skip
+        engine.expose(table, tenant_column="org", write=["price"], insert=False, delete=False)
+        engine.tenants.create("acme", grants=["sets:write"])
+        engine.scripts.put("acme", "job", source)
+        with engine.node():
+            run = engine.run_in("acme", "job", 0)
+            for change in engine.live("acme", run.id):
+                if getattr(change, "state", "") in {"done", "failed"}:
+                    break
+        assert engine.actions.get("acme", run.id).state == "done", engine.actions.get("acme", run.id).error
+    assert users.run("shop", "SELECT price FROM shop.orders") == [5]

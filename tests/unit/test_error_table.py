@@ -72,7 +72,7 @@ def raises() -> list[tuple[str, ast.expr, set[str]]]:
 @cache
 def literals() -> set[str]:
     """Every text of the sources that could be a code."""
-    scripts = (path.read_text() for path in (ROOT / "stdlib").rglob("*.js"))
+    scripts = (path.read_text() for path in (ROOT / "stdlib" / "js").rglob("*.js"))
     return {code for script in scripts for code in re.findall(r"""["'](\w+)["']""", script)} | {
         node.value
         for tree in trees().values()
