@@ -23,7 +23,7 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy import event as sqlalchemy_events
 
-from lodger.bench import attempts, peers
+from lodger.bench import attempts, peers, slow_proxy
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.recurrence.rule import RuleSpec
@@ -147,6 +147,7 @@ def measure(
     *,
     url: str | None = None,
     folder: Path | None = None,
+    rtt_ms: float = 0.0,
     progress: Callable[[Row], None] = lambda _row: None,
 ) -> Measured:
     """Measure a burst of ``runs`` slots, the same number at half of its rate and at ``rate`` per second, the bare pool, and peers.
@@ -157,6 +158,7 @@ def measure(
         rate: slots per second of the load in which runs come alone.
         url: an empty database of yours; None for a new SQLite file for each load.
         folder: where other programs are installed, see :mod:`lodger.bench.peers`.
+        rtt_ms: how much longer each round trip to a server takes, for this node and for the queues among the peers.
         progress: called with each row when it is known.
 
     Raises:
@@ -164,6 +166,9 @@ def measure(
         TimeoutError: the runs were not done after ten minutes.
         SandboxError: the host lacks a part of the sandbox.
     """
+    if rtt_ms and url is not None:
+        with slow_proxy.in_a_process(url, rtt_ms) as slow:
+            return measure(runs, tenants, rate, url=slow, folder=folder, progress=progress)
     rows: list[Row] = []
 
     def add(load: str, over_s: float) -> None:

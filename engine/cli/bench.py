@@ -233,6 +233,15 @@ def runs(
             "The queues also need --database with a PostgreSQL URL.",
         ),
     ] = None,
+    rtt_ms: Annotated[
+        float,
+        typer.Option(
+            "--rtt-ms",
+            min=0,
+            max=1000,
+            help="Put the server of --database, a PostgreSQL URL, so many milliseconds away: a proxy delays each round trip.",
+        ),
+    ] = 0.0,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the delays as an SVG chart.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the stated ratios hold.")] = False,
     as_json: AsJson = False,
@@ -252,9 +261,11 @@ def runs(
                 f" {row.faults:4.0f} faults"
             )
 
+    if rtt_ms and not (database or "").startswith("postgres"):
+        raise typer.BadParameter("--rtt-ms needs a PostgreSQL URL", param_hint="--database")
     if not as_json:
         say(f"{runs} runs of {tenants} tenants; delays from the slot, p50 and p99; CPU and statements per run")
-    measured = measure(runs, tenants, rate, url=database, folder=peers, progress=show)
+    measured = measure(runs, tenants, rate, url=database, folder=peers, rtt_ms=rtt_ms, progress=show)
     if svg is not None:
         from lodger.bench.run_picture import picture
 
