@@ -30,13 +30,14 @@ class SlowProxy:
     Attributes:
         url: address of the same database through the proxy.
         trips: round trips so far.
-        messages: kinds of the clients' messages, each list one round trip; while :attr:`is_logging`.
+        messages: number of the connection and kinds of its messages, each one round trip; while :attr:`is_logging`.
     """
 
     def __init__(self, url: str, rtt_ms: float = 0.0) -> None:
         self.trips = 0
         self.is_logging = False
-        self.messages: list[list[str]] = []
+        self.messages: list[tuple[int, list[str]]] = []
+        self._links = 0
         self._delay_s = rtt_ms / 2000
         place = make_url(url)
         self._host, self._port = _server_of(place)
@@ -85,9 +86,10 @@ class SlowProxy:
             else:
                 theirs, ours = await asyncio.open_connection(self._host, self._port)
             ends.append(ours)
-            link = _Link()
+            self._links += 1
+            link = _Link(self._links)
             await asyncio.gather(self._up(link, reader, ours), self._down(link, theirs, writer))
-        except OSError:  # the server is down, or an end has hung up
+        except (OSError, asyncio.CancelledError):  # the server is down, an end has hung up, or the proxy is closed
             pass
         finally:
             for end in ends:
@@ -103,7 +105,7 @@ class SlowProxy:
                 link.is_waiting = True
                 if self.is_logging:
                     link.trip = []
-                    self.messages.append(link.trip)
+                    self.messages.append((link.number, link.trip))
             if self.is_logging:
                 link.trip += kinds
             self._pass(data, writer)
@@ -119,7 +121,7 @@ class SlowProxy:
         if not self._delay_s:
             writer.write(data)
             return
-        self._loop.call_later(self._delay_s, lambda: writer.is_closing() or writer.write(data))
+        self._loop.call_later(self._delay_s, _write, writer, data)
 
     def _hang_up(self, writer: asyncio.StreamWriter) -> None:
         self._loop.call_later(self._delay_s, writer.close)
@@ -128,14 +130,16 @@ class SlowProxy:
 class _Link:
     """One client's connection: what it has said since the server's last word."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.is_waiting = False
         self.trip: list[str] = []
         self._is_started = False
         self._rest = b""
+        self._prepared: dict[str, str] = {}
 
     def kinds(self, data: bytes) -> list[str]:
-        """Return the messages that end in this chunk: kind, and the beginning of a statement's text."""
+        """Return the messages that end in this chunk."""
         data, found = self._rest + data, []
         if not self._is_started:
             self._is_started, self._rest = True, b""
@@ -144,17 +148,22 @@ class _Link:
             size = int.from_bytes(data[1:5]) + 1
             if len(data) < size:
                 break
-            kind, body = chr(data[0]), data[5:size]
-            if kind == "P":
-                body = body.split(b"\0", 1)[1]
-            found.append(f"{kind} {_text(body)}" if kind in "PQB" else kind)
+            found.append(self._named(chr(data[0]), data[5:size].decode(errors="replace").split("\0")))
             data = data[size:]
         self._rest = data
         return found
 
+    def _named(self, kind: str, parts: list[str]) -> str:
+        """Return a message's kind, with the text of a statement that is prepared (P), bound (B), or executed at once (Q)."""
+        if kind == "P":
+            self._prepared[parts[0]] = parts[1]
+        text = parts[0] if kind == "Q" else self._prepared.get(parts[kind == "B"], "")
+        return f"{kind} {text}" if kind in "PBQ" else kind
 
-def _text(body: bytes) -> str:
-    return body.split(b"\0", 1)[0].decode(errors="replace")
+
+def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    if not writer.is_closing():
+        writer.write(data)
 
 
 def _server_of(url: URL) -> tuple[str, int]:

@@ -5,7 +5,7 @@ tenant's lock, so that usage does not change here.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlalchemy import Connection
 
@@ -64,15 +64,23 @@ class BudgetChecks:
         self._ended: Counter[tuple[str, str]] = Counter()
         self._held: dict[str, dict[str, int]] = {}
         self._near_limit = False
+        self._answers: tuple[Callable[[], dict[str, DayUsage]], Callable[[], dict[str, int]]] | None = None
 
-    def load(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
-        """Read the usage of the tenants of attempts with effects, in one query."""
+    def ask(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
+        """Ask for the usage of the tenants of attempts with effects."""
         tenant_ids = {
             claim.tenant_id for claim, finished in batch if finished.outcome is Outcome.OK and effects_of(finished)
         }
         if tenant_ids:
-            self._known = usage.usages_of_day(self._context, self._connection, tenant_ids, self.day)
-            self._stored = storage_usage.kept_bytes(self._connection, tenant_ids)
+            known = usage.ask_usages_of_day(self._context, self._connection, tenant_ids, self.day)
+            stored = storage_usage.ask_kept_bytes(self._connection, tenant_ids)
+            self._answers = known, stored
+
+    def _usage_now(self, tenant_id: str) -> DayUsage | None:
+        if self._answers is not None:
+            (known, stored), self._answers = self._answers, None
+            self._known, self._stored = known(), stored()
+        return self._known.get(tenant_id)
 
     def check_budgets(self, claim: Claim, finished: Finished) -> None:
         """Check the day budgets of an attempt before its effects are applied.
@@ -81,7 +89,7 @@ class BudgetChecks:
             BudgetExceeded: a budget of the day would be exceeded.
         """
         tenant = claim.tenant_id
-        usage_now = self._known.get(tenant)
+        usage_now = self._usage_now(tenant)
         if usage_now is None:
             return
         for name, asked in effects_of(finished).items():

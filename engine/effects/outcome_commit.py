@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, bindparam
+from sqlalchemy import Connection, bindparam, literal_column, select
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
@@ -21,13 +21,13 @@ from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
-from lodger.engine.store.drivers.prepared import Prepared
+from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import actions, is_running
+from lodger.engine.store.schema.scheduling import STARTABLE, actions, is_running
 from lodger.engine.store.usage.usage import Warned
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -44,6 +44,7 @@ class Committed:
         waiting: claims that could not be committed yet, because rows are locked; they still run.
         warned: tenants that reached the warning level of a budget of the day.
         is_plain: nothing was written but the ends of runs without effects, and no receiver of events hears of them.
+        may_start: whether an action of these tenants may start now that could not before.
     """
 
     settled: tuple[Settled, ...]
@@ -52,12 +53,25 @@ class Committed:
     waiting: tuple[Claim, ...] = ()
     warned: tuple[Warned, ...] = ()
     is_plain: bool = False
+    may_start: bool = False
 
 
+_waiting = actions.alias("waiting")
+_has_waiting = (
+    select(_waiting.c.id)
+    .where(
+        _waiting.c.tenant_id == actions.c.tenant_id,
+        _waiting.c.held == literal_column("0"),
+        _waiting.c.state.in_([literal_column(f"'{each}'") for each in STARTABLE]),
+    )
+    .exists()
+    .label("has_waiting")
+)
 #: Of the tenants that are locked alone: who locks others' actions may wait for who has locked those tenants.
 _mine = Prepared(
     lambda driver: (
         unended()
+        .add_columns(_has_waiting)
         .where(
             actions.c.node_id == bindparam("node"),
             actions.c.lease_epoch == bindparam("lease"),
@@ -69,6 +83,26 @@ _mine = Prepared(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a commit has to know, asked in one round trip: the running actions, locked with their tenants, and day budgets."""
+
+    mine: Answer
+    checks: BudgetChecks
+
+
+def ask(
+    context: StoreContext, connection: Connection, lease: Lease, batch: Sequence[tuple[Claim, Finished]], now_us: int
+) -> Asked:
+    """Ask what :func:`commit` has to know."""
+    tenant_ids = sorted({claim.tenant_id for claim, _finished in batch})
+    ready_queue.lock(connection, tenant_ids)
+    mine = _mine.ask(connection, {"node": lease.node_id, "lease": lease.epoch, "tenants": tenant_ids})
+    checks = BudgetChecks(context, connection, now_us)
+    checks.ask(batch)
+    return Asked(mine, checks)
+
+
 def commit(
     context: StoreContext,
     connection: Connection,
@@ -76,11 +110,13 @@ def commit(
     batch: Sequence[tuple[Claim, Finished]],
     now_us: int,
     waited_long: Collection[str] = (),
+    asked: Asked | None = None,
 ) -> Committed:
     """Store the ends of these attempts with their effects; those with a lost lease are dropped.
 
     Args:
         waited_long: ids of actions that have waited long enough for locked rows: they end in conflict.
+        asked: the answers of :func:`ask`, if it was called before.
 
     Raises:
         TransactionLost: one of them made the database roll back; nothing is stored.
@@ -88,17 +124,14 @@ def commit(
     The fence: the action still runs, under this node and epoch, with this attempt number. Rescue, cancellation and
     suspension change one of the three in their own transaction.
     """
-    tenant_ids = sorted({claim.tenant_id for claim, _finished in batch})
-    ready_queue.lock(connection, tenant_ids)
-    mine = {"node": lease.node_id, "lease": lease.epoch, "tenants": tenant_ids}
-    held = {row.id: row for row in _mine.rows(connection, mine)}
+    asked = asked or ask(context, connection, lease, batch, now_us)
+    held, checks = {row.id: row for row in asked.mine()}, asked.checks
     endings: list[Ending] = []
     lost_claims: list[Claim] = []
     sealed_attempts: list[SealedAttempt] = []
     waiting: list[Claim] = []
     warned: list[Warned] = []
-    checks = BudgetChecks(context, connection, now_us)
-    checks.load(batch)
+    may_start = any(row.has_held or row.has_waiting or row.steps for row in held.values())
     for claim, finished in batch:
         row = held.pop(claim.action_id, None)
         if row is None or row.attempt != claim.attempt or claim.lease_epoch != lease.epoch:
@@ -129,7 +162,7 @@ def commit(
     )
     is_plain = len(settled) == len(batch) and not warned and all(map(_is_plain, endings, settled))
     return Committed(
-        tuple(settled), tuple(lost_claims), tuple(sealed_attempts), tuple(waiting), tuple(warned), is_plain
+        tuple(settled), tuple(lost_claims), tuple(sealed_attempts), tuple(waiting), tuple(warned), is_plain, may_start
     )
 
 

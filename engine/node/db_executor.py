@@ -43,18 +43,22 @@ class DbExecutor:
 
         Args:
             quiet: nothing of :meth:`cached_read` depends on it, and :meth:`version` need not tell of it.
-            is_plain: says the same of what was done. A server's version tells of it nevertheless: to ask for the number of
-                each of these transactions would cost more than a look now and then.
+            is_plain: says the same of what was done; called after the commit, with which the last answers came. A server's version
+                tells of it nevertheless: to ask for the number of each of these transactions would cost more than a look now and then.
         """
 
+        done: list[T] = []
+
+        def committed() -> None:
+            # Before the commit is counted: between the two, the version stays as it is.
+            self._quiet += quiet or (is_plain is not None and is_plain(done[0]))
+
         def transaction() -> T:
-            with self._database.write() as connection:
-                done = work(connection)
+            with self._database.write(committed) as connection:
+                done.append(work(connection))
                 if quiet and self._server_watcher is not None:
                     self._server_watcher.overlook(connection)
-                # Before the commit is counted: between the two, the version stays as it is.
-                self._quiet += quiet or (is_plain is not None and is_plain(done))
-                return done
+            return done[0]
 
         return await asyncio.get_running_loop().run_in_executor(self._writer, transaction)
 

@@ -6,6 +6,7 @@ that a test says in one call what shall happen from now on.
 
 import asyncio
 import contextlib
+import re
 import socket
 import struct
 import threading
@@ -14,8 +15,8 @@ from typing import Any
 
 from tests.databases.server import Server
 
-#: What psycopg sends to commit, in PostgreSQL's protocol: a simple query.
-COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+#: What a client sends to commit, in PostgreSQL's protocol: a simple query, or the end of a pipeline.
+COMMIT = re.compile(rb"Q\x00\x00\x00\x0bCOMMIT\x00\Z|\x00COMMIT\x00.{,40}S\x00\x00\x00\x04\Z", re.DOTALL)
 #: Closing the socket then tells the other end at once, as a firewall does, not after what was sent.
 _RESET = struct.pack("ii", 1, 0)
 
@@ -181,7 +182,7 @@ class Relay:
             del self._marks["link"]
             link.gates = {way: asyncio.Event() for way in link.gates}
             self.held.set()
-        if link.said.endswith(COMMIT):
+        if COMMIT.search(link.said[-100:]):
             for kind in ("answer", "commit"):
                 if (mark := self._marks.get(kind)) and mark in link.said:
                     del self._marks[kind]

@@ -136,13 +136,28 @@ class DueClocks(Part):
         upcoming = self._horizon.next
         return upcoming is not None and upcoming <= now.us
 
+    def ask(self, connection: Connection, turn: Turn) -> None:
+        """Ask for the due clocks, unless ended attempts have effects, which may be about any schedule."""
+        if not any(finished.journal for _claim, finished in turn.batch):
+            turn.asked[self] = tick.ask(connection, turn.now.us, self._ahead_us(turn))
+
+    def _ahead_us(self, turn: Turn) -> int:
+        return turn.until_us if self.outlook.behind_s is None else turn.now.us
+
     def write(self, connection: Connection, turn: Turn) -> None:
         """Tick; see whether clocks were passed by, because another transaction has locked their tenant."""
-        context, now_us = self.context, turn.now.us
-        ahead_us = turn.until_us if self.outlook.behind_s is None else now_us
-        turn.ticked = tick.tick(context.store, connection, now_us, ahead_us=ahead_us)
+        context, now_us, asked = self.context, turn.now.us, turn.asked.get(self)
+        without = () if asked is None else {claim.schedule_id for claim, _finished in turn.batch}
+        turn.ticked = tick.tick(
+            context.store, connection, now_us, ahead_us=self._ahead_us(turn), asked=asked, without=without
+        )
         if self._is_due(turn.now) and context.store.database.driver.has_row_locks:
-            turn.passed_by = tick.any_due(connection, now_us)
+            any_due = tick.ask_any_due(connection, now_us)
+
+            def answered() -> None:
+                turn.passed_by = any_due()
+
+            turn.answers.append(answered)
 
     def written(self, turn: Turn) -> None:
         """Move the ticked clocks on the horizon; note a backlog."""

@@ -86,13 +86,20 @@ class Ends(Part):
             return self._waiting
         return [each for each in self._waiting if self._held_up.get(key_of(each[0]), (0.0, now_s))[1] <= now_s]
 
+    def ask(self, connection: Connection, turn: Turn) -> None:
+        """Ask for the running actions and their tenants' budgets."""
+        assert turn.lease is not None
+        store = self.context.store
+        turn.asked[self] = outcome_commit.ask(store, connection, turn.lease, turn.batch, self.clock.now_us())
+
     def write(self, connection: Connection, turn: Turn) -> None:
         """Write outcomes, effects, logs and usage."""
         assert turn.lease is not None
         waited_long = {key[0] for key, (since, _look) in self._held_up.items() if turn.now.s - since >= PATIENCE_S}
         committed = outcome_commit.commit(
-            self.context.store, connection, turn.lease, turn.batch, self.clock.now_us(), waited_long=waited_long
-        )
+            self.context.store, connection, turn.lease, turn.batch, self.clock.now_us(), waited_long=waited_long,
+            asked=turn.asked.get(self),
+        )  # fmt: skip
         turn.committed = self._answered(connection, committed, turn.batch)
 
     def written(self, turn: Turn) -> None:

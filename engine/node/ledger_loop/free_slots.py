@@ -38,6 +38,8 @@ class FreeSlots(Part):
         self._rests_until_s = 0.0
         #: Whether the last claim beside other parts left an action that is due: others may have locked it.
         self._was_passed_by = False
+        #: Whether actions that wait require labels, or tenants are bound to some: such a look is several questions.
+        self._has_labels = False
         bus = context.bus
         bus.subscribe(LedgerChanged, self._changed)
         bus.subscribe(ChangeReported, self._changed)
@@ -128,17 +130,48 @@ class FreeSlots(Part):
         if any(each.runs for each in turn.ticked):
             startable_us, turn.has_looked = 0, True
         elif turn.batch and lease is not None:
-            startable_us, turn.has_looked = _next_startable(connection, lease), True
+            startable_us, turn.has_looked = self._startable_after(connection, turn, lease), True
+        turn.startable_us = startable_us
         now_us = self.clock.now_us()
         ahead_us = context.ahead_us(now_us)
         if lease is not None and turn.room is not None and startable_us is not None and startable_us <= ahead_us:
-            turn.claims = claims.claim(
+            claimed = claims.start(
                 store, connection, lease, turn.room.slots, now_us, turn.room, turn.spent, wait=turn.parts == [self],
                 ahead_us=ahead_us,
             )  # fmt: skip
-            startable_us, turn.has_claimed, turn.has_looked = _next_startable(connection, lease), True, True
-        if turn.has_looked:
-            turn.startable_us = startable_us
+
+            def answered() -> None:
+                turn.claims = claimed()
+
+            turn.answers.append(answered)
+            turn.has_claimed = turn.has_looked = True
+        if turn.has_looked and lease is not None and (turn.has_claimed or self._is_remote):
+            self._ask_next(connection, turn, lease)
+
+    @property
+    def _is_remote(self) -> bool:
+        """Whether to look before a claim, and not only after it, would cost a round trip."""
+        return self.context.store.database.driver.has_row_locks and not self._has_labels
+
+    def _startable_after(self, connection: Connection, turn: Turn, lease: Lease) -> int | None:
+        """Return when the next action may start after ends were written."""
+        if not self._is_remote:
+            return _next_startable(connection, lease)
+        return 0 if turn.committed is not None and turn.committed.may_start else self.outlook.startable_us
+
+    def _ask_next(self, connection: Connection, turn: Turn, lease: Lease) -> None:
+        """Ask when the next action may start after this transaction."""
+        if not self._is_remote:
+            turn.startable_us = _next_startable(connection, lease)
+            return
+        asked = ready_queue.ask_startable(connection)
+
+        def answered() -> None:
+            turn.startable_us, has_labels = asked()
+            if has_labels:
+                self._has_labels = self._is_changed = True
+
+        turn.answers.append(answered)
 
     def written(self, turn: Turn) -> None:
         """Start the claimed attempts, unless their lease was lost meanwhile: then they are another's, or claimed anew."""

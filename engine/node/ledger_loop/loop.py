@@ -26,6 +26,7 @@ from lodger.engine.node.ledger_loop.free_slots import FreeSlots
 from lodger.engine.node.ledger_loop.part import Instant, Outlook, Part, Turn
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import BACKOFF_MAX_S, BACKOFF_S, Service
+from lodger.engine.store.drivers import prepared
 
 
 class LedgerLoop(Service):
@@ -152,7 +153,9 @@ class LedgerLoop(Service):
         while turn := self._turn():
             self._attempts.claiming = True
             try:
-                await self.context.db.write(partial(self._transaction, turn), is_plain=lambda _done: turn.is_plain)
+                await self.context.db.write(
+                    partial(self._transaction, turn), is_plain=lambda _done: self._is_plain(turn)
+                )
             except Exception as error:  # noqa: BLE001 - published, and tried again without the part that has failed
                 self._attempts.in_doubt = True
                 if self._failed(turn, error):
@@ -180,13 +183,27 @@ class LedgerLoop(Service):
                 return turn
         return None
 
-    @staticmethod
-    def _transaction(turn: Turn, connection: Connection) -> None:
+    def _transaction(self, turn: Turn, connection: Connection) -> None:
+        if self.context.store.database.driver.has_row_locks:
+            for part in turn.parts:
+                self._begin(part, turn, connection)
+                part.ask(connection, turn)
         for part in turn.parts:
-            turn.writing = part
+            self._begin(part, turn, connection)
             part.write(connection, turn)
         # A commit that fails is the first part's: it writes most, and rows with constraints of a platform's.
-        turn.writing = turn.parts[0]
+        self._begin(turn.parts[0], turn, connection)
+
+    @staticmethod
+    def _begin(part: Part, turn: Turn, connection: Connection) -> None:
+        turn.writing = part
+        prepared.mark(connection, part)
+
+    @staticmethod
+    def _is_plain(turn: Turn) -> bool:
+        for answer in turn.answers:
+            answer()
+        return turn.is_plain
 
     def _failed(self, turn: Turn, error: Exception) -> bool:
         """Let the part that has failed rest; return whether to write again at once.
@@ -194,6 +211,7 @@ class LedgerLoop(Service):
         Raises:
             Unavailable: the transaction did not begin.
         """
+        turn.writing = prepared.mark_of(error) or turn.writing
         mended = [part for part in turn.parts if part.failed(turn, error)]
         if mended:
             return True

@@ -1,7 +1,8 @@
 """What the parts of the ledger loop have in common: the transaction that they share, and what is known between transactions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection
 
@@ -53,6 +54,8 @@ class Turn:
         room: what may be claimed; None if nothing may.
         claims: the claimed attempts.
         spent: tenants that were passed over, because a budget of their day is used up, and which.
+        asked: answers to what was asked before any part has written, by part.
+        answers: called after the commit, with which the last answers came.
         has_claimed: whether a claim was executed, with or without result.
         has_looked: whether ``startable_us`` is known: when the next action may start after this transaction.
     """
@@ -69,6 +72,8 @@ class Turn:
     room: Room | None = None
     claims: list[Claim] = field(default_factory=list)
     spent: dict[str, str] = field(default_factory=dict)
+    asked: dict["Part", Any] = field(default_factory=dict)
+    answers: list[Callable[[], None]] = field(default_factory=list)
     has_claimed: bool = False
     has_looked: bool = False
     startable_us: int | None = None
@@ -117,6 +122,9 @@ class Part:
     def wants(self, turn: Turn) -> bool:
         """Whether this part takes part in a transaction of now; note in the turn what is to be written."""
         raise NotImplementedError
+
+    def ask(self, connection: Connection, turn: Turn) -> None:
+        """Ask what :meth:`write` has to know, before any part writes: a server answers all parts in one round trip."""
 
     def write(self, connection: Connection, turn: Turn) -> None:
         """Execute the statements, in the writer's thread, and note the results in the turn."""

@@ -6,7 +6,7 @@ writers wait for each other is described in :mod:`lodger.engine.store.queue.read
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from weakref import WeakSet
@@ -119,11 +119,17 @@ class Database:
             upgrade(connection, progress, now_us=now_us)
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Open a write transaction; it commits at the end and rolls back on any exception."""
+    def write(self, then: Callable[[], object] | None = None) -> Iterator[Connection]:
+        """Open a write transaction; it commits at the end and rolls back on any exception.
+
+        Args:
+            then: called after the commit, before the transaction is counted.
+        """
         try:
             with self._writer.begin() as connection:
                 yield connection
+            if then is not None:
+                then()
         except (UnicodeEncodeError, DBAPIError) as error:
             _explain(error, self.driver, self.url)
             raise

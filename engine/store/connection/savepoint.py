@@ -6,9 +6,12 @@ statements. Savepoints of one name may be nested: a statement refers to the inne
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from lodger.engine.store.drivers import prepared
 
 _SET, _BACK, _DROP = (f"{verb} lodger_part" for verb in ("SAVEPOINT", "ROLLBACK TO SAVEPOINT", "RELEASE SAVEPOINT"))
 
@@ -21,13 +24,18 @@ def savepoint(connection: Connection) -> Iterator[None]:
         DBAPIError: the savepoint was lost with its transaction; the cause is the exception's context, see
         :func:`lodger.engine.effects.database_errors.root_cause`.
     """
-    connection.exec_driver_sql(_SET)
+    # On a server that is far away, the statements go with the first one inside, and with the next one afterwards.
+    before = prepared.later(connection, _SET)
     try:
         yield
+        if prepared.pending(connection) > before:
+            prepared.flush(connection)
     except BaseException:
         # A server rolls back a lost connection by itself; a statement would hide the cause.
         if not connection.closed and not connection.invalidated:
+            with suppress(DBAPIError):
+                prepared.flush(connection)
             connection.exec_driver_sql(_BACK)
-            connection.exec_driver_sql(_DROP)
+            prepared.later(connection, _DROP)
         raise
-    connection.exec_driver_sql(_DROP)
+    prepared.later(connection, _DROP)

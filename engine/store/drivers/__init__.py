@@ -229,6 +229,14 @@ class Driver(ABC):
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         """Return the condition that a column's value is in the bound list of this name."""
 
+    def hand_on(self, statement: Select[Any], column: str, name: str) -> Select[Any]:
+        """Let a query keep the values of a column for :meth:`handed`, where :attr:`has_row_locks`."""
+        raise NotImplementedError
+
+    def handed(self, name: str, kind: Any) -> ColumnElement[Any]:
+        """Return the array that :meth:`hand_on` has kept in this transaction: so one query builds on another in one round trip."""
+        raise NotImplementedError
+
     def unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return a column expression for which the planner uses no index."""
         return column

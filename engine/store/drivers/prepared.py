@@ -11,11 +11,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.selectable import Select
 
 from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 
 Values = Mapping[str, Any]
+#: Returns the rows of a query that was asked, and waits for them if they have not come.
+Answer = Callable[[], list[Any]]
 #: Number of ``statements`` that this process has sent past SQLAlchemy, for measurements.
 counted: Counter[str] = Counter()
 _CURSOR = "lodger_cursor"
@@ -36,6 +39,10 @@ class Prepared:
         """Return all rows as named tuples; ``values`` are the bound values by name."""
         return self._compiled.of(connection).rows(connection, values)
 
+    def ask(self, connection: Connection, values: Values) -> Answer:
+        """Ask, and let a server answer later, together with the next statements; for the rows, call the answer."""
+        return self._compiled.of(connection).ask(connection, values)
+
     def first(self, connection: Connection, values: Values) -> Any | None:
         """Return the first row, None if there is none."""
         found = self.rows(connection, values)
@@ -53,6 +60,7 @@ class CompiledOnce:
         self._constants: dict[str, Any] = {}
         self._processors: dict[str, Callable[[Any], Any]] = {}
         self._make: Callable[[Sequence[Any]], Any] = tuple
+        self._is_write = isinstance(statement, UpdateBase) and not statement._returning
 
     def _compile(self, connection: Connection) -> None:
         dialect = connection.dialect
@@ -68,14 +76,28 @@ class CompiledOnce:
         self._text = str(compiled)
 
     def rows(self, connection: Connection, values: Values) -> list[Any]:
-        """Return all rows as named tuples; none of a statement that returns none."""
+        """Return all rows as named tuples; none of a statement that returns none, which a server may execute later."""
+        text, given = self._bound(connection, values)
+        if self._is_write and send(connection, text, given, is_awaited=False, **self._options) is not None:
+            return []
+        return [*map(self._make, fetch(connection, text, given, **self._options))]
+
+    def ask(self, connection: Connection, values: Values) -> Answer:
+        """Return the answer of :meth:`rows`, which a server may give later."""
+        text, given = self._bound(connection, values)
+        answer = send(connection, text, given, **self._options)
+        if answer is None:
+            rows = [*map(self._make, fetch(connection, text, given, **self._options))]
+            return lambda: rows
+        return lambda: [*map(self._make, answer())]
+
+    def _bound(self, connection: Connection, values: Values) -> tuple[str, Any]:
         if not self._text:
             self._compile(connection)
         bound = {**self._constants, **values}
         for name, process in self._processors.items():
             bound[name] = process(bound[name])
-        given = bound if self._names is None else tuple([bound[name] for name in self._names])
-        return [*map(self._make, fetch(connection, self._text, given, **self._options))]
+        return self._text, bound if self._names is None else tuple([bound[name] for name in self._names])
 
 
 def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:
@@ -136,6 +158,75 @@ class ForeignCursor:
 
     def close(self) -> None:
         """Keep nothing."""
+
+
+def send(
+    connection: Connection, statement: str, values: Any = None, *, is_awaited: bool = True, **options: Any
+) -> Callable[[], Sequence[Any]] | None:
+    """Send a statement with the next one that is waited for; None if this connection cannot, and nothing was sent.
+
+    Args:
+        is_awaited: the result is read, by calling what is returned. Otherwise an error of the statement is raised by what is waited
+            for next, the commit at the latest.
+    """
+    raw: Any = connection.connection.dbapi_connection
+    listeners = connection.engine.dispatch
+    if not hasattr(raw, "send") or listeners.before_cursor_execute or listeners.after_cursor_execute:
+        return None
+    counted["statements"] += 1
+    cursor = raw.send(statement, values, is_awaited=is_awaited, **options)
+
+    def rows() -> Sequence[Any]:
+        try:
+            if cursor.pgresult is None:
+                raw.flush()
+            found: Sequence[Any] = cursor.fetchall()
+        except Exception as error:
+            raise _explained(connection, statement, values, error) from error
+        raw.reuse(cursor)
+        return found
+
+    return rows
+
+
+def later(connection: Connection, statement: str) -> int:
+    """Execute a statement without rows, at the latest with the next one that is waited for; return :func:`pending`."""
+    if send(connection, statement, is_awaited=False) is None:
+        connection.exec_driver_sql(statement)
+    return pending(connection)
+
+
+def pending(connection: Connection) -> int:
+    """Return the number of statements that wait to be sent."""
+    raw: Any = connection.connection.dbapi_connection
+    return int(getattr(raw, "pending", 0))
+
+
+def flush(connection: Connection) -> None:
+    """Send the statements that wait; raise the error of one that failed."""
+    if pending(connection):
+        raw: Any = connection.connection.dbapi_connection
+        try:
+            raw.flush()
+        except Exception as error:
+            raise _explained(connection, "", (), error) from error
+
+
+def mark(connection: Connection, of: object) -> None:
+    """Say what the statements that are sent from now on belong to, for :func:`mark_of`."""
+    raw: Any = connection.connection.dbapi_connection
+    if hasattr(raw, "mark"):
+        raw.mark = of
+
+
+def mark_of(error: BaseException | None) -> Any:
+    """Return what the statement that failed belongs to; None if it is not known, or was waited for at once."""
+    while error is not None:
+        found = getattr(getattr(error, "orig", error), "mark", None)
+        if found is not None:
+            return found
+        error = error.__cause__
+    return None
 
 
 def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> None:

@@ -1,11 +1,11 @@
 """Claims actions that may start: least recently served tenant first, each within its limit of concurrent runs."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Select, bindparam, null, select, update
+from sqlalchemy import BigInteger, Connection, Select, bindparam, literal_column, null, select, update
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.policy.budget_table import Used, exhausted
@@ -13,12 +13,14 @@ from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import VersionContent, VersionKey
 from lodger.engine.store.context import StoreContext, load_json
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.prepared import Prepared
-from lodger.engine.store.lifecycle.schedule_context import NO_RUNS, schedule_runs, upcoming
+from lodger.engine.store.lifecycle.schedule_context import NO_RUNS, ScheduleRuns, ask_schedule_runs, upcoming
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.queue.candidates import TenantQueue, candidates, running
+from lodger.engine.store.queue.candidates import Ahead, TenantQueue, candidates, running
 from lodger.engine.store.queue.expiry import expire
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import (
     actions,
@@ -69,6 +71,19 @@ _queues = Prepared(
         driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
         driver.unindexed(turns.c.startable_at) <= bindparam("now", type_=BigInteger),
+    )
+)
+#: The same for the empty sets of labels, with the queues handed on; none if actions have to expire, which comes first and waits for locks.
+_queues_handing = Prepared(
+    lambda driver: driver.hand_on(
+        _queue.add_columns(null().label("running")).where(
+            turns.c.bound == literal_column("''"),
+            turns.c.startable_at.is_not(None),
+            turns.c.startable_at <= bindparam("now", type_=BigInteger),
+            ~ready_queue.any_expiring,
+        ),
+        "tenant_id",
+        "queues",
     )
 )
 _take = UpdateMany(
@@ -130,28 +145,60 @@ def claim(
         wait: wait for locks. Otherwise nothing is claimed while the node's row is locked, or actions have to expire.
         ahead_us: claim what comes due until then, too; it begins when it is due.
     """
+    return start(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us)()
+
+
+def start(
+    context: StoreContext,
+    connection: Connection,
+    lease: Lease,
+    free: int,
+    now_us: int,
+    room: Room | None = None,
+    spent: dict[str, str] | None = None,
+    *,
+    wait: bool = True,
+    ahead_us: int = 0,
+) -> Callable[[], list[Claim]]:
+    """Do the work of :func:`claim`; return its result as an answer, which may come with the commit."""
     if free <= 0:
-        return []
-    values = {"after": "", "now": now_us, "node": lease.node_id, "epoch": lease.epoch}
-    (first,) = (_first_look if wait else _first_look_unlocked).rows(connection, values)
-    if first.may_claim is None:
-        return []
-    sets = ready_queue.label_sets(connection, lease.labels, first)
-    if sets.expiring:
-        if not wait:
-            return []
-        expire(connection, now_us)
+        return list
+    until_us = max(now_us, ahead_us)
     room = room or unbounded(free)
     # A node that refuses some actions considers more tenants: those in front may have none that fits.
     lookahead = free + LOOKAHEAD if room.refuses(_LONG) else free
-    until_us = max(now_us, ahead_us)
-    waiting = _lock_queues(connection, sets, lookahead, until_us)
+    values = {"after": "", "now": now_us, "node": lease.node_id, "epoch": lease.epoch}
+    look = (_first_look if wait else _first_look_unlocked).ask(connection, values)
+    queues_ahead = ahead = None
+    if driver_of(connection).has_row_locks:
+        day = {"now": until_us, "expired": now_us, "free": lookahead, "day": now_us // usage.DAY_US, "one": ""}
+        queues_ahead = _queues_handing.ask(connection, day)
+        ahead = Ahead.ask(connection, free, until_us)
+    (first,) = look()
+    if first.may_claim is None:
+        return list
+    sets = ready_queue.label_sets(connection, lease.labels, first)
+    if sets.expiring:
+        if not wait:
+            return list
+        expire(connection, now_us)
+    if queues_ahead is None or sets.expiring or len(sets.required) > 1 or len(sets.bound) > 1:
+        ahead = None
+        waiting = _lock_queues(connection, sets, lookahead, until_us)
+    else:
+        waiting = queues_ahead()
     tenant_rows = {row.tenant_id: row for row in waiting}
     for row in waiting:
         context.check_generation(row.tenant_id, row.generation)
-    remaining = _remaining(context, connection, tenant_rows, now_us, spent)
+    counts = (
+        ahead.running()
+        if ahead
+        else running(connection, (each for each, row in tenant_rows.items() if row.running is None))
+    )
+    remaining = _remaining(context, connection, tenant_rows, counts, now_us, spent)
     queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if remaining[row.tenant_id] > 0]
-    found = _candidates(context, connection, room, queues, tenant_rows, remaining, free, until_us)
+    first_rows = ahead.first() if ahead else None
+    found = _candidates(context, connection, room, queues, tenant_rows, remaining, free, until_us, first_rows)
     context.revision_cache.revisions(connection, _revision_keys(row for rows in found.values() for row in rows))
     taken: list[Any] = []
     for number, queue in enumerate(queues):
@@ -162,19 +209,19 @@ def claim(
         taken += fitting
     _start(context, connection, lease, taken, tenant_rows, now_us)
     ready_queue.record_served(connection, tenant_rows, now_us)
-    return _build_claims(context, connection, lease, taken, tenant_rows, now_us)
+    return _claims_of(context, connection, lease, taken, tenant_rows, now_us)
 
 
 def _remaining(
     context: StoreContext,
     connection: Connection,
     tenant_rows: dict[str, AnyRow],
+    counts: dict[str, int],
     now_us: int,
     spent: dict[str, str] | None,
 ) -> dict[str, int]:
     """Return how many actions of each tenant may start; the waiting actions of a tenant with an exhausted budget end here."""
-    running_counts = {tenant: row.running for tenant, row in tenant_rows.items() if row.running is not None}
-    running_counts |= running(connection, tenant_rows.keys() - running_counts.keys())
+    running_counts = {tenant: row.running for tenant, row in tenant_rows.items() if row.running is not None} | counts
     remaining: dict[str, int] = {}
     for tenant, row in tenant_rows.items():
         allowed, used = context.content_cache.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
@@ -201,6 +248,7 @@ def _candidates(
     remaining: dict[str, int],
     free: int,
     now_us: int,
+    ahead: Sequence[AnyRow] | None,
 ) -> dict[tuple[str, str], list[AnyRow]]:
     """Find startable actions: an even share for each queue; if some queues have fewer, more of the others."""
     share = -(-free // max(1, len(queues)))
@@ -208,7 +256,12 @@ def _candidates(
         queue.maximum = _lookahead(
             context, room, tenant_rows[queue.tenant_id].limits, min(share, remaining[queue.tenant_id])
         )
-    found = candidates(connection, queues, now_us)
+    found = candidates(connection, queues, now_us, ahead)
+    if ahead is not None:
+        # These were an even share of all queues, without a look at what runs already and at what does not fit.
+        even = -(-free // max(1, len(tenant_rows)))
+        short = [each for each in queues if each.maximum > even <= len(found.get((each.tenant_id, each.requires), ()))]
+        found |= candidates(connection, short, now_us)
     counts = {queue: len(found.get((queue.tenant_id, queue.requires), ())) for queue in queues}
     spare, allowed_more = free, dict(remaining)
     for queue in queues:
@@ -338,27 +391,41 @@ _set_deadline = (
 )
 
 
-def _build_claims(
+def _claims_of(
     context: StoreContext,
     connection: Connection,
     lease: Lease,
     rows: Sequence[Any],
     tenant_rows: dict[str, AnyRow],
     now_us: int,
-) -> list[Claim]:
-    """Return the claims of the started actions, and set the deadlines of those of kind host."""
-    context.revision_cache.revisions(connection, _revision_keys(rows))
-    known = schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
+) -> Callable[[], list[Claim]]:
+    """Set the deadlines of the started actions of kind host; return what returns the claims of all."""
+    keys = _revision_keys(rows)
+    context.revision_cache.revisions(connection, keys)
+    revisions = {key: context.revision_cache.revision(connection, *key) for key in keys}
     sources = context.content_cache.versions(
         connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows}
     )
     _set_handler_deadlines(context, connection, rows, sources, now_us)
+    runs = ask_schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
+    return lambda: _build_claims(context, lease, rows, tenant_rows, now_us, revisions, sources, runs())
+
+
+def _build_claims(
+    context: StoreContext,
+    lease: Lease,
+    rows: Sequence[Any],
+    tenant_rows: dict[str, AnyRow],
+    now_us: int,
+    revisions: dict[tuple[str, str, int], Revision],
+    sources: dict[VersionKey, VersionContent],
+    known: dict[str | None, ScheduleRuns],
+) -> list[Claim]:
     ahead: dict[str, tuple[int, ...]] = {}
     days = {tenant: usage.day_usage(context, tenant_rows[tenant]) for tenant in {row.tenant_id for row in rows}}
     claims = []
     for row in rows:
-        key = (row.tenant_id, row.schedule_id, row.revision)
-        revision = context.revision_cache.revision(connection, *key) if row.revision is not None else None
+        revision = revisions.get((row.tenant_id, row.schedule_id, row.revision))
         last = known.get(row.schedule_id, NO_RUNS)
         if revision is not None and row.schedule_id not in ahead:
             ahead[row.schedule_id] = upcoming(revision, last[0])

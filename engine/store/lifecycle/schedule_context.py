@@ -1,6 +1,6 @@
 """What scripts can read about their schedule: its last successful run and its next slots."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from sqlalchemy import Connection, case, literal_column, select
@@ -73,10 +73,12 @@ _by_schedule = select(
 _of_schedules = Prepared(lambda driver: _by_schedule.where(driver.among(schedule_clock.c.schedule_id, "schedules")))
 
 
-def schedule_runs(connection: Connection, schedule_ids: Iterable[str]) -> dict[str | None, ScheduleRuns]:
-    """Return the :data:`ScheduleRuns` of those schedules that exist."""
+def ask_schedule_runs(
+    connection: Connection, schedule_ids: Iterable[str]
+) -> Callable[[], dict[str | None, ScheduleRuns]]:
+    """Ask for the :data:`ScheduleRuns` of those schedules that exist."""
     wanted = sorted(set(schedule_ids))
     if not wanted:
-        return {}
-    rows = _of_schedules.rows(connection, {"schedules": wanted})
-    return {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in rows}
+        return dict
+    asked = _of_schedules.ask(connection, {"schedules": wanted})
+    return lambda: {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in asked()}

@@ -3,7 +3,7 @@
 Nothing is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,6 +30,7 @@ from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import UpdateMany, insert_absent
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import (
     due,
@@ -81,7 +82,32 @@ _update_clocks = UpdateMany(
 )
 
 
-def tick(context: StoreContext, connection: Connection, now_us: int, *, ahead_us: int = 0) -> list[Ticked]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a tick has to know, asked in one round trip: due clocks, locked, and the unfinished actions of their schedules."""
+
+    clocks: Callable[[], list[AnyRow]]
+    unfinished: Callable[[], dict[tuple[str, str], Unfinished]] | None = None
+
+
+def ask(connection: Connection, now_us: int, ahead_us: int = 0) -> Asked:
+    """Ask what :func:`tick` has to know. Nothing that this transaction changes afterwards may be about these schedules."""
+    until_us = max(now_us, ahead_us)
+    if not driver_of(connection).has_row_locks:
+        rows = due.due_clocks(connection, until_us, TICK_BATCH)
+        return Asked(lambda: rows)
+    return Asked(due.ask_due_clocks(connection, until_us, TICK_BATCH), schedule_concurrency.ask_unfinished(connection))
+
+
+def tick(
+    context: StoreContext,
+    connection: Connection,
+    now_us: int,
+    *,
+    ahead_us: int = 0,
+    asked: Asked | None = None,
+    without: Container[str | None] = (),
+) -> list[Ticked]:
     """Account every clock that is due at ``now_us``, oldest first, up to :data:`TICK_BATCH`.
 
     It never waits: clocks of a tenant locked by another transaction stay due for the next tick.
@@ -89,8 +115,11 @@ def tick(context: StoreContext, connection: Connection, now_us: int, *, ahead_us
     Args:
         ahead_us: account the first slot of clocks that come due until then, too, unless they have unfinished actions, which may have
             ended by then.
+        asked: the answers, if they were asked for before.
+        without: schedules that are left to the next tick, because they have changed since then.
     """
-    rows = due.due_clocks(connection, max(now_us, ahead_us), TICK_BATCH)
+    asked = asked or ask(connection, now_us, ahead_us)
+    rows = [row for row in asked.clocks() if row.schedule_id not in without]
     # A clock armed here comes due after now, so that it is not in ``rows``.
     for row in due.ended_pauses(connection, now_us, TICK_BATCH) if not rows or rows[0].any_awake else ():
         context.check_generation(row.tenant_id, row.generation)
@@ -98,7 +127,8 @@ def tick(context: StoreContext, connection: Connection, now_us: int, *, ahead_us
     for row in rows:
         context.check_generation(row.tenant_id, row.generation)
     halted = {row.schedule_id for row in rows if row.failures and _pause_if_failing(context, connection, row)}
-    return account(context, connection, [row for row in rows if row.schedule_id not in halted], now_us, ahead=True)
+    rows = [row for row in rows if row.schedule_id not in halted]
+    return account(context, connection, rows, now_us, ahead=True, unfinished=asked.unfinished)
 
 
 def pause_failing(context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
@@ -134,12 +164,19 @@ class _Changes:
 
 
 def account(
-    context: StoreContext, connection: Connection, rows: Sequence[Any], now_us: int, *, ahead: bool = False
+    context: StoreContext,
+    connection: Connection,
+    rows: Sequence[Any],
+    now_us: int,
+    *,
+    ahead: bool = False,
+    unfinished: Callable[[], dict[tuple[str, str], Unfinished]] | None = None,
 ) -> list[Ticked]:
     """Write the actions that these armed clocks owe up to and including ``now_us``, and move the clocks to their next slot.
 
     Args:
         ahead: account clocks that come due later up to their slot, except for those with unfinished actions.
+        unfinished: the answer of :func:`lodger.engine.store.queue.schedule_concurrency.ask_unfinished`, if it was asked for.
     """
     if not rows:
         return []
@@ -147,7 +184,7 @@ def account(
         connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
     )
     busy = [row.schedule_id for row in rows if row.may_be_busy]
-    unfinished_by_key = schedule_concurrency.unfinished(connection, busy)
+    unfinished_by_key = unfinished() if unfinished else schedule_concurrency.unfinished(connection, busy)
     if ahead:
         open_ids = {schedule for schedule, _key in unfinished_by_key}
         rows = [row for row in rows if row.next_at <= now_us or row.schedule_id not in open_ids]
@@ -176,11 +213,11 @@ def account(
             accounted.append((row, first_row, first_row, to_us(found.instant)))
             continue
         for key in placements.node_keys(revision, living):
-            unfinished = unfinished_by_key.get((row.schedule_id, key or ""), schedule_concurrency.NONE_UNFINISHED)
+            counted = unfinished_by_key.get((row.schedule_id, key or ""), schedule_concurrency.NONE_UNFINISHED)
             reason = exhausted.get(row.tenant_id) or (NO_NODE if key is None else None)
-            steps = _decide(context, row, revision, unfinished, now, reason)
+            steps = _decide(context, row, revision, counted, now, reason)
             if steps:
-                _add_rows(connection, changes, row, revision, unfinished, steps, key or "")
+                _add_rows(connection, changes, row, revision, counted, steps, key or "")
         next_us, searching = _next_slot(revision, now)
         last_us = max(
             (each["slot"] for each in changes.rows[first_row:] if each["state"] == "ready"), default=row.last_slot_us
@@ -424,9 +461,15 @@ def due_instants(connection: Connection, until_us: int) -> list[int]:
     ]
 
 
+def ask_any_due(connection: Connection, now_us: int) -> Callable[[], bool]:
+    """Ask whether a clock is due, or its pause has ended: after a tick, one of a tenant that another transaction has locked."""
+    asked = _any_due.ask(connection, {"now": now_us})
+    return lambda: bool(asked()[0][0])
+
+
 def any_due(connection: Connection, now_us: int) -> bool:
-    """Whether a clock is due, or its pause has ended: after a tick, one of a tenant that another transaction has locked."""
-    return bool(_any_due.rows(connection, {"now": now_us})[0][0])
+    """Whether a clock is due, or its pause has ended."""
+    return ask_any_due(connection, now_us)()
 
 
 #: A suspended tenant's pauses do not end. Not a join: without statistics PostgreSQL would begin with all tenants.

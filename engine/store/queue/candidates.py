@@ -1,6 +1,8 @@
 """Candidates of a claim: the first startable actions of each tenant's queue, and the number of running actions."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +10,9 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     Select,
+    any_,
     bindparam,
+    column,
     func,
     literal_column,
     select,
@@ -117,10 +121,52 @@ _first = QueryMany(
 )
 
 
+_of_handed = Prepared(lambda driver: _limit_each(_handed_queues(driver)))
+_running_of_handed = Prepared(
+    lambda driver: (
+        select(actions.c.tenant_id, func.count().label("number"))
+        .where(actions.c.tenant_id == any_(driver.handed("queues", actions.c.tenant_id.type)), is_running)
+        .group_by(actions.c.tenant_id)
+    )
+)
+
+
+def _handed_queues(driver: Driver) -> Any:
+    """Return the queues that were handed on, each with an even share of the free slots, as a table like that of :data:`_first`."""
+    tenant_ids = driver.handed("queues", actions.c.tenant_id.type)
+    each = (
+        func.unnest(tenant_ids).table_valued(column("tenant", actions.c.tenant_id.type), name="each").render_derived()
+    )
+    free = bindparam("free", type_=BigInteger)
+    share = (free + func.cardinality(tenant_ids) - literal_column("1")) / func.cardinality(tenant_ids)
+    return select(
+        each.c.tenant, literal_column("''", actions.c.requires.type).label("labels"), share.label("maximum")
+    ).subquery("given")
+
+
+@dataclass(slots=True)
+class Ahead:
+    """Answers about the queues that were handed on as ``queues``: their running actions, and the first of those that may start."""
+
+    running: Callable[[], dict[str, int]]
+    first: Callable[[], list[AnyRow]]
+
+    @classmethod
+    def ask(cls, connection: Connection, free: int, now_us: int) -> Ahead:
+        """Ask for an even share of the free slots of each queue."""
+        busy = _running_of_handed.ask(connection, {})
+        first = _of_handed.ask(connection, {"free": free, "now": now_us})
+        return cls(lambda: {row.tenant_id: row.number for row in busy()}, first)
+
+
 def candidates(
-    connection: Connection, queues: Sequence[TenantQueue], now_us: int
+    connection: Connection, queues: Sequence[TenantQueue], now_us: int, ahead: Sequence[AnyRow] | None = None
 ) -> dict[tuple[str, str], list[AnyRow]]:
-    """Return the first ``maximum`` due actions of each queue, perhaps more, in start order."""
+    """Return the first ``maximum`` due actions of each queue, perhaps more, in start order.
+
+    Args:
+        ahead: the answer of :class:`Ahead`, if it was asked.
+    """
     rows = [
         {"tenant": queue.tenant_id, "labels": queue.requires, "maximum": queue.maximum}
         for queue in queues
@@ -130,7 +176,7 @@ def candidates(
         return {}
     found: dict[tuple[str, str], list[AnyRow]] = {}
     params = {"now": now_us, "total_maximum": max(queue.maximum for queue in queues)}
-    for row in _first.rows(connection, rows, params):
+    for row in _first.rows(connection, rows, params) if ahead is None else ahead:
         found.setdefault((row.tenant_id, row.requires), []).append(row)
     for each in found.values():
         each.sort(key=lambda row: (row.priority, row.due_at, row.id))

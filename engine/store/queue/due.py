@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.selectable import LateralFromClause
 
-from lodger.engine.store.drivers.prepared import Prepared
+from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import actions, is_open, schedule_clock, schedules, scripts, tenants, turns
 
@@ -110,6 +110,9 @@ _any_pause_ended = (
 _due = Prepared(
     lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.next_at).add_columns(_any_pause_ended)
 )
+_handing = Prepared(
+    lambda driver: driver.hand_on(_fenced(_clock.next_at).add_columns(_any_pause_ended), "schedule_id", "clocks")
+)
 _ended_pauses = Prepared(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
 
 
@@ -119,6 +122,11 @@ def due_clocks(connection: Connection, now_us: int, maximum: int) -> list[AnyRow
     ``any_awake`` says whether the pause of any clock has ended, ``may_be_busy`` whether a schedule may have unfinished actions.
     """
     return _due.rows(connection, {"now": now_us, "most": maximum})
+
+
+def ask_due_clocks(connection: Connection, now_us: int, maximum: int) -> Answer:
+    """Ask for the same, and hand the schedules on as ``clocks``, where the driver has row locks."""
+    return _handing.ask(connection, {"now": now_us, "most": maximum})
 
 
 def ended_pauses(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Select,
     and_,
     bindparam,
     case,
+    exists,
     func,
     literal_column,
     select,
@@ -107,10 +109,13 @@ def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:
 
 
 def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
-    """Lock these tenants until the transaction ends; called before reads that the transaction acts upon."""
+    """Lock these tenants until the transaction ends; called before reads that the transaction acts upon.
+
+    The locks are taken with the next statement that is waited for, before it.
+    """
     wanted = sorted(set(tenant_ids))
     if wanted and driver_of(connection).has_row_locks:
-        _lock.rows(connection, {"tenants": wanted})
+        _lock.ask(connection, {"tenants": wanted})
 
 
 def lock_matching(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
@@ -198,6 +203,8 @@ _next_required = select(func.min(turns.c.requires)).where(
 # A literal: SQLite compares a bound value with the index's condition, and then plans the statement anew each time.
 _EMPTY: ColumnElement[str] = literal_column("''")
 _next_bound = select(func.min(turns.c.bound)).where(turns.c.bound > bindparam("after"), turns.c.bound != _EMPTY)
+#: Whether any action has expired; the bound value is ``expired``.
+any_expiring = exists().where(is_expiring, actions.c.expires_at <= bindparam("expired", type_=BigInteger))
 #: The first sets of labels in use, and whether any action has expired; bound values are ``after``, which is "", and ``now``.
 sets_in_use = select(
     _next_required.scalar_subquery().label("required"),
@@ -227,6 +234,17 @@ def next_startable(connection: Connection, until_us: int, labels: Collection[str
         for one in sets.required
     ]
     return min((each for each in found if each is not None), default=None)
+
+
+def ask_startable(connection: Connection) -> Callable[[], tuple[int | None, bool]]:
+    """Ask when an action that requires no label may start; the answer also says whether there are any labels in use."""
+    asked = _first_sets.ask(connection, {"after": "", "now": 0})
+
+    def answer() -> tuple[int | None, bool]:
+        (first,) = asked()
+        return first.startable, first.required is not None or first.bound is not None
+
+    return answer
 
 
 _next_startable = (

@@ -1,9 +1,10 @@
 """Order of the actions of one schedule: which are held, which starts next, and the number of consecutive failures."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, exists, func, literal_column, select, text, update
+from sqlalchemy import Connection, any_, bindparam, case, exists, func, literal_column, select, text, update
 
 from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.drivers.prepared import Prepared
@@ -94,7 +95,16 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
     """Count the unfinished actions of these schedules, by schedule and node key; lines without any are absent."""
     if not schedule_ids:
         return {}
-    rows = _unfinished.rows(connection, {"schedules": schedule_ids})
+    return _counted(_unfinished.rows(connection, {"schedules": schedule_ids}))
+
+
+def ask_unfinished(connection: Connection) -> Callable[[], dict[tuple[str, str], Unfinished]]:
+    """Ask for the same of the schedules that were handed on as ``clocks``."""
+    asked = _unfinished_handed.ask(connection, {})
+    return lambda: _counted(asked())
+
+
+def _counted(rows: Iterable[Any]) -> dict[tuple[str, str], Unfinished]:
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
         before = found.get((schedule, node_key), NONE_UNFINISHED)
@@ -117,6 +127,15 @@ _key = (actions.c.schedule_id, actions.c.node_key, actions.c.state, actions.c.he
 _unfinished = Prepared(
     lambda driver: (
         select(*_key, func.count()).where(driver.among(actions.c.schedule_id, "schedules"), is_open).group_by(*_key)
+    )
+)
+
+
+_unfinished_handed = Prepared(
+    lambda driver: (
+        select(*_key, func.count())
+        .where(actions.c.schedule_id == any_(driver.handed("clocks", actions.c.schedule_id.type)), is_open)
+        .group_by(*_key)
     )
 )
 

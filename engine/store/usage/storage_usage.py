@@ -7,7 +7,7 @@ when retention deletes it.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
 from lodger.engine.store.schema.script_data import outbox, storage
@@ -73,8 +74,16 @@ def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Exc
 
 def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
     """Return the bytes of stored data of these tenants; tenants without any are absent."""
-    found = select(_c.tenant_id, _c.kept_bytes).where(_c.tenant_id.in_(tenant_ids))
-    return {row.tenant_id: row.kept_bytes for row in connection.execute(found)}
+    return ask_kept_bytes(connection, tenant_ids)()
+
+
+def ask_kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> Callable[[], dict[str, int]]:
+    """Ask for the same."""
+    asked = _kept.ask(connection, {"tenants": sorted(tenant_ids)})
+    return lambda: {row.tenant_id: row.kept_bytes for row in asked()}
+
+
+_kept = Prepared(lambda driver: select(_c.tenant_id, _c.kept_bytes).where(driver.among(_c.tenant_id, "tenants")))
 
 
 def over_limit(context: StoreContext, connection: Connection, number: int = 100) -> list[str]:

@@ -5,7 +5,7 @@ Attempts that failed through a fault of the engine are not charged.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from operator import attrgetter
@@ -17,6 +17,7 @@ from lodger.engine.core.events import Event, EventBus
 from lodger.engine.policy.budget_table import BY_NAME, NAMES, Allowance, crossed, limits_of_day
 from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import tenants, usage_days
 
@@ -103,19 +104,25 @@ class DayUsage:
         return {name: (limit, self.used[name]) for name, limit in limits_of_day(self.allowed)}
 
 
-_today = (
-    select(tenants.c.id, tenants.c.limits, *(_c[name] for name in COLUMNS))
-    .join_from(tenants, usage_days, (_c.tenant_id == tenants.c.id) & (_c.day == bindparam("day")), isouter=True)
-    .where(tenants.c.id.in_(bindparam("tenants", expanding=True)))
+_today = select(tenants.c.id, tenants.c.limits, *(_c[name] for name in COLUMNS)).join_from(
+    tenants, usage_days, (_c.tenant_id == tenants.c.id) & (_c.day == bindparam("day")), isouter=True
 )
+_usages = Prepared(lambda driver: _today.where(driver.among(tenants.c.id, "tenants")))
 
 
 def usages_of_day(
     context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int
 ) -> dict[str, DayUsage]:
     """Return the allowance and usage of these tenants on a day, in days since 1970."""
-    rows = connection.execute(_today, {"day": day, "tenants": sorted(set(tenant_ids))})
-    return {row.id: day_usage(context, row) for row in rows}
+    return ask_usages_of_day(context, connection, tenant_ids, day)()
+
+
+def ask_usages_of_day(
+    context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int
+) -> Callable[[], dict[str, DayUsage]]:
+    """Ask for the same."""
+    asked = _usages.ask(connection, {"day": day, "tenants": sorted(set(tenant_ids))})
+    return lambda: {row.id: day_usage(context, row) for row in asked()}
 
 
 def day_usage(context: StoreContext, row: AnyRow) -> DayUsage:

@@ -53,6 +53,8 @@ SESSION: dict[str, Any] = {
     # A zone east of Greenwich would show instants of the year 9999 as the year 10000, which Python does not support.
     "timezone": "'UTC'",
 }
+#: Statements that a session keeps prepared: all of the hot path.
+PREPARED = 500
 #: Connections that were idle for longer are tested before they are used, seconds: a lost server or network ends none.
 IDLE_S = 1.0
 _clock = SystemClock()
@@ -78,6 +80,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     def taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
         idle_s = _clock.elapsed_s() - entry.info.get(_RETURNED, math.inf)  # a new one was never returned
         try:
+            raw.settle()
             if idle_s > IDLE_S or _has_data(raw):
                 engine.dialect.do_ping(raw)
         except engine.dialect.loaded_dbapi.Error as error:
@@ -110,6 +113,7 @@ def _connect(patience_s: float, *args: Any, **given: Any) -> Any:
         connection.pooled = connection.execute("SELECT pg_backend_pid()").fetchall() != [(connection.info.backend_pid,)]
         # Otherwise only what asks for it is prepared.
         connection.prepare_threshold = None if connection.pooled else sys.maxsize
+        connection.prepared_max = PREPARED
         if not connection.pooled:
             connection.execute("; ".join(f"SET {name} = {value}" for name, value in SESSION.items()))
     except BaseException:
@@ -129,7 +133,8 @@ def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:
 def _begin(connection: Connection) -> None:
     raw: Any = connection.connection.driver_connection
     if raw.pooled:
-        connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {value}" for name, value in SESSION.items()))
+        for name, value in SESSION.items():
+            raw.send(f"SET LOCAL {name} = {value}", is_awaited=False)
 
 
 def _returned(_raw: object, entry: ConnectionPoolEntry) -> None:

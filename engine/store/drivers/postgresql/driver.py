@@ -289,6 +289,22 @@ class PostgresDriver(Driver):
         found: ColumnElement[bool] = column == any_(cast(select(values).scalar_subquery(), ARRAY(column.type)))
         return found
 
+    def hand_on(self, statement: Select[Any], column: str, name: str) -> Select[Any]:
+        """Keep them in a setting of the transaction."""
+        found = statement.cte("found")
+        values = func.coalesce(
+            cast(select(func.array_agg(found.c[column])).scalar_subquery(), Text), literal_column("'{}'")
+        )
+        kept = func.set_config(literal_column(f"'lodger.{name}'"), values, true())
+        return select(*found.c, select(kept).scalar_subquery().label("kept"))
+
+    def handed(self, name: str, kind: Any) -> ColumnElement[Any]:
+        """Read the setting, which is absent or empty if the query has found nothing."""
+        setting = func.nullif(func.current_setting(literal_column(f"'lodger.{name}'"), true()), literal_column("''"))
+        values = cast(func.coalesce(setting, literal_column("'{}'")), ARRAY(kind))
+        # In a query of its own it is read once.
+        return cast(select(values).scalar_subquery(), ARRAY(kind))
+
     # Expressions
 
     @property

@@ -1,0 +1,108 @@
+"""How often the ledger waits for PostgreSQL, counted by a proxy: the server may be a millisecond away."""
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.node.harness import OK as DONE
+from tests.node.harness import Script, Signals
+from tests.store.bench import OK, THROWN, Bench
+from tests.store.virtual_clock import VirtualClock
+
+from lodger.bench.slow_proxy import SlowProxy
+from lodger.engine import Engine
+from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.settings import Settings
+from lodger.engine.sync import Engine as SyncEngine
+from lodger.sandbox.job import LogLine
+from lodger.sandbox.outcome import Outcome
+
+if TYPE_CHECKING:
+    from tests.databases.server import Server
+
+#: Of a tick, a claim, a commit, and of a transaction of all three.
+MAX_TRIPS = 3
+TENANTS = 10
+
+
+@pytest.fixture
+def proxy(server: "Server", name: str) -> Iterator[SlowProxy]:
+    with SlowProxy(server.url(name)) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def far(proxy: SlowProxy, tmp_path: Path) -> Iterator[Bench]:
+    clock = VirtualClock()
+    settings = Settings(concurrent_runs=100, min_interval_s=1, secret_keys=tmp_path / "keys")
+    with SyncEngine.open(proxy.url, clock=clock, settings=settings) as engine:
+        yield Bench(engine, clock)
+
+
+def counted(proxy: SlowProxy, work: Callable[[], object]) -> int:
+    before = proxy.trips
+    work()
+    return proxy.trips - before
+
+
+@pytest.mark.parametrize("actions", [10, 100])
+@pytest.mark.parametrize(
+    "finished",
+    [OK, THROWN, Finished(Outcome.OK, result="1", logs=(LogLine("log", "hello", 1),))],
+    ids=["ok", "thrown", "with a log"],
+)
+def test_a_batch_costs_at_most_three_round_trips(
+    far: Bench, proxy: SlowProxy, actions: int, finished: Finished
+) -> None:
+    for number in range(TENANTS):
+        tenant = far.tenant(f"t{number}", concurrent_runs=actions)
+        for each in range(actions // TENANTS):
+            far.schedule(tenant_id=tenant, name=f"s{each}")
+    far.lease()
+    far.clock.advance(60)
+    far.tick()
+    far.run()  # reads each revision and version once
+    far.clock.advance(60)
+    assert counted(proxy, far.tick) <= MAX_TRIPS
+    claimed: list[Claim] = []
+    assert counted(proxy, lambda: claimed.extend(far.claim(actions))) <= MAX_TRIPS
+    assert len(claimed) == actions
+    assert counted(proxy, lambda: far.commit(*claimed, finished=finished)) <= MAX_TRIPS
+    assert set(far.states()) == ({"done"} if finished.outcome is Outcome.OK else {"done", "failed"})
+
+
+async def test_no_transaction_of_a_nodes_loop_costs_more(proxy: SlowProxy, tmp_path: Path) -> None:
+    settings = Settings(slots=8, concurrent_runs=8, min_interval_s=1, secret_keys=tmp_path / "keys")
+    async with Engine.open(proxy.url, settings=settings) as engine:
+        for number in range(TENANTS):
+            await engine.tenants.create(f"t{number}")
+            await engine.scripts.put(f"t{number}", "job", "export default () => 1")
+            await engine.schedules.create(f"t{number}", "s", script="job", rules="every 1s")
+        signals = Signals(engine)
+        async with engine.node(Script(answer=lambda _claim: DONE), "n1"):
+            await signals.wait("finished", 2 * TENANTS)
+            proxy.is_logging = True
+            await signals.wait("finished", 5 * TENANTS)
+            proxy.is_logging = False
+    costs = transactions(proxy)
+    assert len(costs) >= 6
+    assert max(costs) <= MAX_TRIPS, costs
+
+
+def transactions(proxy: SlowProxy) -> list[int]:
+    """Return the round trips of each transaction that wrote actions."""
+    found = []
+    for _number, said in groupby(sorted(proxy.messages, key=lambda each: each[0]), key=lambda each: each[0]):
+        trips, writes = 0, False
+        for _link, kinds in said:
+            trips += 1
+            writes = writes or any(
+                "UPDATE lodger_actions" in kind or "INSERT INTO lodger_actions" in kind for kind in kinds
+            )
+            if any("COMMIT" in kind for kind in kinds):
+                if writes:
+                    found.append(trips)
+                trips, writes = 0, False
+    return found
