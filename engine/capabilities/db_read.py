@@ -14,13 +14,15 @@ from lodger.engine.data.filtering.aggregate import AggregateQuery, Measure, Part
 from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
 from lodger.engine.data.filtering.evaluator import Row, terms_of
 from lodger.engine.data.filtering.parsing import Filter, Lookup, read_filter, read_order
+from lodger.engine.data.reading.document_index import asks_paths
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.data.reading.related import RelatedRows, Relation, fields_of, lookup_of, relations
-from lodger.engine.data.sets.dataset import Dataset
+from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.fields import ColumnField, RelatedField
 from lodger.engine.effects.effect import on_wire
 from lodger.engine.effects.journal import unchanged_row
+from lodger.engine.store.drivers import prepared
 
 PAGE_ROWS = 500
 PAGE_BYTES = 512 * 1024
@@ -40,15 +42,19 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> tuple[list[Row], bool]:
-        reader = Reader(connection, session.scope, journal.written)
+    def ask(connection: Connection) -> tuple[list[Row], bool] | None:
+        reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
+        if not (included or fields) and _knows_indexes(session, rows, tree):
+            prepared.last(connection)
         committed, cut = reader.page(rows, tree, order, limit + 1, after=place, without=left)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)
         found = journal.page(rows, tree, order, limit + 1, place, committed, transform, cut=cut)
         company.fetch(reader, ((each.target, _keys(found[:limit], each.link.name)) for each in included))
-        return found, cut
+        return (found, cut) if reader.is_current() else None
 
-    found, cut = await session.read(ask, rows)
+    while (answer := await session.read(ask, rows)) is None:  # an index has come or gone
+        pass
+    found, cut = answer
     shown: list[dict[str, Any]] = []
     # A worker's limit for one answer may be lower than a page.
     size, maximum = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
@@ -92,6 +98,11 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
 
         await session.read(ask, rows)
     return on_wire(rows, row) | _related(session, company, included, row)
+
+
+def _knows_indexes(session: Session, rows: Dataset, tree: Filter) -> bool:
+    """Whether a query needs no question about indexes before it: for a table, or from the second one of an attempt on."""
+    return not isinstance(rows, Collection) or rows.name in session.indexed_paths or not asks_paths(tree)
 
 
 def lookup(session: Session, rows: Dataset) -> Lookup:
@@ -176,8 +187,10 @@ async def _parts(
     journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> tuple[AggregateQuery, PartialAggregates]:
-        reader = Reader(connection, session.scope, journal.written)
+    def ask(connection: Connection) -> tuple[AggregateQuery, PartialAggregates] | None:
+        reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
+        if wanted.spans() is None and not fields and _knows_indexes(session, rows, tree):
+            prepared.last(connection)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)
 
         def found(asked: AggregateQuery) -> PartialAggregates:
@@ -186,9 +199,12 @@ async def _parts(
 
         spans = wanted.spans()
         whole = wanted if spans is None else wanted.with_periods(found(spans))
-        return whole, found(whole)
+        answer = whole, found(whole)
+        return answer if reader.is_current() else None
 
-    return await session.read(ask, rows)
+    while (answer := await session.read(ask, rows)) is None:
+        pass
+    return answer
 
 
 async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None:
@@ -196,6 +212,7 @@ async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None
     session.budgets.spend("queries")
 
     def ask(connection: Connection) -> Row | None:
+        prepared.last(connection)
         return Reader(connection, session.scope).rows(rows, [key]).get(key)
 
     return await session.read(ask, rows)

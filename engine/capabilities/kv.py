@@ -10,6 +10,7 @@ from lodger.engine.core.refusal import bad_request
 from lodger.engine.effects import kv_store
 from lodger.engine.effects.effect import KvAdd, KvSet
 from lodger.engine.effects.journal_rows import KnownValue
+from lodger.engine.store.drivers import prepared
 
 MAX_VALUE = 64 * 1024
 MAX_TTL_S = 366 * 86_400
@@ -33,6 +34,7 @@ async def _known(session: Session, scope: str, key: str) -> KnownValue:
         session.budgets.spend("queries")
 
         def ask(connection: Connection) -> str | None:
+            prepared.last(connection)
             return kv_store.read(connection, session.tenant_id, scope, [key], session.now_us).get(key)
 
         held.base = held.now = await session.read(ask)

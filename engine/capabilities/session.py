@@ -99,6 +99,7 @@ class Session:
         numbers: takes keys from a database that generates them.
         spent: used amounts of what has no budget of its own, such as iterations of key derivations; the CPU time that the
             engine computed for the attempt is in ``computed_us``.
+        indexed_paths: of collections that it has asked about, see :meth:`lodger.engine.data.reading.reader.Reader.is_current`.
         intl: answers calls of Intl; None: they are refused.
         limits: limits of its process; ``storage``: limit and use of its tenant's storage.
     """
@@ -125,6 +126,7 @@ class Session:
     storage: tuple[int, int] | None = None
     intl: IntlProcesses | None = None
     spent: dict[str, int] = field(default_factory=dict)
+    indexed_paths: dict[str, list[str]] = field(default_factory=dict)
     spare_keys: dict[TableDataset, list[int]] = field(default_factory=dict)
 
     @property

@@ -7,7 +7,20 @@ first 200 characters of a text.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Connection, String, Table, and_, false, insert, literal, or_
+from sqlalchemy import (
+    Column,
+    Connection,
+    String,
+    Table,
+    and_,
+    bindparam,
+    false,
+    insert,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.data.filtering.evaluator import Row
@@ -15,6 +28,7 @@ from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
 from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
+from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.schema.script_data import collection_indexes, document_index, documents
 
 #: Paths of one collection that can be indexed, and letters of a text that its index has.
@@ -42,6 +56,18 @@ def paths(connection: Connection, scope: Scope, name: str, *, complete: bool) ->
     """Return the indexed paths of a collection, or those of complete indexes, which queries may use."""
     asked = scope.select(_INDEXES, _i.path).where(_i.collection == name)
     return list(connection.scalars(asked.where(_i.complete == 1) if complete else asked))
+
+
+def ask_complete(connection: Connection, scope: Scope, name: str) -> Answer:
+    """Ask for the paths of complete indexes."""
+    return _complete.ask(connection, {"tenant": scope.tenant_id, "name": name})
+
+
+_complete = Prepared(
+    lambda _driver: select(_i.path).where(
+        _i.tenant_id == bindparam("tenant"), _i.collection == bindparam("name"), _i.complete == literal_column("1")
+    )
+)
 
 
 def entry(path: str, row: Row) -> dict[str, Any]:

@@ -59,6 +59,7 @@ from lodger.engine.data.values.stored import as_decimal, canonical, column_of, d
 from lodger.engine.store.drivers import Driver, driver_of
 from lodger.engine.store.drivers.expressions import Bytewise
 from lodger.engine.store.drivers.features import QueryRefusal
+from lodger.engine.store.drivers.prepared import Answer
 from lodger.engine.store.schema.script_data import documents
 
 _CHUNK = 400
@@ -76,6 +77,7 @@ class Reader:
         scope: binds every statement to the tenant.
         touched: returns rows of a set that the journal has changed, None for a deleted one; called for sets that a filter
             reaches through a foreign key.
+        paths: indexed paths of collections, as far as they are known; see :meth:`is_current`.
     """
 
     def __init__(
@@ -83,12 +85,15 @@ class Reader:
         connection: Connection,
         scope: Scope,
         touched: Callable[[TableDataset], Mapping[Any, Row | None]] = lambda _rows: {},
+        paths: dict[str, list[str]] | None = None,
     ) -> None:
         self.connection = connection
         self.scope = scope
         self.driver = driver_of(connection)
         self.compiler = Compiler(self.driver, self._related)
         self._touched = touched
+        self._paths = {} if paths is None else paths
+        self._asked: dict[str, Answer] = {}
 
     def _ask(
         self, statement: Select[Any], weighed: Sequence[int], max_bytes: int | None = None
@@ -210,9 +215,28 @@ class Reader:
         """Return the conditions of a filter: conditions on indexes that narrow it, then its own."""
         narrowed: list[ColumnElement[bool]] = []
         if isinstance(rows, Collection) and document_index.asks_paths(tree):
-            indexed = document_index.paths(self.connection, self.scope, rows.name, complete=True)
+            indexed = self._indexed_paths(rows.name)
             narrowed = document_index.narrowed(self.scope, rows, tree, indexed)
         return [*narrowed, self.compiler.where(tree)]
+
+    def _indexed_paths(self, name: str) -> list[str]:
+        """Return the paths of complete indexes; known ones are taken, and asked for again in the same snapshot."""
+        asked = document_index.ask_complete(self.connection, self.scope, name)
+        known = self._paths.get(name)
+        if known is None:
+            known = self._paths[name] = [row[0] for row in asked()]
+        else:
+            self._asked[name] = asked
+        return known
+
+    def is_current(self) -> bool:
+        """Whether the paths that were known are those of this snapshot; otherwise they are now, and the query is to be repeated."""
+        is_current = True
+        for name, asked in self._asked.items():
+            found = [row[0] for row in asked()]
+            is_current = is_current and sorted(found) == sorted(self._paths[name])
+            self._paths[name] = found
+        return is_current
 
     def _related(self, tree: Compare | In) -> ColumnElement[bool]:
         """Compile a condition on a related row; a row without a related one has nulls there."""

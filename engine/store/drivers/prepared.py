@@ -189,10 +189,10 @@ def send(
     return rows
 
 
-def later(connection: Connection, statement: str) -> int:
-    """Execute a statement without rows, at the latest with the next one that is waited for; return :func:`pending`."""
-    if send(connection, statement, is_awaited=False) is None:
-        connection.exec_driver_sql(statement)
+def later(connection: Connection, statement: str, values: Any = None) -> int:
+    """Execute a statement whose rows nobody needs, at the latest with the next one that is waited for; return :func:`pending`."""
+    if send(connection, statement, values, is_awaited=False) is None:
+        connection.exec_driver_sql(statement, values)
     return pending(connection)
 
 
@@ -210,6 +210,13 @@ def flush(connection: Connection) -> None:
             raw.flush()
         except Exception as error:
             raise _explained(connection, "", (), error) from error
+
+
+def last(connection: Connection) -> None:
+    """Say that the next statement of this read that is waited for is its last one: a server then ends the transaction with it."""
+    raw: Any = connection.connection.dbapi_connection
+    if hasattr(raw, "is_last"):
+        raw.is_last = True
 
 
 def mark(connection: Connection, of: object) -> None:

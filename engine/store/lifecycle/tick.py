@@ -498,10 +498,12 @@ def lookahead(connection: Connection, until_us: int, *, search_further: bool) ->
     Args:
         search_further: search beyond ``until_us`` if there is none up to it.
     """
-    instants = [row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": MAX_INSTANTS})]
+    upcoming = _next_instants.ask(connection, {"until": until_us, "most": MAX_INSTANTS})
+    wake_ups = _wake_ups.ask(connection, {"until": until_us})
+    instants = [row[0] for row in upcoming()]
     if len(instants) == MAX_INSTANTS:
         until_us = instants[-1]
-    instants += [row[0] for row in _wake_ups.rows(connection, {"until": until_us})]
+    instants += [row[0] for row in wake_ups() if row[0] <= until_us]
     if search_further and not instants:
         (found,) = _earliest.rows(connection, {})
         until_us = min((each for each in found if each is not None), default=2**62) - 1

@@ -38,7 +38,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DataError, DBAPIError
 
-from lodger.engine.store.drivers import OPTION, Driver
+from lodger.engine.store.drivers import OPTION, Driver, prepared
 from lodger.engine.store.drivers.features import (
     Check,
     ExclusionRule,
@@ -75,14 +75,14 @@ if TYPE_CHECKING:
 _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
 #: Statements on the platform's tables are planned as the platform has set it: they do not outlive the size of their tables, as
 #: prepared ones do, and an index that gives only the order costs far more than a whole table.
-_PLANNED_NOW = "; ".join(f"SET LOCAL {name} TO DEFAULT" for name in connections.SCANS)
+_PLANNED_NOW = tuple(f"SET LOCAL {name} TO DEFAULT" for name in connections.SCANS)
 #: Time-outs of a statement, and of a transaction between two statements.
-_TIME_LIMIT = "SET LOCAL statement_timeout = {ms}; SET LOCAL idle_in_transaction_session_timeout = {ms}"
+_TIME_LIMITS = ("statement_timeout", "idle_in_transaction_session_timeout")
 #: Collations in which only identical texts are equal.
 _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "PG_C_UTF8"})
 #: Limits of a transaction on the platform's database: wait for a row lock, and duration of a statement.
-_PLATFORM_READ = f"SET LOCAL timezone = 'UTC'; SET LOCAL jit = off; {_PLANNED_NOW}"
-_PLATFORM_WRITE = f"SET LOCAL lock_timeout = 5000; SET LOCAL statement_timeout = 30000; {_PLATFORM_READ}"
+_PLATFORM_READ = ("SET LOCAL timezone = 'UTC'", "SET LOCAL jit = off", *_PLANNED_NOW)
+_PLATFORM_WRITE = ("SET LOCAL lock_timeout = 5000", "SET LOCAL statement_timeout = 30000", *_PLATFORM_READ)
 #: Time of the statement, not of the transaction, which may have begun long before it got its locks.
 _NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _XMIN: Any = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
@@ -103,7 +103,6 @@ _SESSIONS = text(
     """
 )
 _LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
-_LIMITS = text("SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', :statement, true)")
 #: Rolled back afterwards, so that constraints are deferred again as their tables declare; not by ROLLBACK, after which psycopg
 #: deallocates every prepared statement.
 _CHECK_NOW = (
@@ -181,7 +180,8 @@ class PostgresDriver(Driver):
 
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
         """Set the transaction's timeouts."""
-        connection.exec_driver_sql(_PLATFORM_WRITE if write else _PLATFORM_READ)
+        for each in _PLATFORM_WRITE if write else _PLATFORM_READ:
+            prepared.later(connection, each)
 
     def prepare_upgrade(self, connection: Connection) -> None:
         """Lock the schema; refuse a database that cannot store all of Unicode."""
@@ -194,7 +194,8 @@ class PostgresDriver(Driver):
 
     def allow_scans(self, connection: Connection) -> None:
         """Let the planner decide as the server is configured."""
-        connection.exec_driver_sql(_PLANNED_NOW)
+        for each in _PLANNED_NOW:
+            prepared.later(connection, each)
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
         """Classify the error by SQLSTATE."""
@@ -407,10 +408,15 @@ class PostgresDriver(Driver):
                 raise StatementTimeout
             if left < allowed - seconds / 10:
                 allowed = left
-                connection.exec_driver_sql(_TIME_LIMIT.format(ms=max(1, int(left * 1000))))
+                limit(allowed)
 
-        first = _TIME_LIMIT.format(ms=max(1, int(seconds * 1000)))
-        connection.exec_driver_sql(f"{first}; {_PLANNED_NOW}" if scans else first)
+        def limit(seconds: float) -> None:
+            for each in _TIME_LIMITS:
+                prepared.later(connection, f"SET LOCAL {each} = {max(1, int(seconds * 1000))}")
+
+        limit(seconds)
+        if scans:
+            self.allow_scans(connection)
         event.listen(connection, "before_cursor_execute", shorten)
         try:
             yield
@@ -434,9 +440,14 @@ class PostgresDriver(Driver):
     def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
         """Set both timeouts for the block."""
         before = connection.execute(_LIMITS_BEFORE).one()
-        connection.execute(_LIMITS, {"lock": f"{lock_ms}ms", "statement": f"{statement_ms}ms"})
+        self._limit_waits(connection, f"{lock_ms}ms", f"{statement_ms}ms")
         yield  # after an exception the caller's savepoint restores the settings
-        connection.execute(_LIMITS, {"lock": before[0], "statement": before[1]})
+        self._limit_waits(connection, *before)
+
+    @staticmethod
+    def _limit_waits(connection: Connection, lock: str, statement: str) -> None:
+        for name, value in (("lock_timeout", lock), ("statement_timeout", statement)):
+            prepared.later(connection, f"SET LOCAL {name} = '{value}'")
 
     def check_constraints(self, connection: Connection) -> None:
         """Check them inside a block that is rolled back."""

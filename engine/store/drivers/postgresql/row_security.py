@@ -20,6 +20,7 @@ from sqlalchemy import Column, Connection, Dialect, Table, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.features import View, ViewPlan
 
 #: Start of the role's name, which no policy takes for an engine.
@@ -117,11 +118,14 @@ class PostgresRowSecurity:
 
     def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:
         """Set them for the transaction, which also works behind a pooler."""
-        parts = [f"set_config(:n{index}, :v{index}, true)" for index in range(len(settings))]
+        numbers = range(len(settings))
         given: dict[str, str] = {}
         for index, (name, value) in enumerate(settings.items()):
             given |= {f"n{index}": name, f"v{index}": value}
-        connection.execute(text("SELECT " + ", ".join(parts)), given)
+        statement = "SELECT " + ", ".join(f"set_config(%(n{index})s, %(v{index})s, true)" for index in numbers)
+        if prepared.send(connection, statement, given, is_awaited=False) is None:
+            parts = ", ".join(f"set_config(:n{index}, :v{index}, true)" for index in numbers)
+            connection.execute(text(f"SELECT {parts}"), given)
 
     def assume(self, connection: Connection) -> str:
         """Act as the role from now on; return the previous role."""

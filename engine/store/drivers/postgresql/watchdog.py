@@ -44,6 +44,7 @@ class Cursor(psycopg.Cursor[Any]):
             connection.flush()
             return self
         connection.flush()
+        connection.require_transaction()
         return super().execute(query, params, prepare=prepare, binary=binary)
 
     def executemany(self, *args: Any, **kwargs: Any) -> None:
@@ -72,6 +73,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     """A connection with a time limit on every wait; psycopg calls :meth:`wait`, which checks the clock ten times a second.
 
     Attributes:
+        is_last: whether what is waited for next ends the transaction, which only reads: its end is sent along.
         mark: what the statements that are sent from now on belong to; the error of one has it as attribute ``mark``.
         patience_s: maximum time to wait for an answer; a thread's own limit
             (:class:`lodger.engine.store.drivers.patience.Patience`) takes precedence.
@@ -81,8 +83,9 @@ class WatchedConnection(psycopg.Connection[Any]):
     patience_s = patience.PATIENCE_S
     pooled = True
     mark: object = None
+    is_last = False
     _clock = SystemClock()
-    _is_leaving = False
+    _is_leaving = _is_over = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -114,6 +117,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     def queue(self, cursor: Cursor, query: Any, params: Any, *, prepare: bool | None) -> None:
         """Keep one statement for a cursor."""
         with self.lock:
+            self.require_transaction()
             if self._pipeline is None:
                 self.settle()
                 self._check_connection_ok()
@@ -124,6 +128,17 @@ class WatchedConnection(psycopg.Connection[Any]):
                     self._enqueue(self._get_tx_start_command())
             cursor.mark = self.mark
             cursor.enqueue(query, params, prepare)
+
+    def require_transaction(self) -> None:
+        """Refuse a statement after the last one of a transaction: it would not have the transaction's settings.
+
+        Raises:
+            psycopg.ProgrammingError: the transaction has ended.
+        """
+        if self._is_over:
+            raise psycopg.ProgrammingError(
+                "the transaction has ended with the statement that was said to be its last one"
+            )
 
     def _enqueue(self, command: bytes) -> None:
         for _wait in self._exec_command(command):
@@ -136,6 +151,9 @@ class WatchedConnection(psycopg.Connection[Any]):
             psycopg.Error: of the first statement that failed.
         """
         if self._pipeline is not None:
+            if self.is_last and self.read_only:
+                self._enqueue(b"COMMIT")
+                self._is_over = True
             with self.lock:
                 self.wait(self._flight())
 
@@ -173,6 +191,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def commit(self) -> None:
         """Commit, together with the kept statements. The end of a transaction that only reads is not waited for."""
+        self.is_last = self._is_over = False
         if self._pipeline is not None:
             self._enqueue(b"COMMIT")
             self.flush()
@@ -185,6 +204,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def rollback(self) -> None:
         """Roll back; kept statements are forgotten."""
+        self.is_last = self._is_over = False
         if self._pipeline is not None:
             self._leave()
             self._prepared.clear()  # some may have been about to be prepared
