@@ -7,6 +7,7 @@ effects in the ledger are written, and the action gets its next state.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -119,10 +120,10 @@ _take = (
 )
 
 
-def next_due(connection: Connection) -> int | None:
-    """Return the earliest instant at which a sealed attempt may be taken up, None if there is none."""
-    found = _next_due.first(connection, {})
-    return None if found is None else int(found[0])
+def ask_next_due(connection: Connection) -> Callable[[], int | None]:
+    """Ask for the earliest instant at which a sealed attempt may be taken up, None if there is none."""
+    asked = _next_due.ask(connection, {})
+    return lambda: next((int(row[0]) for row in asked()), None)
 
 
 _next_due = Prepared(lambda _driver: select(_s.next_us).order_by(_s.next_us).limit(1))

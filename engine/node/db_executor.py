@@ -1,7 +1,7 @@
 """Runs the store's synchronous functions in threads: one that writes, one that reads, one that asks a server for commits."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar, cast
@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.drivers import patience
+from lodger.engine.store.drivers import patience, prepared
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class DbExecutor:
         #: Number of its other transactions, as :meth:`version` told it last.
         self._own = 0
         self._invalidations = 0
-        self._cached: dict[object, tuple[object, object, Callable[[Connection], object]]] = {}
+        self._cached: dict[object, tuple[object, object, Callable[[Connection], Callable[[], object]]]] = {}
 
     async def write(
         self, work: Callable[[Connection], T], *, quiet: bool = False, is_plain: Callable[[T], bool] | None = None
@@ -109,20 +109,21 @@ class DbExecutor:
             return (self._watcher.version(), own)
         return None if self._seen is None else (self._seen, own, self._invalidations)
 
-    async def cached_read(self, key: object, work: Callable[[Connection], T]) -> T:
+    async def cached_read(self, key: object, work: Callable[[Connection], Callable[[], T]]) -> T:
         """Read what only a commit can change: asked anew after one, or while the version is unknown.
 
         Args:
             key: identifies the question, with all that its answer depends on beside the ledger.
+            work: asks, and returns what returns the answer: so a server answers several questions in one round trip.
         """
         version = self.version()
         stood = self._cached.get(key)
         if stood is not None and version is not None and stood[0] == version:
             return cast("T", stood[1])
-        answer = await self.read(work)
+        answer = (await self.read(partial(_answers, {key: work})))[key]
         if version is not None:
             self._cached[key] = version, answer, work
-        return answer
+        return cast("T", answer)
 
     async def refresh(self) -> None:
         """Ask again, in one transaction, every question of :meth:`cached_read` with an outdated answer."""
@@ -130,7 +131,7 @@ class DbExecutor:
         stale = {key: work for key, (stood, _answer, work) in self._cached.items() if stood != version}
         if version is None or not stale:
             return
-        answers = await self.read(lambda connection: {key: work(connection) for key, work in stale.items()})
+        answers = await self.read(partial(_answers, stale))
         for key, answer in answers.items():
             self._cached[key] = version, answer, stale[key]
 
@@ -141,3 +142,11 @@ class DbExecutor:
             self._server_watcher.close()
         self._writer.shutdown()
         self._reader.shutdown()
+
+
+def _answers(
+    questions: Mapping[object, Callable[[Connection], Callable[[], object]]], connection: Connection
+) -> dict[object, object]:
+    asked = {key: work(connection) for key, work in questions.items()}
+    prepared.last(connection)
+    return {key: answer() for key, answer in asked.items()}

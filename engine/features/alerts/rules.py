@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -126,9 +126,10 @@ def list_active(connection: Connection) -> list[AlertRule]:
     return [_rule(row) for row in rows]
 
 
-def any_exist(connection: Connection) -> bool:
-    """Whether any tenant has an alert rule."""
-    return _any.first(connection, {}) is not None
+def ask_any(connection: Connection) -> Callable[[], bool]:
+    """Ask whether any tenant has an alert rule."""
+    asked = _any.ask(connection, {})
+    return lambda: bool(asked())
 
 
 _any = Prepared(lambda _driver: select(_c.name).limit(1))

@@ -34,7 +34,7 @@ class Alerts(Service):
     async def round(self) -> float:
         """Evaluate once; write only if something follows."""
         context, db = self.context, self.context.db
-        if not await db.cached_read("alert rules", rules.any_exist) or not await db.write(self._lead, quiet=True):
+        if not await db.cached_read("alert rules", rules.ask_any) or not await db.write(self._lead, quiet=True):
             return ROUND_S
         now_us, now_s = self.clock.now_us(), self.clock.elapsed_s()
         if now_s >= self._purge_s + PURGE_S:

@@ -1,5 +1,6 @@
 """Free slots: filled with actions that may start now or shortly."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -69,9 +70,7 @@ class FreeSlots(Part):
             return
         self._is_changed = False
         try:
-            found = await self.context.db.cached_read(
-                ("startable", lease.labels), partial(_next_startable, lease=lease)
-            )
+            found = await self.context.db.cached_read(("startable", lease.labels), partial(_ask_startable, lease=lease))
         except BaseException:
             self._is_changed = True
             raise
@@ -135,15 +134,10 @@ class FreeSlots(Part):
         now_us = self.clock.now_us()
         ahead_us = context.ahead_us(now_us)
         if lease is not None and turn.room is not None and startable_us is not None and startable_us <= ahead_us:
-            claimed = claims.start(
+            turn.claims = claims.claim(
                 store, connection, lease, turn.room.slots, now_us, turn.room, turn.spent, wait=turn.parts == [self],
-                ahead_us=ahead_us,
+                ahead_us=ahead_us, answers=turn.answers,
             )  # fmt: skip
-
-            def answered() -> None:
-                turn.claims = claimed()
-
-            turn.answers.append(answered)
             turn.has_claimed = turn.has_looked = True
         if turn.has_looked and lease is not None and (turn.has_claimed or self._is_remote):
             self._ask_next(connection, turn, lease)
@@ -203,3 +197,8 @@ class FreeSlots(Part):
 def _next_startable(connection: Connection, lease: Lease) -> int | None:
     """Return when the next action that this node may run can start; None if there is none."""
     return ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
+
+
+def _ask_startable(connection: Connection, lease: Lease) -> Callable[[], int | None]:
+    found = _next_startable(connection, lease)
+    return lambda: found

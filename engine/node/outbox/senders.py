@@ -84,7 +84,7 @@ class Senders:
         db = self._context.db
         if not db.sees_commits:
             return 0  # asking twice would be no cheaper
-        return await db.cached_read(("outbox", kind), partial(outbox.next_due, kind=kind))
+        return await db.cached_read(("outbox", kind), partial(outbox.ask_next_due, kind=kind))
 
     def _failed(self, service: str, error: Exception) -> None:
         self._context.bus.publish(Fault(service, error))

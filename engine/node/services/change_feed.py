@@ -62,7 +62,7 @@ class ChangeFeed(Service):
         if now - self._watched_s >= HORIZON_S:
             self._watched_s = now
             await self._watch()
-        if not await context.db.cached_read("followers", followers.any_followers):
+        if not await context.db.cached_read("followers", followers.ask_any_followers):
             return min(context.idle_s, HORIZON_S)
         if now - self._whole_s >= WHOLE_S:
             self._whole_s = now

@@ -49,7 +49,7 @@ class SealedCommits(Service):
         free, due = MAX_AT_ONCE - len(self._tasks), None
         if free > len(self._queue):
             now = self.clock.now_us()
-            due = await context.db.cached_read("sealed", sealed_commits.next_due)
+            due = await context.db.cached_read("sealed", sealed_commits.ask_next_due)
             if due is not None and due <= now:
                 number = free - len(self._queue)
                 self._queue += await context.db.write(

@@ -134,6 +134,7 @@ def claim(
     *,
     wait: bool = True,
     ahead_us: int = 0,
+    answers: list[Callable[[], None]] | None = None,
 ) -> list[Claim]:
     """Claim up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
@@ -144,23 +145,33 @@ def claim(
         spent: receives the exhausted budget of each tenant that has used up its day.
         wait: wait for locks. Otherwise nothing is claimed while the node's row is locked, or actions have to expire.
         ahead_us: claim what comes due until then, too; it begins when it is due.
+        answers: receives what fills the result when it is called after the commit; None to return a full one at once.
     """
-    return start(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us)()
+    claimed: list[Claim] = []
+
+    def answered() -> None:
+        claimed.extend(answer())
+
+    answer = _claim(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us)
+    if answers is None:
+        answered()
+    else:
+        answers.append(answered)
+    return claimed
 
 
-def start(
+def _claim(
     context: StoreContext,
     connection: Connection,
     lease: Lease,
     free: int,
     now_us: int,
-    room: Room | None = None,
-    spent: dict[str, str] | None = None,
+    room: Room | None,
+    spent: dict[str, str] | None,
     *,
-    wait: bool = True,
-    ahead_us: int = 0,
+    wait: bool,
+    ahead_us: int,
 ) -> Callable[[], list[Claim]]:
-    """Do the work of :func:`claim`; return its result as an answer, which may come with the commit."""
     if free <= 0:
         return list
     until_us = max(now_us, ahead_us)

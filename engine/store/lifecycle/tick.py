@@ -500,12 +500,13 @@ def lookahead(connection: Connection, until_us: int, *, search_further: bool) ->
     """
     upcoming = _next_instants.ask(connection, {"until": until_us, "most": MAX_INSTANTS})
     wake_ups = _wake_ups.ask(connection, {"until": until_us})
+    earliest = _earliest.ask(connection, {}) if search_further and driver_of(connection).has_row_locks else None
     instants = [row[0] for row in upcoming()]
     if len(instants) == MAX_INSTANTS:
         until_us = instants[-1]
     instants += [row[0] for row in wake_ups() if row[0] <= until_us]
     if search_further and not instants:
-        (found,) = _earliest.rows(connection, {})
+        (found,) = earliest() if earliest is not None else _earliest.rows(connection, {})
         until_us = min((each for each in found if each is not None), default=2**62) - 1
     return instants, until_us
 

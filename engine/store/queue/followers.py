@@ -1,6 +1,6 @@
 """Schedules that run on changes: the sets that each follows, and its position in their feeds."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
@@ -70,9 +70,10 @@ def list_followers(
     return [Follower(*row) for row in connection.execute(wanted)]
 
 
-def any_followers(connection: Connection) -> bool:
-    """Whether any schedule follows a set."""
-    return _any_follower.first(connection, {}) is not None
+def ask_any_followers(connection: Connection) -> Callable[[], bool]:
+    """Ask whether any schedule follows a set."""
+    asked = _any_follower.ask(connection, {})
+    return lambda: bool(asked())
 
 
 _any_follower = Prepared(lambda _driver: select(_f.name).limit(1))

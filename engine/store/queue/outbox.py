@@ -6,7 +6,7 @@ wait.
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -74,10 +74,10 @@ def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[L
     return [(row.tenant_id, row.target) for row in rows]
 
 
-def next_due(connection: Connection, kind: str) -> int | None:
-    """Return the earliest due instant of a kind, None if no row waits."""
-    found: int | None = _next_due.rows(connection, {"kind": kind})[0][0]
-    return found
+def ask_next_due(connection: Connection, kind: str) -> Callable[[], int | None]:
+    """Ask for the earliest due instant of a kind, None if no row waits."""
+    asked = _next_due.ask(connection, {"kind": kind})
+    return lambda: asked()[0][0]
 
 
 _next_due = Prepared(

@@ -91,6 +91,13 @@ class WatchedConnection(psycopg.Connection[Any]):
         super().__init__(*args, **kwargs)
         self._unused: deque[Cursor] = deque()
 
+    def cursor(self, name: str = "", **kwargs: Any) -> Any:
+        """Return a cursor; one of the server's, which has a name, is opened after the kept statements."""
+        if not name:
+            return super().cursor(**kwargs)
+        self.flush()
+        return super().cursor(name, **kwargs)
+
     @property
     def begins(self) -> bool:
         """Whether statements are kept, or the next one begins a transaction."""
