@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, exists, literal_column, select, update
+from sqlalchemy import Connection, Select, bindparam, exists, literal_column, select
 
 from lodger.engine.core.access.labels import SET, written
 from lodger.engine.core.execution import SET_ELSEWHERE, Claim, Finished
@@ -135,8 +135,7 @@ def settle(
     changes = _Changes()
     settled = [_settle_one(context, connection, changes, ending, now_us) for ending in endings]
     _update_actions.run(connection, changes.moved)
-    if changes.stepped:
-        connection.execute(_start_next_step, changes.stepped)
+    _start_next_step.run(connection, changes.stepped)
     insert_many(connection, attempts, changes.tried)
     insert_many(connection, attempt_logs, changes.logged)
     insert_many(connection, attempt_records, changes.recorded)
@@ -168,7 +167,9 @@ def _settle_one(
     if following is not None:
         state, due = "ready", now_us
         script, version = following
-        changes.stepped.append(_update_key(row) | {"script": script, "version": version, "given": ending.result})
+        changes.stepped.append(
+            _update_key(row) | {"script_id": script, "script_version": version, "handed": ending.result}
+        )
         ending = replace(ending, result=None)
     changes.moved.append(_action_values(ending, state, due, faults, now_us))
     changes.tried.append(_attempt(ending, now_us))
@@ -276,19 +277,13 @@ _update_actions = UpdateMany(
 )  # fmt: skip
 
 
-_start_next_step = (
-    update(actions)
-    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
-    .values(
-        step=actions.c.step + 1,
-        script_id=bindparam("script"),
-        script_version=bindparam("version"),
-        handed=bindparam("given"),
-        # Each step has its own retries; attempt numbers continue, because they are part of the fence.
-        tenant_faults=0,
-        engine_faults=0,
-        conflicts=0,
-    )
+#: Each step has its own retries; attempt numbers continue, because they are part of the fence.
+_start_next_step = UpdateMany(
+    actions,
+    {"k_tenant": "tenant_id", "k_id": "id"},
+    ("script_id", "script_version", "handed"),
+    {"tenant_faults": 0, "engine_faults": 0, "conflicts": 0},
+    {"step": actions.c.step + 1},
 )
 
 

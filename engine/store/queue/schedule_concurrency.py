@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, any_, bindparam, case, exists, func, literal_column, select, text, update
 
 from lodger.engine.policy.plan import UnfinishedCounts
+from lodger.engine.store.bulk import WriteMany
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
@@ -148,15 +149,20 @@ def has_unfinished(connection: Connection, schedule_id: str, node_key: str = "")
 NONE_UNFINISHED = Unfinished(UnfinishedCounts())
 
 
-_count_failures = (
-    update(schedules)
-    .where(
-        schedules.c.tenant_id == bindparam("k_tenant"),
-        schedules.c.id == bindparam("k_schedule"),
-        # A success after a success writes nothing.
-        (schedules.c.failures > 0) | (bindparam("more") > 0),
-    )
-    .values(failures=schedules.c.failures * bindparam("kept") + bindparam("more"))
+def _counting(tenant: Any, schedule: Any, kept: Any, more: Any) -> Any:
+    mine = (schedules.c.tenant_id == tenant, schedules.c.id == schedule)
+    # A success after a success writes nothing.
+    changes = (schedules.c.failures > 0) | (more > 0)
+    return update(schedules).where(*mine, changes).values(failures=schedules.c.failures * kept + more)
+
+
+_COUNTS = {
+    "k_tenant": schedules.c.tenant_id, "k_schedule": schedules.c.id, "kept": schedules.c.failures, "more": schedules.c.failures,
+}  # fmt: skip
+_count_failures = WriteMany(
+    _COUNTS,
+    _counting(*(bindparam(name, type_=column.type) for name, column in _COUNTS.items())),
+    lambda given: _counting(*(given.c[name] for name in _COUNTS)),
 )
 
 
@@ -177,5 +183,5 @@ def count_failures(connection: Connection, ends: Iterable[tuple[str, str, bool]]
         more[key] = more.get(key, 0) + 1 if failed else 0
         row["kept"] = row["kept"] if failed else 0
     if rows:
-        connection.execute(_count_failures, [rows[key] | {"more": more[key]} for key in sorted(rows)])
+        _count_failures.run(connection, [rows[key] | {"more": more[key]} for key in sorted(rows)])
     return sorted(key for key, number in more.items() if number)

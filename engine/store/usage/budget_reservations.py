@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
+from lodger.engine.store.bulk import WriteMany
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
@@ -103,8 +104,14 @@ def add(
     connection.execute(statement, [keys | {"budget": name, "amount": amount} for name, amount in amounts.items()])
 
 
-_over = delete(reservations).where(
-    _c.tenant_id == bindparam("tenant"), _c.action_id == bindparam("action"), _c.attempt == bindparam("n")
+_over = WriteMany(
+    {"tenant": _c.tenant_id, "action": _c.action_id, "n": _c.attempt},
+    delete(reservations).where(
+        _c.tenant_id == bindparam("tenant"), _c.action_id == bindparam("action"), _c.attempt == bindparam("n")
+    ),
+    lambda given: delete(reservations).where(
+        _c.tenant_id == given.c.tenant, _c.action_id == given.c.action, _c.attempt == given.c.n
+    ),
 )
 
 
@@ -112,7 +119,7 @@ def release(connection: Connection, attempts: Iterable[tuple[str, str, int]]) ->
     """Release the reservations of attempts (tenant, action, number); their use is charged in the same transaction."""
     keys = [{"tenant": tenant, "action": action, "n": attempt} for tenant, action, attempt in attempts]
     if keys:
-        connection.execute(_over, keys)
+        _over.run(connection, keys)
 
 
 def release_unreported(connection: Connection, node_ids: Collection[str]) -> None:
