@@ -7,7 +7,7 @@ PostgreSQL rows are locked here), so that rows cannot change between comparison 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -57,7 +57,8 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, WriteSet
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.connection.savepoint import savepoint
-from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers import driver_of, prepared
+from lodger.engine.store.drivers.prepared import Answer
 from lodger.engine.store.queue import events, outbox
 
 
@@ -133,20 +134,23 @@ class _Commit:
         self.live: dict[Dataset, dict[Any, Row]] = {}
         self.generated: dict[int, Any] = {}
         self.changed: dict[Dataset, dict[Any, str]] = {}
-        self.indexes: dict[str, list[str]] = {}
+        self.indexes: dict[str, Answer] = {}
 
     def run(self, *, verify: bool) -> dict[int, Any]:
         self.verify = verify
         if self.wall.role:
             guard.name_tenant(self.connection, self.write_set.tenant_id, self.write_set.datasets, self.write_set.sets)
         if verify:
-            holds.require_free(self.connection, self.write_set)
+            held_places = holds.ask(self.connection, self.write_set)
+        for each in {rows.name for rows in self.write_set.sets if isinstance(rows, Collection)}:
+            self.indexes[each] = document_index.ask_paths(self.connection, self.scope, each)
         # The same order in every commit, so that two commits cannot deadlock.
         for rows, expected_rows in sorted(self.write_set.expected_rows.items(), key=lambda item: item[0].name):
             self.live[rows] = self.reader.rows(rows, expected_rows, lock=True)
             if verify:
                 self._unchanged(rows, expected_rows)
         if verify:
+            holds.require_free(self.write_set, held_places)
             kv_store.check_unchanged(self.connection, self.write_set, self.now_us)
         last = triggers.begin(self.connection, self.write_set.consumer) if self._has_triggers() else None
         for with_role, some in groupby(self.write_set.effects, self._uses_role):
@@ -155,6 +159,7 @@ class _Commit:
                     self._apply_or_refuse(index, effect)
         self._check_deferred_rules()
         self._write_feed()
+        self._execute_kept()
         if last is not None:
             triggers.claim(self.connection, last, self.write_set.consumer)
         return self.generated
@@ -211,27 +216,48 @@ class _Commit:
         return isinstance(effect, ROW_EFFECTS) and effect.rows.name in self.wall.written
 
     def _apply_or_refuse(self, index: int, effect: Effect) -> None:
+        before = prepared.mark(self.connection, _Placed(index, effect))
         try:
             self._apply(index, effect)
         except DBAPIError as error:
-            if is_refusal(error) and database_errors.is_transaction_lost(self.connection):
-                raise database_errors.transaction_lost(_name(effect), index=index, place=effect.line) from error
-            if is_read_only_view(error) or self.driver.is_read_only_view(error):
-                raise EffectRefused(
-                    "read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line
-                ) from None
-            if state_of(error) == TOO_LONG and self.write_set.home is None:
-                raise EffectRefused("too_slow", TOO_SLOW, index=index, place=effect.line) from None
-            if not is_refusal(error):
-                raise
-            if isinstance(effect, Insert) and effect.upsert and isinstance(error, IntegrityError):
-                said = f"a row of {effect.rows.name} with this key exists now, or a constraint of the table forbids this row"
-                raise ConflictFound("conflict", said, index=index, place=effect.line) from None
-            raise EffectRefused(
-                "constraint", f"{_name(effect)}: a constraint of the table forbids this", index=index, place=effect.line
-            ) from None
+            self._refuse(error, _Placed(index, effect))
+            raise
         except CallRefused as refusal:
             raise EffectRefused(refusal.code, refusal.message, index=index, place=effect.line) from None
+        finally:
+            prepared.mark(self.connection, before)
+
+    def _execute_kept(self) -> None:
+        """Wait for the writes that a server was given together."""
+        try:
+            prepared.flush(self.connection)
+        except DBAPIError as error:
+            self._refuse(error, None)
+            raise
+
+    def _refuse(self, error: DBAPIError, placed: "_Placed | None") -> None:
+        """Raise the refusal of the effect whose statement has failed, which may be an earlier one; return if it is none."""
+        marked = prepared.mark_of(error)
+        placed = marked if isinstance(marked, _Placed) else placed
+        if placed is None:
+            return
+        index, effect = placed.index, placed.effect
+        if is_refusal(error) and database_errors.is_transaction_lost(self.connection):
+            raise database_errors.transaction_lost(_name(effect), index=index, place=effect.line) from error
+        if is_read_only_view(error) or self.driver.is_read_only_view(error):
+            raise EffectRefused("read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line) from None
+        if state_of(error) == TOO_LONG and self.write_set.home is None:
+            raise EffectRefused("too_slow", TOO_SLOW, index=index, place=effect.line) from None
+        if not is_refusal(error):
+            return
+        if isinstance(effect, Insert) and effect.upsert and isinstance(error, IntegrityError):
+            said = (
+                f"a row of {effect.rows.name} with this key exists now, or a constraint of the table forbids this row"
+            )
+            raise ConflictFound("conflict", said, index=index, place=effect.line) from None
+        raise EffectRefused(
+            "constraint", f"{_name(effect)}: a constraint of the table forbids this", index=index, place=effect.line
+        ) from None
 
     def _unchanged(self, rows: Dataset, expected_rows: Mapping[Any, ExpectedRow]) -> None:
         live = self.live[rows]
@@ -283,12 +309,11 @@ class _Commit:
         row = self._resolved(rows, effect.row)
         said = self._resolved(rows, given_values(effect))
         if isinstance(rows, Collection):
-            values: dict[str, Any] = {"id": effect.key, "body": _body(row), "created_us": self.now_us}
-            self.connection.execute(self.scope.insert(rows, values | {"updated_us": self.now_us}))
+            self.scope.insert_document(self.connection, rows, effect.key, _body(row), self.now_us)
             self._index(rows, row)
         else:
             self._check_references(rows, said)
-            values = self._values(rows, said)
+            values: dict[str, Any] = self._values(rows, said)
             if not effect.token:
                 values |= self._values(rows, {rows.key.name: effect.key})
             result = self.connection.execute(self.scope.insert(rows, values))
@@ -308,23 +333,26 @@ class _Commit:
         changed = self._resolved(rows, apply_to(live[effect.key], effect))
         live[effect.key] = changed
         if isinstance(rows, Collection):
-            values: dict[str, Any] = {"body": _body(changed), "updated_us": self.now_us}
-        else:
-            named = effect.changes if isinstance(effect, Update) else effect.amounts
-            part = {name: changed[name] for name in named}
-            self._check_references(rows, part)
-            values = self._values(rows, part)
+            self.scope.update_document(self.connection, rows, effect.key, _body(changed), self.now_us)
+            self._index(rows, changed)
+            return
+        named = effect.changes if isinstance(effect, Update) else effect.amounts
+        part = {name: changed[name] for name in named}
+        self._check_references(rows, part)
+        values = self._values(rows, part)
         self._require_one_row(
             self.connection.execute(self.scope.update(rows).where(self._key_condition(rows, effect.key)).values(values))
         )
-        if isinstance(rows, Collection):
-            self._index(rows, changed)
 
     def _delete(self, effect: Delete) -> None:
-        self._require_one_row(
-            self.connection.execute(self.scope.delete(effect.rows).where(self._key_condition(effect.rows, effect.key)))
-        )
-        self.live.get(effect.rows, {}).pop(effect.key, None)
+        rows, live = effect.rows, self.live.get(effect.rows, {})
+        if isinstance(rows, Collection) and effect.key in live:
+            self.scope.delete_document(self.connection, rows, effect.key)
+        else:
+            self._require_one_row(
+                self.connection.execute(self.scope.delete(rows).where(self._key_condition(rows, effect.key)))
+            )
+        live.pop(effect.key, None)
         if isinstance(effect.rows, Collection) and self._indexed(effect.rows):
             document_index.remove(self.connection, self.scope, effect.rows.name, effect.key)
 
@@ -335,11 +363,7 @@ class _Commit:
 
     def _indexed(self, rows: Collection) -> list[str]:
         """Return the indexed paths of a collection, looked up only once."""
-        found = self.indexes.get(rows.name)
-        if found is None:
-            found = document_index.paths(self.connection, self.scope, rows.name, complete=False)
-            self.indexes[rows.name] = found
-        return found
+        return [row[0] for row in self.indexes[rows.name]()]
 
     def _require_one_row(self, result: Any) -> None:
         if result.rowcount != 1:
@@ -406,6 +430,14 @@ class _Commit:
             "payload": strict_json.dump(payload),
         }
         outbox.enqueue(self.connection, [row], self.now_us)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """An effect and its place in the run, as the mark of its statements."""
+
+    index: int
+    effect: Effect
 
 
 def _body(row: Row) -> str:

@@ -13,6 +13,7 @@ from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.effects.commit_errors import WriteBlocked
 from lodger.engine.effects.effect import Consumed, Effect, KvAdd, KvSet
 from lodger.engine.effects.write_set import ROW_EFFECTS, Place, WriteSet
+from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.schema.script_data import holds
 
 
@@ -32,19 +33,24 @@ def written_places(effects: Iterable[tuple[int, Effect]]) -> dict[Place, tuple[i
     return found
 
 
-_of = select(holds.c.kind, holds.c.scope, holds.c.key).where(holds.c.tenant_id == bindparam("tenant"))
+_of = Prepared(
+    lambda _driver: select(holds.c.kind, holds.c.scope, holds.c.key).where(holds.c.tenant_id == bindparam("tenant"))
+)
 
 
-def require_free(connection: Connection, write_set: WriteSet) -> None:
+def ask(connection: Connection, write_set: WriteSet) -> Answer:
+    """Ask what sealed attempts of the tenant hold."""
+    return _of.ask(connection, {"tenant": write_set.tenant_id}) if written_places(write_set.effects) else list
+
+
+def require_free(write_set: WriteSet, held: Answer) -> None:
     """Check that no sealed attempt holds a row that these effects write.
 
     Raises:
         WriteBlocked: one does.
     """
     wanted = written_places(write_set.effects)
-    if not wanted:
-        return
-    for row in connection.execute(_of, {"tenant": write_set.tenant_id}):
+    for row in held():
         met = wanted.get((row.kind, row.scope, row.key))
         if met is not None:
             index, effect = met

@@ -68,25 +68,14 @@ def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us:
         CallRefused: ``not_a_number`` or ``out_of_range`` of an addition.
     """
     scope = Scope(tenant_id)
+    if isinstance(effect, KvSet):
+        scope.set_value(connection, effect.scope, effect.key, effect.value, effect.expires_us, now_us)
+        return
     place = (kv.c.scope == effect.scope, kv.c.key == effect.key)
     row = connection.execute(scope.select(_VALUES, kv.c.value, kv.c.expires_us).where(*place).with_for_update()).first()
-    value: str | None
-    if isinstance(effect, KvAdd):
-        alive = row is not None and (row.expires_us is None or row.expires_us > now_us)
-        value, expires_us = (
-            add_amount(row.value if alive and row else None, effect.amount),
-            row.expires_us if alive and row else None,
-        )
-    else:
-        value, expires_us = effect.value, effect.expires_us
-    if value is None:
-        connection.execute(scope.delete(_VALUES).where(*place))
-        return
-    values = {"value": value, "expires_us": expires_us, "updated_us": now_us}
-    if row is not None:
-        connection.execute(scope.update(_VALUES).where(*place).values(values))
-    else:
-        connection.execute(scope.insert(_VALUES, values | {"scope": effect.scope, "key": effect.key}))
+    alive = row if row is not None and (row.expires_us is None or row.expires_us > now_us) else None
+    value = add_amount(alive.value if alive else None, effect.amount)
+    scope.set_value(connection, effect.scope, effect.key, value, alive.expires_us if alive else None, now_us)
 
 
 def add_amount(held: str | None, amount: float) -> str:

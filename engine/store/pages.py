@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection, Select
+from sqlalchemy import Connection, Select, String, Text, cast, func, literal, or_, select
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow, Json, Page
 from lodger.engine.store.signing_keys import encode_cursor
 
@@ -40,6 +41,8 @@ def read(
         return LimitedList(make(list(connection.execute(statement).all())))
     if not 1 <= limit <= MAX_ROWS:
         raise InputError("limit_invalid", limit=limit, maximum=MAX_ROWS)
+    if driver_of(connection).is_remote:
+        return _read_at_once(connection, statement, limit, make)
     rows: list[AnyRow] = []
     characters, more = 0, False
     with connection.execute(statement.limit(limit + 1), execution_options={"yield_per": _FETCH_ROWS}) as found:
@@ -50,6 +53,25 @@ def read(
             rows.append(row)
             characters += sum(len(cell) for cell in row if isinstance(cell, str))
     return LimitedList(make(rows), more=more)
+
+
+def _read_at_once(
+    connection: Connection, statement: Select[Any], limit: int, make: Callable[[list[AnyRow]], list[T]]
+) -> LimitedList[T]:
+    """Let the server add up the characters: to fetch a few rows at a time would take a round trip each."""
+    some = statement.limit(limit + 1).subquery("some")
+    sizes = [func.coalesce(func.length(cast(column, Text)), 0) for column in some.c if isinstance(column.type, String)]
+    before = func.sum(sum(sizes, literal(0))).over(rows=(None, -1))
+    extra = (
+        before.label("lodger_before"),
+        func.row_number().over().label("lodger_n"),
+        func.count().over().label("lodger_of"),
+    )
+    summed = select(*some.c, *extra).subquery("summed")
+    fits = or_(summed.c.lodger_n == 1, summed.c.lodger_before <= MAX_CHARACTERS)
+    found = list(connection.execute(select(*summed.c).where(fits).order_by(summed.c.lodger_n)))
+    more = bool(found) and (len(found) > limit or found[0].lodger_of > len(found))
+    return LimitedList(make(found[:limit]), more=more)
 
 
 def page(connection: Connection, of: str, found: LimitedList[T], place_of: Callable[[T], Json]) -> Page[T]:

@@ -63,6 +63,14 @@ def ask_complete(connection: Connection, scope: Scope, name: str) -> Answer:
     return _complete.ask(connection, {"tenant": scope.tenant_id, "name": name})
 
 
+def ask_paths(connection: Connection, scope: Scope, name: str) -> Answer:
+    """Ask for the paths of all indexes, which writes keep."""
+    return _all.ask(connection, {"tenant": scope.tenant_id, "name": name})
+
+
+_all = Prepared(
+    lambda _driver: select(_i.path).where(_i.tenant_id == bindparam("tenant"), _i.collection == bindparam("name"))
+)
 _complete = Prepared(
     lambda _driver: select(_i.path).where(
         _i.tenant_id == bindparam("tenant"), _i.collection == bindparam("name"), _i.complete == literal_column("1")

@@ -203,9 +203,9 @@ def as_role(connection: Connection, *, stands: bool) -> Iterator[None]:
     if not stands or security is None:
         yield
         return
-    before = security.assume(connection)
+    security.assume(connection)
     yield  # after an exception the savepoint takes the role back
-    security.assign(connection, {"role": before})
+    security.leave(connection)
 
 
 def _tenant(security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> dict[str, str]:

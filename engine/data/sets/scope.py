@@ -6,7 +6,9 @@ A script's filters, keys and values are added to these statements with AND, so t
 from typing import Any, Protocol
 
 from sqlalchemy import (
+    BigInteger,
     Column,
+    Connection,
     Delete,
     Insert,
     Select,
@@ -14,9 +16,11 @@ from sqlalchemy import (
     Table,
     Update,
     and_,
+    bindparam,
     delete,
     insert,
     literal,
+    literal_column,
     select,
     update,
 )
@@ -26,7 +30,8 @@ from sqlalchemy.sql.elements import ColumnElement
 from lodger.engine.core.refusal import denied
 from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.store.drivers.expressions import same_text
-from lodger.engine.store.schema.script_data import documents
+from lodger.engine.store.drivers.prepared import PreparedWrite
+from lodger.engine.store.schema.script_data import documents, kv
 
 
 class TenantTable(Protocol):
@@ -45,6 +50,46 @@ class TenantTable(Protocol):
     def tenant_value(self, tenant_id: str) -> Any:
         """Return a tenant's id as this table stores it."""
         ...
+
+
+def _own_document() -> ColumnElement[bool]:
+    wanted = {"tenant": documents.c.tenant_id, "of": documents.c.collection, "key": documents.c.id}
+    return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in wanted.items()))
+
+
+_insert_document = PreparedWrite(
+    lambda _driver: insert(documents).values(
+        tenant_id=bindparam("tenant"), collection=bindparam("of"), id=bindparam("key"), body=bindparam("text"),
+        created_us=bindparam("now"), updated_us=bindparam("now"),
+    )
+)  # fmt: skip
+_update_document = PreparedWrite(
+    lambda _driver: update(documents).where(_own_document()).values(body=bindparam("text"), updated_us=bindparam("now"))
+)
+
+
+def _own_value() -> ColumnElement[bool]:
+    wanted = {"tenant": kv.c.tenant_id, "of": kv.c.scope, "name": kv.c.key}
+    return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in wanted.items()))
+
+
+_VALUE = {
+    "tenant_id": bindparam("tenant", type_=String()), "scope": bindparam("of", type_=String()), "key": bindparam("name", type_=String()),
+    "value": bindparam("text", type_=String()), "expires_us": bindparam("until", type_=BigInteger()),
+    "updated_us": bindparam("now", type_=BigInteger()),
+}  # fmt: skip
+_update_value = PreparedWrite(
+    lambda _driver: (
+        update(kv).where(_own_value()).values({name: _VALUE[name] for name in ("value", "expires_us", "updated_us")})
+    )
+)
+_insert_value = PreparedWrite(
+    lambda _driver: insert(kv).from_select(
+        list(_VALUE), select(*_VALUE.values()).where(~select(literal_column("1")).where(_own_value()).exists())
+    )
+)
+_delete_value = PreparedWrite(lambda _driver: delete(kv).where(_own_value()))
+_delete_document = PreparedWrite(lambda _driver: delete(documents).where(_own_document()))
 
 
 class Scope:
@@ -84,6 +129,33 @@ class Scope:
     def delete(self, rows: TenantTable) -> Delete:
         """Begin a delete."""
         return delete(rows.table).where(self._within(rows))
+
+    def insert_document(self, connection: Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
+        """Insert a document. A server executes this, and the two below, with what is waited for next."""
+        _insert_document.run(connection, self._document(rows, key) | {"text": body, "now": now_us})
+
+    def update_document(self, connection: Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
+        """Replace the body of a document that this transaction has locked."""
+        _update_document.run(connection, self._document(rows, key) | {"text": body, "now": now_us})
+
+    def delete_document(self, connection: Connection, rows: Collection, key: str) -> None:
+        """Delete a document that this transaction has locked."""
+        _delete_document.run(connection, self._document(rows, key))
+
+    def set_value(
+        self, connection: Connection, of: str, key: str, value: str | None, expires_us: int | None, now_us: int
+    ) -> None:
+        """Set or, with None, delete the value of a key; the caller holds the tenant's lock."""
+        place: dict[str, Any] = {"tenant": self.tenant_id, "of": of, "name": key}
+        if value is None:
+            _delete_value.run(connection, place)
+            return
+        values = place | {"text": value, "until": expires_us, "now": now_us}
+        _update_value.run(connection, values)
+        _insert_value.run(connection, values)
+
+    def _document(self, rows: Collection, key: str) -> dict[str, Any]:
+        return {"tenant": self._value(rows), "of": rows.name, "key": key}
 
     def insert(self, rows: TenantTable, values: dict[str, Any]) -> Insert:
         """Begin an insert of one row; its tenant is always this one, whatever the values contain."""

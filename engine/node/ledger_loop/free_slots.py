@@ -145,7 +145,7 @@ class FreeSlots(Part):
     @property
     def _is_remote(self) -> bool:
         """Whether to look before a claim, and not only after it, would cost a round trip."""
-        return self.context.store.database.driver.has_row_locks and not self._has_labels
+        return self.context.store.database.driver.is_remote and not self._has_labels
 
     def _startable_after(self, connection: Connection, turn: Turn, lease: Lease) -> int | None:
         """Return when the next action may start after ends were written."""

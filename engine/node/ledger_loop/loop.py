@@ -184,7 +184,7 @@ class LedgerLoop(Service):
         return None
 
     def _transaction(self, turn: Turn, connection: Connection) -> None:
-        if self.context.store.database.driver.has_row_locks:
+        if self.context.store.database.driver.is_remote:
             for part in turn.parts:
                 self._begin(part, turn, connection)
                 part.ask(connection, turn)

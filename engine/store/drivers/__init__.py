@@ -51,6 +51,7 @@ class Driver(ABC):
     Attributes:
         name: URL scheme of its addresses.
         aliases: further URL schemes.
+        is_remote: a server answers, which may be far away: questions are asked together, even some that may not be needed.
         has_row_locks: many transactions write at once and lock rows; otherwise one transaction writes at a time.
         has_lateral: a subquery of FROM may refer to the tables before it.
         has_clock: all processes share the server's clock, and leases use it.
@@ -61,6 +62,7 @@ class Driver(ABC):
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
+    is_remote: ClassVar[bool] = False
     has_row_locks: ClassVar[bool] = False
     has_lateral: ClassVar[bool] = False
     has_clock: ClassVar[bool] = False

@@ -261,8 +261,12 @@ class RowSecurity(Protocol):
         """Assign settings, including the role, until the transaction ends."""
         ...
 
-    def assume(self, connection: Connection) -> str:
-        """Act as the role from now on; return the previous role."""
+    def leave(self, connection: Connection) -> None:
+        """Act as before :meth:`assume`."""
+        ...
+
+    def assume(self, connection: Connection) -> None:
+        """Act as the role from now on."""
         ...
 
     def for_user(self, user: str) -> RowSecurity:

@@ -49,6 +49,21 @@ class Prepared:
         return found[0] if found else None
 
 
+class PreparedWrite:
+    """A statement without rows that is compiled on first use; a server executes it with what is waited for next.
+
+    Args:
+        build: builds it for a driver.
+    """
+
+    def __init__(self, build: Callable[[Driver], UpdateBase]) -> None:
+        self._compiled: PerDriver[CompiledOnce] = PerDriver(lambda driver: CompiledOnce(build(driver)))
+
+    def run(self, connection: Connection, values: Values) -> None:
+        """Execute it with these bound values by name."""
+        self._compiled.of(connection).rows(connection, values)
+
+
 class CompiledOnce:
     """A statement for one driver, compiled on first use."""
 
@@ -176,15 +191,18 @@ def send(
     counted["statements"] += 1
     cursor = raw.send(statement, values, is_awaited=is_awaited, **options)
 
+    known: list[Sequence[Any]] = []
+
     def rows() -> Sequence[Any]:
-        try:
-            if cursor.pgresult is None:
-                raw.flush()
-            found: Sequence[Any] = cursor.fetchall()
-        except Exception as error:
-            raise _explained(connection, statement, values, error) from error
-        raw.reuse(cursor)
-        return found
+        if not known:
+            try:
+                if cursor.pgresult is None:
+                    raw.flush()
+                known.append(cursor.fetchall())
+            except Exception as error:
+                raise _explained(connection, statement, values, error) from error
+            raw.reuse(cursor)
+        return known[0]
 
     return rows
 
@@ -219,11 +237,13 @@ def last(connection: Connection) -> None:
         raw.is_last = True
 
 
-def mark(connection: Connection, of: object) -> None:
-    """Say what the statements that are sent from now on belong to, for :func:`mark_of`."""
+def mark(connection: Connection, of: object) -> object:
+    """Say what the statements that are sent from now on belong to, for :func:`mark_of`; return what those before belonged to."""
     raw: Any = connection.connection.dbapi_connection
+    before: object = getattr(raw, "mark", None)
     if hasattr(raw, "mark"):
         raw.mark = of
+    return before
 
 
 def mark_of(error: BaseException | None) -> Any:

@@ -500,7 +500,7 @@ def lookahead(connection: Connection, until_us: int, *, search_further: bool) ->
     """
     upcoming = _next_instants.ask(connection, {"until": until_us, "most": MAX_INSTANTS})
     wake_ups = _wake_ups.ask(connection, {"until": until_us})
-    earliest = _earliest.ask(connection, {}) if search_further and driver_of(connection).has_row_locks else None
+    earliest = _earliest.ask(connection, {}) if search_further and driver_of(connection).is_remote else None
     instants = [row[0] for row in upcoming()]
     if len(instants) == MAX_INSTANTS:
         until_us = instants[-1]

@@ -140,6 +140,7 @@ class PostgresDriver(Driver):
 
     name: ClassVar[str] = "postgresql"
     aliases: ClassVar[tuple[str, ...]] = ("postgres",)
+    is_remote: ClassVar[bool] = True
     has_row_locks: ClassVar[bool] = True
     has_lateral: ClassVar[bool] = True
     has_clock: ClassVar[bool] = True

@@ -58,7 +58,8 @@ _PRIVILEGES = text(
 )
 _FILTERED = text("SELECT row_security_active(to_regclass(:table))")
 #: current_setting is evaluated before set_config.
-_ASSUME = text("SELECT current_setting('role'), set_config('role', :role, true)")
+_ASSUME = "SELECT set_config('lodger.role_before', current_setting('role'), true), set_config('role', {role}, true)"
+_LEAVE = "SELECT set_config('role', current_setting('lodger.role_before'), true)"
 
 
 class PostgresRowSecurity:
@@ -127,9 +128,13 @@ class PostgresRowSecurity:
             parts = ", ".join(f"set_config(:n{index}, :v{index}, true)" for index in numbers)
             connection.execute(text(f"SELECT {parts}"), given)
 
-    def assume(self, connection: Connection) -> str:
-        """Act as the role from now on; return the previous role."""
-        return str(connection.scalar(_ASSUME, {"role": self.role}))
+    def assume(self, connection: Connection) -> None:
+        """Act as the role from now on."""
+        prepared.later(connection, _ASSUME.format(role="'" + self.role.replace("'", "''") + "'"))
+
+    def leave(self, connection: Connection) -> None:
+        """Act as before :meth:`assume`."""
+        prepared.later(connection, _LEAVE)
 
     def home_of(self, connection: Connection, table: Table) -> str:
         """Look the name up as a statement would."""
