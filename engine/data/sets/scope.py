@@ -73,7 +73,7 @@ def _own_value() -> ColumnElement[bool]:
     return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in wanted.items()))
 
 
-_VALUE = {
+_VALUE: dict[str, Any] = {
     "tenant_id": bindparam("tenant", type_=String()), "scope": bindparam("of", type_=String()), "key": bindparam("name", type_=String()),
     "value": bindparam("text", type_=String()), "expires_us": bindparam("until", type_=BigInteger()),
     "updated_us": bindparam("now", type_=BigInteger()),
