@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
 from tests.node.harness import OK as DONE
 from tests.node.harness import Script, Signals
 from tests.store.bench import OK, THROWN, Bench
@@ -16,6 +19,9 @@ from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
+from lodger.engine.store.connection.database import Database
+from lodger.engine.store.drivers import prepared
+from lodger.engine.store.queue import ready_queue
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
@@ -71,7 +77,7 @@ def test_a_batch_costs_at_most_three_round_trips(
     assert counted(proxy, lambda: claimed.extend(far.claim(actions))) <= MAX_TRIPS
     assert len(claimed) == actions
     assert counted(proxy, lambda: far.commit(*claimed, finished=finished)) <= MAX_TRIPS
-    assert set(far.states()) == ({"done"} if finished.outcome is Outcome.OK else {"done", "waiting_retry"})
+    assert "running" not in far.states()
 
 
 def test_no_transaction_of_a_nodes_loop_costs_more(proxy: SlowProxy, tmp_path: Path) -> None:
@@ -110,3 +116,31 @@ def transactions(proxy: SlowProxy) -> list[int]:
                     found.append(trips)
                 trips, writes = 0, False
     return found
+
+
+def test_statements_that_were_never_sent_are_not_known_as_prepared(server: "Server", name: str) -> None:
+    database = Database(server.url(name))
+    try:
+        for _ in range(2):
+            with suppress(KeyError), database.write() as connection:
+                ready_queue.lock(connection, ["acme"])
+                raise KeyError
+            with database.write() as connection:
+                ready_queue.lock(connection, ["acme"])
+                assert ready_queue.next_startable(connection, 1) is None
+    finally:
+        database.close()
+
+
+def test_a_read_that_has_ended_takes_no_further_statement(server: "Server", name: str) -> None:
+    """It would run without the role and the tenant that were set for the transaction."""
+    database = Database(server.url(name))
+    try:
+        with pytest.raises(ProgrammingError, match="has ended"), database.read() as connection:
+            prepared.last(connection)
+            assert connection.execute(text("SELECT 1")).scalar() == 1
+            connection.execute(text("SELECT 2"))
+        with database.read() as connection:
+            assert connection.execute(text("SELECT 3")).scalar() == 3
+    finally:
+        database.close()

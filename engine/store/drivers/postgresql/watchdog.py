@@ -214,7 +214,11 @@ class WatchedConnection(psycopg.Connection[Any]):
         self.is_last = self._is_over = False
         if self._pipeline is not None:
             self._leave()
-            self._prepared.clear()  # some may have been about to be prepared
+            # Some may have been about to be prepared: none is known as prepared, and the server forgets them all.
+            self._prepared.clear()
+            if self.pgconn.transaction_status == TransactionStatus.IDLE:
+                with self.lock:
+                    self.wait(self._prepared.maintain_gen(self))
         if not self._is_leaving:
             super().rollback()
 
