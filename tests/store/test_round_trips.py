@@ -136,10 +136,11 @@ def test_a_read_that_has_ended_takes_no_further_statement(server: "Server", name
     """It would run without the role and the tenant that were set for the transaction."""
     database = Database(server.url(name))
     try:
-        with pytest.raises(ProgrammingError, match="has ended"), database.read() as connection:
+        with suppress(ProgrammingError), database.read() as connection:
             prepared.last(connection)
             assert connection.execute(text("SELECT 1")).scalar() == 1
-            connection.execute(text("SELECT 2"))
+            with pytest.raises(ProgrammingError, match="has ended"):
+                connection.execute(text("SELECT 2"))
         with database.read() as connection:
             assert connection.execute(text("SELECT 3")).scalar() == 3
     finally:
