@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, exists, literal_column, select
+from sqlalchemy import Connection, Select, bindparam, exists, literal_column, select, update
 
 from lodger.engine.core.access.labels import SET, written
 from lodger.engine.core.execution import SET_ELSEWHERE, Claim, Finished
