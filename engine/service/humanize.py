@@ -47,3 +47,18 @@ def explain_wait(overdue: Any) -> str:
     if overdue.why == "no_node" and not overdue.detail:
         words = "no node is alive"
     return f"{words}: {overdue.detail}" if overdue.detail else words
+
+
+#: Words for states, outcomes and reasons whose code does not say it in words.
+WORDS = {
+    "waiting_retry": "waits for a retry", "sealed": "effects are being applied", "script_error": "error in the script",
+    "cpu_limit": "limit of CPU time", "wall_limit": "limit of wall time", "memory_limit": "limit of memory",
+    "stack_limit": "limit of the stack", "output_limit": "limit of output", "call_limit": "limit of host calls",
+    "compile_error": "does not compile", "bad_request": "input refused", "denied": "not granted",
+    "crashed": "the sandbox crashed", "protocol_error": "the sandbox broke its protocol", "engine_fault": "fault of Lodger",
+}  # fmt: skip
+
+
+def words_of(code: str) -> str:
+    """Return a state, outcome or reason in words."""
+    return WORDS.get(code, code.replace("_", " "))

@@ -18,7 +18,7 @@ from lodger.engine.server.auth import client, cookie_name, is_page
 from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
 from lodger.engine.store.tenants import sessions
-from lodger.engine.web import rendering, sign_in
+from lodger.engine.web import listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, overview, schedules, scripts, tenants
 
@@ -29,8 +29,9 @@ POLICY = (
 )
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
-    "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.js": _SCRIPT, "tools.css": _STYLE,
-    "rule_builder.js": _SCRIPT, "editor.js": _SCRIPT, "script-api.json": "application/json",
+    "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "tools.js": _SCRIPT, "rule_builder.js": _SCRIPT,
+    "editor.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.css": _STYLE,
+    "favicon.svg": "image/svg+xml", "script-api.json": "application/json",
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
@@ -56,6 +57,13 @@ PAGES: dict[str, Page] = {
     "/t/{tenant}/scripts/{script}": scripts.script,
     "/t/{tenant}/audit": tenants.audit,
     "/t/{tenant}/settings": tenants.settings,
+}
+#: Pages that are lists, each with its noun and the terms of its fields.
+LISTS: dict[Page, tuple[str, Callable[[Reader], str]]] = {
+    tenants.tenants: ("tenants", lambda _reader: ""),
+    scripts.scripts: ("scripts", lambda _reader: ""),
+    schedules.schedules: ("schedules", schedules.terms),
+    actions.actions: ("actions", actions.terms),
 }
 #: Links to pages of wings in the navigation: path below the tenant or the root, and title.
 LINKS: list[tuple[str, str]] = []
@@ -98,6 +106,10 @@ class Dashboard:
         caller = authenticated(request).caller
         key = (caller.tenant_id or "", caller.role.value, str(request.url.path), str(request.url.query))
         try:
+            form, of_list = request.query_params.get("format"), LISTS.get(page)
+            if of_list is not None and form in {"csv", "json"}:
+                reader = Reader(self._api, request)
+                return await listing.exported(reader, of_list[0], form, of_list[1](reader))
             body = await self._rendered(key, request, page)
         except Exception as error:  # noqa: BLE001 - every error has a page
             return self._error_page(request, problem(error, request.scope))
@@ -193,7 +205,13 @@ def _html(body: str, status: int = 200, more: Mapping[str, str] | None = None) -
 
 def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:
     async def file(request: Request) -> Response:
-        del request
-        return Response(rendering.static(name), media_type=media, headers={"cache-control": "no-cache"})
+        tag = rendering.digest(name)
+        kept = "public, max-age=31536000, immutable" if request.url.query == tag else "no-cache"
+        headers = {"cache-control": kept, "etag": f'"{tag}"', "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == f'"{tag}"':
+            return Response(status_code=304, headers=headers)
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(rendering.static(name), media_type=media, headers=headers)
+        return Response(rendering.zipped(name), media_type=media, headers=headers | {"content-encoding": "gzip"})
 
     return file

@@ -1,5 +1,7 @@
 """HTML from templates: the environment, and filters for instants, durations, JSON and small charts."""
 
+import gzip
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from markupsafe import Markup
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
-from lodger.engine.service.humanize import explain_wait
+from lodger.engine.service.humanize import explain_wait, words_of
 from lodger.engine.web import charts, script_api
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
@@ -132,13 +134,30 @@ def environment() -> Environment:
     )
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
-        "relative": relative,
+        "relative": relative, "word": words_of,
         "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
         "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
-    made.globals |= {"frame": frame, "field_changes": field_changes, "duration": duration, "size": size}
+    made.globals |= {"frame": frame, "field_changes": field_changes, "duration": duration, "size": size, "asset": asset}
     made.globals["count"] = "{:,.0f}".format
     return made
+
+
+@cache
+def digest(name: str) -> str:
+    """Return the digest of a static file, which its URL has: another content has another URL."""
+    return hashlib.sha256(static(name)).hexdigest()[:16]
+
+
+def asset(name: str) -> str:
+    """Return the URL of a static file, below the application's root."""
+    return f"static/{name}?{digest(name)}"
+
+
+@cache
+def zipped(name: str) -> bytes:
+    """Return the compressed content of a static file."""
+    return gzip.compress(static(name), mtime=0)
 
 
 @cache

@@ -36,6 +36,10 @@ def test_a_browser_without_a_session_is_sent_to_the_sign_in_page(lodge: RunningA
     for name, media in STATIC.items():
         answer = lodge.http.get(f"{lodge.url}/static/{name}")
         assert (answer.status_code, answer.headers["content-type"]) == (200, media)
+        again = lodge.http.get(f"{lodge.url}/static/{name}", headers={"if-none-match": answer.headers["etag"]})
+        assert (again.status_code, again.content, answer.headers["content-encoding"]) == (304, b"", "gzip")
+        named = lodge.http.get(f"{lodge.url}/static/{name}?{answer.headers['etag'].strip(chr(34))}")
+        assert "immutable" in named.headers["cache-control"]
 
 
 def test_a_link_signs_in_once(lodge: RunningApi) -> None:
@@ -187,7 +191,7 @@ def test_the_list_of_schedules_shows_last_runs_and_next_slots_in_a_fixed_number_
     finally:
         event.remove(lodge.engine.context.database.engine, "before_cursor_execute", note)
     assert len(asked) == 2
-    assert ">script_error</a>" in text
+    assert ">error in the script</a>" in text
     assert re.search(r'<time datetime="[^"]+" title="2026-01-01 03:00:00 UTC">in 3 hours</time>', text)
 
 

@@ -7,29 +7,38 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
 from lodger.engine.store.records import Action
 from lodger.engine.store.scripts import source_maps
-from lodger.engine.web.page import PAGE, Reader, Values
+from lodger.engine.web.listing import listing, term
+from lodger.engine.web.page import Reader, Values
 
 #: Names that the filters for schedules and scripts suggest.
 SUGGESTED = 200
 CHOICES = {"state": STATES, "outcome": OUTCOMES, "origin": ORIGINS}
 
 
-async def actions(reader: Reader) -> tuple[str, Values]:
-    """Return the list of actions.
+def terms(reader: Reader) -> str:
+    """Return the terms of the fields of the page beside its filter.
 
     Raises:
         InputError: instant_invalid.
     """
-    tenant = reader.tenant
     asked = reader.chosen("schedule", "script", *CHOICES)
-    asked |= {name: _instant(text) for name, text in reader.chosen("since", "until").items()}
-    found = await reader.ask("actions.list", **tenant, limit=PAGE, **asked, **reader.chosen("cursor"))
+    asked |= {name: _instant(text).isoformat() for name, text in reader.chosen("since", "until").items()}
+    return " ".join(term(name, value) for name, value in asked.items())
+
+
+async def actions(reader: Reader) -> tuple[str, Values]:
+    """Return the list of actions.
+
+    Raises:
+        InputError: instant_invalid, filter_invalid.
+    """
+    tenant = reader.tenant
+    listed = await listing(reader, "actions", terms(reader))
     of_tenant = tenant["tenant_id"] is not None
     schedules = await reader.ask("schedules.list", **tenant, limit=SUGGESTED) if of_tenant else []
     scripts = await reader.ask("scripts.list", **tenant, limit=SUGGESTED) if of_tenant else []
     return "actions.html", {
-        "actions": found,
-        "asked": asked,
+        "listed": listed,
         "choices": CHOICES,
         "schedules": sorted({each.name for each in schedules}),
         "scripts": sorted({each.name for each in scripts}),

@@ -5,7 +5,8 @@ from typing import Any
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.web import heat_map, rendering
-from lodger.engine.web.page import PAGE, Reader, Values
+from lodger.engine.web.listing import listing, term
+from lodger.engine.web.page import Reader, Values
 
 #: Runs in the list of a schedule, and in a sparkline.
 RUNS, SPARK_RUNS = 30, 20
@@ -13,15 +14,19 @@ RUNS, SPARK_RUNS = 30, 20
 SLOTS = 8
 
 
+def terms(reader: Reader) -> str:
+    """Return the term of the state that the page is asked for."""
+    return " ".join(term(name, value) for name, value in reader.chosen("state").items())
+
+
 async def schedules(reader: Reader) -> tuple[str, Values]:
     """Return the list of schedules."""
-    asked = reader.chosen("state", "cursor")
-    found = await reader.ask("schedules.list", **reader.tenant, limit=PAGE, **asked)
+    listed = await listing(reader, "schedules", terms(reader))
     recent = await reader.ask(
-        "schedules.recent", **reader.tenant, schedule_ids=[each.id for each in found], runs=SPARK_RUNS
+        "schedules.recent", **reader.tenant, schedule_ids=[each.id for each in listed.entries], runs=SPARK_RUNS
     )
     return "schedules.html", {
-        "schedules": found,
+        "listed": listed,
         "recent": {each.schedule_id: each.runs for each in recent},
         "now": reader.now,
     }

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.web.page import PAGE, Reader, Values
+from lodger.engine.web.listing import listing
+from lodger.engine.web.page import Reader, Values
 
 #: Versions that are listed and can be chosen.
 VERSIONS = 30
@@ -22,9 +23,7 @@ SECTIONS: list[tuple[Callable[[Reader, str], Awaitable[Any]], str]] = []
 
 async def scripts(reader: Reader) -> tuple[str, Values]:
     """Return the list of scripts."""
-    asked = reader.chosen("cursor")
-    found = await reader.ask("scripts.list", **reader.tenant, limit=PAGE, **asked)
-    return "scripts.html", {"scripts": found, "now": reader.now}
+    return "scripts.html", {"listed": await listing(reader, "scripts"), "now": reader.now}
 
 
 async def new(reader: Reader) -> tuple[str, Values]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
+from lodger.engine.web.listing import listing
 from lodger.engine.web.page import PAGE, Reader, Values
 from lodger.sandbox.limits import LIMITS
 
@@ -30,8 +31,7 @@ SECTIONS: list[tuple[str, str]] = []
 
 async def tenants(reader: Reader) -> tuple[str, Values]:
     """Return the list of tenants."""
-    found = await reader.ask("tenants.list", limit=PAGE, cursor=reader.request.query_params.get("cursor"))
-    return "tenants.html", {"tenants": found}
+    return "tenants.html", {"listed": await listing(reader, "tenants")}
 
 
 async def nodes(reader: Reader) -> tuple[str, Values]:

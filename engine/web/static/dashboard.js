@@ -220,3 +220,110 @@ if (main && stale) {
   nameCells(main);
   keepFresh();
 }
+
+// What matches a filter is changed in parts, with a progress.
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-do]");
+  if (!button || event.detail > 1) return;
+  const form = button.closest("form"), { bulk, noun, filter } = form.dataset, progress = form.querySelector("progress"), output = form.querySelector("output");
+  const said = button.textContent.split(" all ")[0].trim();
+  form.setAttribute("aria-busy", "true");
+  for (const each of form.querySelectorAll("button")) each.disabled = true;
+  try {
+    const before = await call("GET", `${bulk}-count?filter=${encodeURIComponent(filter)}`);
+    if (!confirm(`${said} ${before.count} ${noun}?`)) return;
+    progress.hidden = false;
+    progress.max = before.count || 1;
+    const body = { do: button.dataset.do, filter, ...(form.elements.why.value && { why: form.elements.why.value }), ...(!bulk.startsWith("/tenants/") && { tenant_id: null }) };
+    for (let found; !found || found.next;) {
+      found = await call("POST", `${bulk}-bulk`, { ...body, ...(found && { cursor: found.next }) });
+      const refused = Object.entries(found.refused).map(([code, count]) => `${count} refused (${code})`).join(", ");
+      progress.value = found.done + Object.values(found.refused).reduce((sum, each) => sum + each, 0);
+      output.textContent = `${found.done} of ${found.matched} done${refused && ", " + refused}`;
+    }
+    tell(`${said}: ${output.textContent}.`);
+    form.reset();
+    await refresh(true);
+  } catch (error) {
+    tell(error.message, true);
+  } finally {
+    form.removeAttribute("aria-busy");
+    for (const each of form.querySelectorAll("button")) each.disabled = false;
+  }
+});
+
+// Copying.
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy], [data-copy-of]");
+  if (!button) return;
+  const text = button.dataset.copy || document.querySelector(button.dataset.copyOf).textContent;
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else {
+    const field = Object.assign(document.createElement("textarea"), { value: text });
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+  tell("Copied.");
+});
+
+// Finding: "/" or Ctrl+K opens a list of pages, and of what the API finds.
+
+const finder = document.getElementById("find");
+
+function openFinder() {
+  finder.showModal();
+  finder.querySelector("input").select();
+  look("");
+}
+
+async function look(text) {
+  const list = finder.querySelector("ul"), word = text.trim(), asked = (look.asked = {});
+  const pages = [...document.querySelectorAll("nav a")].map((each) => ({ kind: "page", name: each.textContent, href: each.href }));
+  const buttons = [...main.querySelectorAll(".buttons button")].map((each) => ({ kind: "command", name: each.textContent, button: each }));
+  const found = [...pages, ...buttons].filter((each) => each.name.toLowerCase().includes(word.toLowerCase()));
+  const show = () => list.replaceChildren(...found.slice(0, 30).map((each) => {
+    const row = document.createElement("li"), link = document.createElement(each.href ? "a" : "button");
+    link.append(each.name, Object.assign(document.createElement("small"), { textContent: each.kind }));
+    if (each.href) link.href = each.href;
+    else link.addEventListener("click", () => { finder.close(); each.button.click(); });
+    row.append(link);
+    return row;
+  }));
+  show();
+  if (word.length < 2) return;
+  const { tenant, platform } = finder.dataset, quoted = encodeURIComponent(JSON.stringify(word)), at = (each) => `${root}/t/${encodeURIComponent(each)}`;
+  const of = tenant ? `/tenants/${encodeURIComponent(tenant)}` : "";
+  const sources = [
+    [`${of}/schedules?limit=8&filter=${quoted}`, (each) => ({ kind: `schedule${tenant ? "" : " of " + each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/schedules/${encodeURIComponent(each.name)}` })],
+    ...(platform ? [[`/tenants?limit=8&filter=${quoted}`, (each) => ({ kind: "tenant", name: each.id, href: at(each.id) })]] : []),
+    ...(tenant ? [[`${of}/scripts?limit=8&filter=${quoted}`, (each) => ({ kind: "script", name: each.name, href: `${at(tenant)}/scripts/${encodeURIComponent(each.name)}` })]] : []),
+    ...(/^[0-9a-f-]{4,36}$/i.test(word) ? [[`${of}/actions/${word}`, (each) => ({ kind: "run", name: each.id, href: `${at(each.tenant_id)}/actions/${each.id}` })]] : []),
+  ];
+  await Promise.all(sources.map(async ([path, made]) => {
+    const answer = await fetch(api + path).catch(() => null);
+    if (!answer?.ok || look.asked !== asked) return;
+    const value = await answer.json();
+    found.unshift(...(value.items ?? [value]).map(made));
+    show();
+  }));
+}
+
+if (finder) {
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if ((event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing && !event.ctrlKey)) { event.preventDefault(); openFinder(); }
+  });
+  document.querySelector("[data-opens-find]").addEventListener("click", openFinder);
+  finder.querySelector("input").addEventListener("input", (event) => { clearTimeout(look.timer); look.timer = setTimeout(() => look(event.target.value), 150); });
+  finder.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], links = [...finder.querySelectorAll("li > *")];
+    if (event.key === "Enter" && event.target.matches("input")) { event.preventDefault(); links[0]?.click(); }
+    if (!step || !links.length) return;
+    event.preventDefault();
+    (links[links.indexOf(document.activeElement) + step] ?? finder.querySelector("input")).focus();
+  });
+}

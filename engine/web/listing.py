@@ -1,0 +1,114 @@
+"""Lists on pages: filtered, sorted, counted and paged by the operations of a noun, and exported as a file."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.web.page import PAGE, Reader, Values
+
+#: Most entries of a file, and entries that are read at once for it.
+MAX_EXPORTED, EXPORTED_AT_ONCE = 100_000, 5000
+#: Query parameters of a list that are no part of its filter.
+_PLACE = ("cursor", "trail", "format")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of a list.
+
+    Attributes:
+        filter: the text that the whole list is filtered by, with the terms of a page's other fields.
+        count: number of entries that match.
+        first: number of the first entry shown, from 1.
+        previous, next: queries of the pages beside it, None where there is none.
+    """
+
+    noun: str
+    entries: Any
+    filter: str
+    count: Any
+    first: int
+    query: Values
+    previous: str | None
+    next: str | None
+
+    def sorted_by(self, name: str) -> str:
+        """Return the query of the list in an order, the other way round if it is in this order already."""
+        text = str(self.query.get("filter", ""))
+        falls = re.search(rf"(?:^|\s)sort:{name}(?:\s|$)", text) is not None
+        rest = re.sub(r"(?:^|\s)sort:\S+", "", text).strip()
+        return "?" + urlencode(self.query | {"filter": f"{rest} sort:{'-' if falls else ''}{name}".strip()})
+
+    def as_file(self, form: str) -> str:
+        """Return the query of the list as a file."""
+        return "?" + urlencode(self.query | {"format": form})
+
+
+def term(field: str, value: str) -> str:
+    """Return a term of a filter."""
+    return f"{field}:{json.dumps(value, ensure_ascii=False)}"
+
+
+def _arguments(reader: Reader, noun: str, terms: str) -> Values:
+    text = " ".join(each for each in (reader.request.query_params.get("filter", ""), terms) if each)
+    return ({} if noun == "tenants" else reader.tenant) | {"filter": text}
+
+
+async def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
+    """Return one page of the list of a noun.
+
+    Args:
+        terms: what the other fields of the page ask for.
+
+    Raises:
+        InputError: filter_invalid, cursor_invalid.
+    """
+    asked, query = _arguments(reader, noun, terms), dict(reader.request.query_params)
+    cursor, trail = query.get("cursor"), [each for each in query.get("trail", "").split("~") if each]
+    kept = {name: value for name, value in query.items() if name not in _PLACE and value}
+    found = await reader.ask(f"{noun}.list", **asked, limit=PAGE, **({"cursor": cursor} if cursor else {}))
+    count = await reader.ask(f"{noun}.count", **asked)
+    here = [*trail, cursor] if cursor else []
+    previous = None
+    if cursor:
+        before = {"cursor": trail[-1], "trail": "~".join(trail[:-1])} if trail else {}
+        previous = "?" + urlencode(kept | before)
+    following = "?" + urlencode(kept | {"cursor": found.next, "trail": "~".join(here)}) if found.next else None
+    return Listing(noun, found, asked["filter"], count, len(here) * PAGE + 1, kept, previous, following)
+
+
+async def exported(reader: Reader, noun: str, form: str, terms: str = "") -> Response:
+    """Return everything that matches as a file: JSON, or CSV with one column for each field."""
+    asked = _arguments(reader, noun, terms)
+    entries: list[Any] = []
+    cursor: Values = {}
+    while len(entries) < MAX_EXPORTED:
+        page = await reader.ask(f"{noun}.list", **asked, limit=EXPORTED_AT_ONCE, **cursor)
+        entries += [to_jsonable(each) for each in page]
+        if not page.next:
+            break
+        cursor = {"cursor": page.next}
+    else:
+        noun = f"{noun}-first-{MAX_EXPORTED}"
+    headers = {"content-disposition": f'attachment; filename="{noun}.{form}"'}
+    if form == "json":
+        return Response(json.dumps(entries), headers=headers, media_type="application/json")
+    text = io.StringIO()
+    columns = list(dict.fromkeys(name for each in entries for name in each))
+    rows = csv.writer(text)
+    rows.writerow(columns)
+    rows.writerows([_cell(each.get(name)) for name in columns] for each in entries)
+    return Response(text.getvalue(), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+def _cell(value: Any) -> Any:
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # A spreadsheet takes what begins so for a formula.
+    return f"'{text}" if isinstance(value, str) and text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text

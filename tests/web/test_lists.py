@@ -1,0 +1,98 @@
+"""Lists in a real browser: found by a key, filtered, sorted, paged, exported, and changed as a whole."""
+
+import csv
+import io
+from collections.abc import Iterator
+
+import pytest
+from tests.api.running_api import RunningApi, running_api
+from tests.api.workers import worked
+from tests.web.browsing import WAIT_MS, Browser, Page, opened
+
+from lodger.engine.web import sign_in
+from lodger.engine.web.dashboard import Dashboard
+
+expect = pytest.importorskip(
+    "playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed"
+).expect
+expect.set_options(timeout=WAIT_MS)
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
+    """A house with 120 tenants, and one with failures."""
+    with running_api(f"sqlite:///{tmp_path_factory.mktemp('lists') / 'ledger.db'}") as made:
+        made.furnish()
+        made.token("admin")
+        for number in range(120):
+            made.engine.tenants.create(f"tenant-{number:04}", "=SUM(A1)")
+        for number in range(7):
+            made.engine.run_in("acme", "job", 0, {"customer": number})
+        worked(made, fails=True)
+        Dashboard(made.api).add()
+        yield made
+
+
+@pytest.fixture
+def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
+    with opened(browser, viewport={"width": 1280, "height": 800}) as made:
+        made.on("dialog", lambda dialog: dialog.accept())
+        made.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        yield made
+
+
+def test_a_tenant_a_page_and_a_run_are_found_by_the_keyboard(lodge: RunningApi, page: Page) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("tenant-0077")
+    expect(page.locator("#find li")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/t/tenant-0077")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("audit")
+    expect(page.locator("#find li a")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/t/tenant-0077/audit")
+    asked = lodge.engine.actions.list("acme")[0]
+    page.goto(lodge.url + "/")
+    page.keyboard.press("/")
+    page.keyboard.type(asked.id)
+    expect(page.locator("#find li a")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/t/acme/actions/{asked.id}")
+
+
+def test_a_list_has_a_total_pages_an_order_and_files(page: Page, lodge: RunningApi) -> None:
+    page.goto(lodge.url + "/tenants")
+    expect(page.locator(".found").first).to_contain_text("121 tenants, 1 to 50 shown")
+    for first in (51, 101):
+        page.get_by_role("link", name="Next").first.click()
+        expect(page.locator(".found").first).to_contain_text(f"{first} to ")
+    page.get_by_role("link", name="Previous").first.click()
+    expect(page.locator(".found").first).to_contain_text("51 to 100")
+    page.get_by_label("Filter").fill("tenant-00 sort:-id")
+    page.keyboard.press("Enter")
+    expect(page.locator(".found").first).to_contain_text("100 tenants")
+    expect(page.locator("tbody tr").first).to_contain_text("tenant-0099")
+    page.get_by_role("link", name="Created").click()
+    expect(page.get_by_label("Filter")).to_have_value("tenant-00 sort:created")
+    with page.expect_download() as got:
+        page.get_by_role("link", name="CSV").first.click()
+    rows = list(csv.DictReader(io.StringIO(got.value.path().read_text())))
+    assert (len(rows), rows[0]["name"]) == (100, "'=SUM(A1)")
+    answer = page.goto(lodge.url + "/tenants?filter=nmae:x")
+    assert answer is not None
+    assert answer.status == 422
+    expect(page.locator("h1")).to_contain_text("no field 'nmae'")
+
+
+def test_what_failed_is_retried_from_the_overview_in_two_clicks(lodge: RunningApi, page: Page) -> None:
+    page.get_by_role("link", name="of them failed").click()
+    expect(page.locator(".found").first).to_contain_text("7 actions")
+    page.get_by_label("Reason").fill("mended")
+    page.get_by_role("button", name="Retry all 7").click()
+    expect(page.locator("#notice")).to_contain_text("7 of 7 done")
+    assert len(lodge.engine.actions.list("acme", state="ready")) == 7
+    (entry,) = lodge.engine.audit.list(verb="actions.bulk")
+    assert entry.why == "mended"
