@@ -70,6 +70,23 @@ def test_a_calendar_counts_outcomes_of_past_days_and_slots_of_coming_days(bench:
     assert schedule.id == dense.schedule_id
 
 
+def test_days_of_a_calendar_are_those_of_the_schedules_zone(bench: Bench) -> None:
+    bench.tenant()
+    # 02:00 in Kolkata is 20:30 of the day before in UTC; New York changes its clocks on 8 March 2026.
+    for name, rules, tz, weekdays in (
+        ("early", "0 2 * * 1,3,5", "Asia/Kolkata", {0, 2, 4}),
+        ("late", "30 23 * * 6,0", "America/New_York", {5, 6}),
+    ):
+        bench.engine.schedules.create("acme", name, script="job", rules=rules, tz=tz)
+        bench.clock.advance(70 * 86_400)
+        for _ in range(3):
+            bench.tick()
+        found = bench.engine.schedules.calendar("acme", name, back=70, ahead=70)
+        assert {each.day.weekday() for each in found.coming if each.slots} == weekdays, name
+        assert {each.day.weekday() for each in found.past if each.actions} <= weekdays, name
+        assert any(each.actions for each in found.past), name
+
+
 def test_the_preview_of_a_backfill_is_what_it_does(bench: Bench) -> None:
     bench.tenant()
     bench.schedule(missed="skip")

@@ -465,7 +465,7 @@ class Schedules(Previews[M]):
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/calendar", Role.VIEWER)
     def calendar(self, tenant_id: str, schedule: str, *, back: int = 84, ahead: int = 35) -> Calendar:
-        """Count a schedule's actions of each past UTC day by state, and the slots of each coming day.
+        """Count a schedule's actions of each past day of its zone by state, and the slots of each coming day.
 
         Args:
             back, ahead: number of days before and after now, today included in both; up to 731. Only an armed schedule
@@ -477,7 +477,7 @@ class Schedules(Previews[M]):
             found = schedules.get(connection, tenant_id, schedule)
             cache = self.context.revision_cache
             recurrence = cache.revision(connection, found.tenant_id, found.id, found.revision).recurrence
-            past = run_history.past_days(connection, found.id, now, back, recurrence)
+            past = run_history.past_days(connection, found.id, now, back, recurrence, found.tz)
         if found.state != "armed":
             return Calendar(found.id, past, (), complete=True)
-        return Calendar(found.id, past, *run_history.coming_days(recurrence, now.date(), ahead))
+        return Calendar(found.id, past, *run_history.coming_days(recurrence, past[-1].day, ahead, found.tz))

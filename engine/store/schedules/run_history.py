@@ -1,16 +1,18 @@
 """A schedule's past at a glance: the latest runs of many schedules, and the outcomes of each day beside the slots of days to come."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import CompoundSelect, Connection, bindparam, func, literal_column, select, union_all
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
+from lodger.engine.recurrence.calendar.zones import python_zone, zone
 from lodger.engine.recurrence.on_changes import END
 from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.recurrence.schedule import CompiledSchedule
@@ -26,6 +28,7 @@ MAX_SCHEDULES, MAX_RUNS = 100, 50
 #: Maximum number of slots that are counted for the days to come (five weeks of one a minute), and of gaps that are read.
 MAX_SLOTS, MAX_GAPS = 51_000, 500
 _DAY = timedelta(days=1)
+_EPOCH = date(1970, 1, 1)
 _a = tables.actions.c
 _shown = (_a.schedule_id, _a.id, _a.state, _a.outcome, _a.started_us, _a.finished_us)
 
@@ -51,7 +54,7 @@ class RecentRuns:
 
 @dataclass(frozen=True, slots=True)
 class PastDay:
-    """A UTC day that has begun.
+    """A day of the schedule's zone that has begun.
 
     Attributes:
         actions: rows by state; a gap of many slots is one row, on its first day.
@@ -65,7 +68,7 @@ class PastDay:
 
 @dataclass(frozen=True, slots=True)
 class ComingDay:
-    """Number of slots of a UTC day, those of today that are over included."""
+    """Number of slots of a day of the schedule's zone, those of today that are over included."""
 
     day: date
     slots: int
@@ -137,66 +140,78 @@ def _newest(rows: Sequence[AnyRow], runs: int) -> tuple[Run, ...]:
 
 
 def past_days(
-    connection: Connection, schedule_id: str, now: datetime, days: int, recurrence: CompiledSchedule
+    connection: Connection, schedule_id: str, now: datetime, days: int, recurrence: CompiledSchedule, tz: str
 ) -> tuple[PastDay, ...]:
-    """Return the outcomes of the last days up to today, by the slot of each action, or by its due time if it has none.
+    """Return the outcomes of the last days of a zone up to today, by the slot of each action, or by its due time if it has none.
 
     Of a gap the first and the last day count, and between them those on which ``recurrence`` has slots.
     """
-    first = _midnight(now) - (days - 1) * _DAY
-    since_us = to_us(first)
+    local = python_zone(tz)
+    first = now.astimezone(local).date() - (days - 1) * _DAY
+    bounds = [_midnight_us(first + number * _DAY, local) for number in range(days + 1)]
     of_schedule = (_a.schedule_id == schedule_id, _a.state.in_(("done", "failed", "skipped", "expired", "cancelled")))
-    # A label of its own: PostgreSQL takes two equal expressions with parameters for different ones.
-    slot_day, due_day = (_a.slot // DAY_US).label("day"), (_a.due_at // DAY_US).label("day")
-    slotted = select(slot_day, _a.state, func.count()).where(*of_schedule, _a.slot >= since_us)
-    requested = select(due_day, _a.state, func.count()).where(*of_schedule, _a.slot.is_(None), _a.due_at >= since_us)
-    counts: dict[int, dict[str, int]] = {}
-    for statement in (slotted, requested):
-        for day, state, count in connection.execute(statement.group_by("day", _a.state)):
-            of_day = counts.setdefault(day, {})
-            of_day[state] = of_day.get(state, 0) + count
+    counts: dict[date, dict[str, int]] = {}
+    for since_us, until_us, offset_us in _offsets(bounds[0], bounds[-1], tz):
+        for column, which in ((_a.slot, _a.slot.is_not(None)), (_a.due_at, _a.slot.is_(None))):
+            # A label of its own: PostgreSQL takes two equal expressions with parameters for different ones.
+            day = ((column + offset_us) // DAY_US).label("day")
+            within = (which, column >= since_us, column < until_us)
+            statement = select(day, _a.state, func.count()).where(*of_schedule, *within).group_by("day", _a.state)
+            for number, state, count in connection.execute(statement):
+                of_day = counts.setdefault(_EPOCH + number * _DAY, {})
+                of_day[state] = of_day.get(state, 0) + count
     gaps = connection.execute(
         select(_a.slot, _a.slot_to, _a.reason)
-        .where(_a.schedule_id == schedule_id, _a.state == "skipped", _a.slot_to >= since_us)
+        .where(_a.schedule_id == schedule_id, _a.state == "skipped", _a.slot_to >= bounds[0])
         .order_by(_a.slot.desc())
         .limit(MAX_GAPS)
     ).all()
-    counted = coming_days(recurrence, first.date(), days)[0] if gaps else ()
+    counted = coming_days(recurrence, first, days, tz)[0] if gaps else ()
     found = []
-    for number in range(days):
-        day_us = since_us + number * DAY_US
+    for number, (day_us, end_us) in enumerate(pairwise(bounds)):
         fires = number >= len(counted) or counted[number].slots > 0
         reasons = {
             row.reason
             for row in gaps
-            if row.slot < day_us + DAY_US
-            and row.slot_to >= day_us
-            and (fires or row.slot >= day_us or row.slot_to < day_us + DAY_US)
+            if row.slot < end_us and row.slot_to >= day_us and (fires or row.slot >= day_us or row.slot_to < end_us)
         }
-        of_day = counts.get(day_us // DAY_US, {})
-        found.append(PastDay((first + number * _DAY).date(), dict(sorted(of_day.items())), tuple(sorted(reasons))))
+        this = first + number * _DAY
+        found.append(PastDay(this, dict(sorted(counts.get(this, {}).items())), tuple(sorted(reasons))))
     return tuple(found)
 
 
 @lru_cache(maxsize=512)
-def coming_days(recurrence: CompiledSchedule, today: date, days: int) -> tuple[tuple[ComingDay, ...], bool]:
-    """Return the number of slots of today and the days after, and whether all were counted."""
-    start = datetime(today.year, today.month, today.day, tzinfo=UTC)
-    end = min(start + days * _DAY, END)
+def coming_days(recurrence: CompiledSchedule, today: date, days: int, tz: str) -> tuple[tuple[ComingDay, ...], bool]:
+    """Return the number of slots of today and the days after in a zone, and whether all were counted."""
+    local = python_zone(tz)
+    start = from_us(_midnight_us(today, local))
+    end = min(from_us(_midnight_us(today + days * _DAY, local)), END)
     counts: dict[date, int] = {}
     whole, last = days, start
     try:
         for number, slot in enumerate(islice(recurrence.between(start, end), MAX_SLOTS + 1)):
             last = slot
+            here = slot.astimezone(local).date()
             if number == MAX_SLOTS:
-                whole = (slot - start).days
+                whole = (here - today).days
                 break
-            counts[slot.date()] = counts.get(slot.date(), 0) + 1
+            counts[here] = counts.get(here, 0) + 1
     except SearchEnded as out:
-        whole = (max(last, out.reached) - start).days
-    listed = (start + number * _DAY for number in range(whole))
-    return tuple(ComingDay(each.date(), counts.get(each.date(), 0)) for each in listed), whole == days
+        whole = (max(last, out.reached).astimezone(local).date() - today).days
+    listed = (today + number * _DAY for number in range(whole))
+    return tuple(ComingDay(each, counts.get(each, 0)) for each in listed), whole == days
 
 
-def _midnight(instant: datetime) -> datetime:
-    return instant.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+def _midnight_us(day: date, local: ZoneInfo) -> int:
+    """Return the first instant of a day of a zone; some zones skip midnight."""
+    return to_us(datetime(day.year, day.month, day.day, tzinfo=local).astimezone(UTC))
+
+
+def _offsets(since_us: int, until_us: int, tz: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the stretches of a time with one offset from UTC each, as (start, end, offset)."""
+    found, start = zone(tz), since_us
+    while start < until_us:
+        segment = found.segment(start // 1_000_000)
+        end = min(int(segment.end * 1_000_000), until_us)
+        yield start, end, segment.offset * 1_000_000
+        start = end
