@@ -144,7 +144,10 @@ def _time_axis(activity: Any) -> Iterable[Markup]:
             x = LEFT + (number + 0.5) * step
             yield _stroke("axis", x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 4)
             if LEFT + 14 <= x <= WIDTH - 18:
-                yield _text(x, HEIGHT - 6, "middle", _clock(each.start))
+                stamp = each.start.astimezone(UTC).isoformat()
+                yield Markup('<text x="{:.1f}" y="{}" text-anchor="middle" data-clock="{}">{}</text>').format(
+                    x, HEIGHT - 6, stamp, _clock(each.start)
+                )
 
 
 def _line(name: str, series: Sequence[float | None], top: float) -> Iterable[Markup]:
@@ -168,10 +171,10 @@ def _hints(minutes: Sequence[Any], words: Any) -> Iterable[Markup]:
     step = (WIDTH - LEFT - RIGHT) / len(minutes)
     for number, each in enumerate(minutes):
         if each.done or each.failed or each.late_p50_ms is not None:
-            hint = f"{_clock(each.start)}: {words(each)}"
+            hint, stamp = f"{_clock(each.start)}: {words(each)}", each.start.astimezone(UTC).isoformat()
             yield Markup(
-                '<rect class="hint" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title>{}</title></rect>'
-            ).format(LEFT + number * step, TOP, step, HEIGHT - TOP - BOTTOM, hint)
+                '<rect class="hint" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title data-clock="{}">{}</title></rect>'
+            ).format(LEFT + number * step, TOP, step, HEIGHT - TOP - BOTTOM, stamp, hint)
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:

@@ -36,8 +36,15 @@ FRAME_WIDTH = 400
 
 
 def instant(value: datetime | None) -> str:
-    """Return an instant as UTC date and time to the second; a dash for None."""
-    return "–" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """Return an instant as UTC date and time to the second, which the page's script writes in the reader's zone; a dash for None."""
+    if value is None:
+        return "–"
+    text, stamp = _utc(value), value.astimezone(UTC).isoformat()
+    return Markup('<time datetime="{}" data-at="{}" title="{} UTC">{}</time>').format(stamp, stamp, text, text)
+
+
+def _utc(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def relative(value: datetime | None, now: datetime) -> Markup:
@@ -49,15 +56,19 @@ def relative(value: datetime | None, now: datetime) -> Markup:
     count = round(abs(seconds) / size)
     words = f"{count} {unit}{'' if count == 1 else 's'}"
     text = "now" if abs(seconds) < 1 else f"in {words}" if seconds > 0 else f"{words} ago"
-    exact = instant(value)
+    exact = _utc(value)
     return Markup('<time datetime="{stamp}" title="{exact} UTC">{text}</time>').format(
         stamp=value.astimezone(UTC).isoformat(), exact=exact, text=text
     )
 
 
-def clock(us: int) -> str:
-    """Return the time of day of an instant, in microseconds since 1970, as UTC to the millisecond."""
-    return f"{from_us(us):%H:%M:%S}.{us // 1000 % 1000:03}"
+def clock(us: int) -> Markup:
+    """Return the time of day of an instant, in microseconds since 1970, as UTC to the millisecond, as :func:`instant` does."""
+    at, rest = from_us(us), f".{us // 1000 % 1000:03}"
+    stamp = at.isoformat()
+    return Markup('<time datetime="{}" data-at="{}" data-rest="{}" title="{} UTC">{}</time>').format(
+        stamp, stamp, rest, _utc(at), f"{at:%H:%M:%S}{rest}"
+    )
 
 
 def size(number: float) -> str:

@@ -123,3 +123,35 @@ def test_errors_are_pages_with_the_id_that_the_log_has(
         logging.getLogger("lodger").removeHandler(caplog.handler)
     (line,) = {each.getMessage() for each in caplog.records if shown in each.getMessage()}
     assert "GET /t/acme/schedules failed with 500" in line
+
+
+def test_times_are_shown_and_typed_in_the_schedules_zone_then_in_the_chosen_one(
+    lodge: RunningApi, browser: Browser
+) -> None:
+    lodge.engine.schedules.create("acme", "early", script="job", rules="0 2 * * 1,3,5", tz="Asia/Kolkata")
+    with opened(browser, timezone_id="America/New_York", viewport={"width": 1280, "height": 800}) as page:
+        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.goto(f"{lodge.url}/t/acme/schedules/early")
+        slots, footer = page.locator(".slots"), page.locator("footer")
+        expect(slots).to_contain_text("2026-01-02 02:00:00")
+        expect(footer).to_contain_text("Times are in Asia/Kolkata")
+        days = page.locator("table.heat").nth(1).locator("td:not(.none) .hidden")
+        expect(days.first).to_contain_text("2026-01-02: 1 slot")
+        page.get_by_role("button", name="Pause").click()
+        page.locator("#pause [name=until]").fill("2026-02-01T09:00")
+        page.get_by_role("button", name="Pause now").click()
+        expect(page.locator("h1")).to_contain_text("paused")
+        until = lodge.engine.schedules.get("acme", "early").wake_at
+        assert until is not None
+        assert until.isoformat() == "2026-02-01T03:30:00+00:00"
+        lodge.engine.schedules.resume("acme", "early")
+        for choice, shown in (("browser", "2026-01-01 15:30:00"), ("UTC", "2026-01-01 20:30:00")):
+            page.get_by_label("Times in").select_option(choice)
+            expect(slots).to_contain_text(shown)
+        assert slots.locator("time").first.get_attribute("title") == "2026-01-01 20:30:00 UTC"
+        page.get_by_label("Times in").select_option("browser")
+        page.goto(f"{lodge.url}/t/acme/actions")
+        page.locator("[name=since]").fill("2026-01-01T00:00")
+        page.get_by_role("button", name="Filter").click()
+        page.wait_for_url("**since=2026-01-01T05%3A00%3A00.000Z**")
+        expect(page.locator("[name=since]")).to_have_value("2026-01-01T00:00:00")

@@ -64,6 +64,7 @@ async def action(reader: Reader) -> tuple[str, Values]:
     compared = await reader.ask("actions.compared", **tenant, action_id=action.id)
     return "action.html", {
         "action": action,
+        "zone": await _zone(reader, action),
         "attempts": attempts,
         "logs": logs,
         "deliveries": await reader.ask("actions.deliveries", **tenant, action_id=action.id),
@@ -71,6 +72,17 @@ async def action(reader: Reader) -> tuple[str, Values]:
         "usage": _usage(attempts, compared, logs, limits),
         "source": await _source(reader, action),
     }
+
+
+async def _zone(reader: Reader, action: Action) -> str | None:
+    """Return the zone of an action's schedule; None without one, or when it is gone."""
+    if action.schedule_id is None:
+        return None
+    try:
+        found = await reader.ask("schedules.get", tenant_id=action.tenant_id, schedule=action.schedule_id)
+    except NotFound:
+        return None
+    return cast("str", found.tz)
 
 
 async def _source(reader: Reader, action: Action) -> str | None:

@@ -44,6 +44,47 @@ function keyOf(element, body) {
   return element.key;
 }
 
+// Times are shown and typed in the zone that the reader chose: the schedule's where a page has one, else the browser's.
+
+const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const forms = new Map();
+
+function zoneShown() {
+  const chosen = localStorage.getItem("zone") ?? "schedule";
+  if (chosen === "UTC") return "UTC";
+  return (chosen === "schedule" && document.getElementById("main")?.dataset.zone) || browserZone;
+}
+
+// An instant as "2027-01-31 09:00:00" in a zone.
+function wallTime(instant, zone = zoneShown()) {
+  if (!forms.has(zone)) forms.set(zone, new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" }));
+  return forms.get(zone).format(new Date(instant));
+}
+
+// The instant of a field of date and time; undefined for an empty one. Twice, because the offset may change in between.
+function instantOf(field, zone = zoneShown()) {
+  if (!field.value) return undefined;
+  const wanted = Date.parse(field.value + "Z");
+  const offset = (at) => Date.parse(wallTime(at, zone).replace(" ", "T") + "Z") - Math.floor(at / 1000) * 1000;
+  const near = wanted - offset(wanted);
+  return new Date(wanted - offset(near)).toISOString();
+}
+
+function showTimes(place) {
+  const zone = zoneShown();
+  for (const each of place.querySelectorAll("time[data-at]")) each.textContent = "rest" in each.dataset ? wallTime(each.dataset.at, zone).slice(11) + each.dataset.rest : wallTime(each.dataset.at, zone);
+  for (const each of place.querySelectorAll("[data-clock]")) each.textContent = wallTime(each.dataset.clock, zone).slice(11, 16) + each.textContent.slice(5);
+  for (const each of place.querySelectorAll("input[data-instant]")) {
+    const at = each.dataset.instant;
+    if (at) each.setAttribute("value", wallTime(/Z|[+-]\d\d:\d\d$/.test(at) ? at : at + "Z", zone).replace(" ", "T"));
+  }
+  for (const each of place.querySelectorAll("[data-zone-name]")) each.textContent = zone;
+}
+
+document.addEventListener("formdata", (event) => {
+  for (const field of event.target.elements) if (field.type === "datetime-local" && field.value) event.formData.set(field.name, instantOf(field));
+});
+
 // Goes to a page that the server renders anew, so that it shows the change.
 async function go(path) {
   await fetch(path, { headers: { Accept: "text/html", "Cache-Control": "no-cache" } });
@@ -127,7 +168,7 @@ function bodyOf(form) {
     if ("list" in field.dataset) fields[field.name] = field.value.split(/[\s,]+/).filter(Boolean);
     else if (field.type === "checkbox") fields[field.name] = field.checked;
     else if (field.type === "number") fields[field.name] = Number(field.value);
-    else if (field.type === "datetime-local") fields[field.name] = new Date(field.value + "Z").toISOString();
+    else if (field.type === "datetime-local") fields[field.name] = instantOf(field);
     else fields[field.name] = field.value;
   }
   return form.dataset.nest ? { [form.dataset.nest]: fields } : fields;
@@ -183,6 +224,7 @@ async function refresh(once) {
   const log = main.querySelector(".log");
   const top = log && log.scrollTop + log.clientHeight < log.scrollHeight - 4 ? log.scrollTop : 1e9;
   nameCells(next);
+  showTimes(next);
   morph.Idiomorph.morph(main, next.childNodes, morphing(once));
   // A log that is read at its end follows, another stays where it is.
   main.querySelector(".log")?.scrollTo(0, top);
@@ -218,6 +260,12 @@ let wake = () => {};
 for (const each of ["visibilitychange", "pageshow", "online"]) addEventListener(each, () => wake(), true);
 if (main && stale) {
   nameCells(main);
+  const choice = document.querySelector("[data-zone-choice]");
+  if (choice) {
+    choice.value = localStorage.getItem("zone") ?? "schedule";
+    choice.addEventListener("change", () => { localStorage.setItem("zone", choice.value); location.reload(); });
+  }
+  showTimes(document);
   keepFresh();
 }
 

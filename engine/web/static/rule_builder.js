@@ -78,6 +78,11 @@ class RuleBuilder {
   }
 
   find(selector) { return this.root.querySelector(selector); }
+  // Slots are shown in the zone of the rules; in UTC while its name is half typed.
+  get zone() {
+    const typed = this.find("[data-tz]").value.trim();
+    try { wallTime(0, typed); return typed; } catch { return "UTC"; }
+  }
   get step() { return this.find("[name=step]:checked").value; }
 
   // Begins with the schedule's present rules, in the first step that can show them.
@@ -219,23 +224,23 @@ class RuleBuilder {
   sentence(found) {
     const list = made("ol", undefined, "slots");
     for (const slot of found.slots) {
-      const row = made("li", shown(slot) + " ");
+      const row = made("li", wallTime(slot, this.zone) + " ");
       row.append(made("small", inWords(slot)));
       if (found.shifted.includes(slot)) row.append(" ", made("span", "shifted by daylight saving", "badge"));
       list.append(row);
     }
     const why = found.never ? `These rules never run: ${found.never}` : found.ends && !found.slots.length ? "These rules have no slot after now." : "";
     const none = why ? [made("p", why, "problem")] : [];
-    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", "Next slots, UTC"), list] : [])];
+    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", `Next slots, ${this.zone}`), list] : [])];
   }
 
   difference(found) {
-    if (!found.dropped.length && !found.added.length) return [made("p", `No slot changes up to ${shown(found.complete_to)} UTC.`, "empty")];
-    const parts = [made("h3", `Compared with now, up to ${shown(found.complete_to)} UTC`)];
+    if (!found.dropped.length && !found.added.length) return [made("p", `No slot changes up to ${wallTime(found.complete_to, this.zone)}.`, "empty")];
+    const parts = [made("h3", `Compared with now, up to ${wallTime(found.complete_to, this.zone)}`)];
     for (const [slots, word, tag, className] of [[found.dropped, "dropped", "del", "drop"], [found.added, "added", "ins", "add"]]) {
       if (!slots.length) continue;
       const row = made("p", `${counted(slots.length, "slot")} ${word}: `, className);
-      slots.slice(0, 4).forEach((slot, at) => row.append(at ? ", " : "", made(tag, shown(slot))));
+      slots.slice(0, 4).forEach((slot, at) => row.append(at ? ", " : "", made(tag, wallTime(slot, this.zone))));
       if (slots.length > 4) row.append(` and ${slots.length - 4} more`);
       parts.push(row);
     }

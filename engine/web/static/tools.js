@@ -1,15 +1,6 @@
 // Tools of schedules and scripts: panels, pauses, backfills and dry runs.
 "use strict";
 
-// Instants are typed and shown in UTC.
-function instantOf(field) {
-  return field.value ? new Date(field.value + "Z").toISOString() : undefined;
-}
-
-function shown(instant) {
-  return instant.slice(0, 19).replace("T", " ");
-}
-
 function inWords(instant) {
   const seconds = (Date.parse(instant) - Date.now()) / 1000;
   const units = [[31556952, "year"], [2629746, "month"], [86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
@@ -109,7 +100,7 @@ const previewBackfill = whenQuiet(async (form) => {
     const found = await call("POST", form.dataset.backfill + "-preview", range);
     return () => {
       problemAt(place, "");
-      const parts = [found.slots ? `${counted(found.slots, "slot")} would run, from ${shown(found.first)} to ${shown(found.last)} UTC.` : "No slot would run."];
+      const parts = [found.slots ? `${counted(found.slots, "slot")} would run, from ${wallTime(found.first)} to ${wallTime(found.last)} (${zoneShown()}).` : "No slot would run."];
       if (found.left_alone) parts.push(`${counted(found.left_alone, "slot")} ran already or ${found.left_alone === 1 ? "is" : "are"} not due yet.`);
       output.textContent = parts.join(" ");
       button.disabled = !found.slots;
