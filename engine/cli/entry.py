@@ -14,6 +14,7 @@ from lodger.engine.cli import place
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.version import VERSION
+from lodger.engine.output import result_output
 from lodger.engine.output.failure import TRACEBACK, tell
 from lodger.engine.output.result_output import say
 
@@ -45,6 +46,12 @@ def _everywhere(
         "--profile",
         metavar="NAME",
         help="Name of a profile (server or ledger) to use. [env: LODGER_PROFILE]",
+    ),
+    tz: str | None = typer.Option(
+        None,
+        "--tz",
+        metavar="ZONE",
+        help="Time zone of the times that are shown, such as Europe/Berlin; before commands with a --tz of their own. Default: UTC.",
     ),
     version_asked: bool = typer.Option(
         False, "--version", "-V", help="Show the version.", is_eager=True, callback=_show_version
@@ -138,6 +145,7 @@ def run(arguments: list[str]) -> int:
     try:
         try:
             arguments = place.taken(arguments)
+            result_output.show_zone(place.zone_said())
             add_commands(arguments)
             ended = app(args=arguments, prog_name="lodger", standalone_mode=not as_json)
         finally:

@@ -119,7 +119,16 @@ class Profiles:
 
 
 #: Options that may stand anywhere on the command line, before the noun or after the verb.
-EVERYWHERE = ("--server", "--profile")
+EVERYWHERE = ("--server", "--profile", "--tz")
+#: Commands whose own option ``--tz`` is the zone of a rule.
+OF_RULES = {
+    ("next",),
+    ("schedule", "create"),
+    ("schedule", "edit"),
+    ("schedule", "preview"),
+    ("schedule", "what-if"),
+    ("alert", "put"),
+}
 PROFILE = "LODGER_PROFILE"
 
 
@@ -152,11 +161,14 @@ def taken(arguments: list[str]) -> list[str]:
     """
     _said.clear()
     left, waiting = [], iter(arguments)
+    words = [each for each in arguments if not each.startswith("-")]
+    before, own = True, bool({tuple(words[:1]), tuple(words[:2])} & OF_RULES)
     for argument in waiting:
+        before = before and argument not in words[:1]
         name, equals, value = argument.partition("=")
         if argument == "--":
             left += [argument, *waiting]
-        elif name in EVERYWHERE:
+        elif name in EVERYWHERE and (name != "--tz" or before or not own):
             value = value if equals else next(waiting, "")
             if not value or value.startswith("--"):
                 raise Usage("option_empty", option=name, example=_EXAMPLES[name])
@@ -171,7 +183,12 @@ def server_said() -> str | None:
     return _said.get("--server")
 
 
-_EXAMPLES = {"--server": "https://lodger.example.com", "--profile": "NAME"}
+def zone_said() -> str | None:
+    """Return the zone in which times are shown to people, or None for UTC."""
+    return _said.get("--tz")
+
+
+_EXAMPLES = {"--server": "https://lodger.example.com", "--profile": "NAME", "--tz": "Europe/Berlin"}
 
 
 def chosen(db: str | None) -> Place:

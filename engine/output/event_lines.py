@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from lodger.engine.core.clock import from_us, zulu
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Finished
 from lodger.engine.core.plain_text import one_line
 from lodger.engine.output import views
+from lodger.engine.output.result_output import shown_instant
 from lodger.engine.service.humanize import humanize_duration
 
 #: Kinds that are written; a tick that found nothing due is not.
@@ -76,4 +77,4 @@ def _detail(name: str, value: Any) -> tuple[str, str]:
 
 
 def _instant(us: int) -> str:
-    return zulu(from_us(us).replace(microsecond=0))
+    return shown_instant(from_us(us).replace(microsecond=0))

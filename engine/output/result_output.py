@@ -14,6 +14,8 @@ from lodger.engine.core.clock import zulu
 from lodger.engine.core.plain_text import marked, one_line, visible
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from rich.console import Console
 
 #: Columns of output that no terminal shows; a column of a table is as wide as its longest cell.
@@ -26,6 +28,30 @@ Database = Annotated[
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="ID of the tenant.")]
+
+
+_zones: "list[ZoneInfo]" = []
+
+
+def show_zone(name: str | None) -> None:
+    """Show times to people in a zone from now on; None for UTC.
+
+    Raises:
+        RuleInvalid: zone_unknown.
+    """
+    _zones[:] = [] if name is None else [_zone(name)]
+
+
+def _zone(name: str) -> "ZoneInfo":
+    from lodger.engine.recurrence.calendar.zones import python_zone  # few commands show times of other zones
+
+    return python_zone(name)
+
+
+def shown_instant(instant: datetime, tz: str = "UTC") -> str:
+    """Return an instant for people: in the zone that they chose, else in the zone ``tz``."""
+    zone = _zones[0] if _zones else None if tz == "UTC" else _zone(tz)
+    return zulu(instant) if zone is None else instant.astimezone(zone).isoformat()
 
 
 def say(*lines: str) -> None:

@@ -6,10 +6,9 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from lodger.engine.core.clock import zulu
 from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.output.result_output import console, say, table
+from lodger.engine.output.result_output import console, say, shown_instant, table
 from lodger.engine.service.humanize import humanize_duration
 from lodger.engine.store.records import Action
 
@@ -21,7 +20,12 @@ Cell = Callable[[Any], object]
 
 def when(name: str) -> Cell:
     """Return the cell of an instant; empty for None."""
-    return lambda each: zulu(getattr(each, name)) if getattr(each, name) else ""
+    return lambda each: shown_instant(getattr(each, name)) if getattr(each, name) else ""
+
+
+def next_slot(each: Any) -> str:
+    """Return a schedule's next slot, in its zone; empty without one."""
+    return shown_instant(each.next_at, each.tz) if each.next_at else ""
 
 
 def words(name: str) -> Cell:
@@ -53,12 +57,12 @@ def took(each: Any) -> str:
 
 def slots(each: Any) -> str:
     """Return an action's slot, the first and last of a gap, or when a request was due."""
-    return f"{first_slot(each)} to {zulu(each.slot_to)}" if each.slot_to else first_slot(each)
+    return f"{first_slot(each)} to {shown_instant(each.slot_to)}" if each.slot_to else first_slot(each)
 
 
 def first_slot(each: Any) -> str:
     """Return an action's slot, the first of a gap, or when a request was due, in whole seconds."""
-    return zulu((each.slot or each.due_at).replace(microsecond=0))
+    return shown_instant((each.slot or each.due_at).replace(microsecond=0))
 
 
 def error(found: Any) -> str:
@@ -88,7 +92,7 @@ def actions(found: Sequence[Any]) -> None:
         say("  ".join([*(set_cell_size(cell, size) for cell, size in zip(cells, widths, strict=False)), cells[-1]]))
         if each is None:
             continue
-        below = [f"to {zulu(each.slot_to)}"] if each.slot_to else []
+        below = [f"to {shown_instant(each.slot_to)}"] if each.slot_to else []
         below += [error(each.error)] if each.error else []
         for text in below:
             line = " " * (widths[0] + 2) + one_line(text)
@@ -107,7 +111,7 @@ COLUMNS: dict[str, tuple[tuple[str, str | Cell], ...]] = {
         ("digest", lambda each: each.digest[:12]),
     ),
     "Schedule": (
-        ("schedule", "name"), ("description", "text"), ("state", "state"), ("next slot", when("next_at")),
+        ("schedule", "name"), ("description", "text"), ("state", "state"), ("next slot", next_slot),
         ("note", "note"),
     ),
     "ScheduleRevision": (
@@ -219,7 +223,7 @@ def one(thing: Any) -> None:
 def cell(value: Any) -> str:
     """Return a value as text."""
     if isinstance(value, datetime):
-        return zulu(value)
+        return shown_instant(value)
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list) and all(isinstance(each, str) for each in value):
@@ -235,14 +239,14 @@ def compact(value: Any) -> str:
 def schedule(made: Any) -> None:
     """Show a schedule: its sentence and next slot."""
     say(f"{made.name}: {made.text}")
-    say(f"  next slot {zulu(made.next_at)}" if made.next_at else f"  no next slot: {made.state}")
+    say(f"  next slot {next_slot(made)}" if made.next_at else f"  no next slot: {made.state}")
     if made.note:
         say(f"  note: {made.note}")
 
 
 def action(made: Any) -> None:
     """Show a requested action's state."""
-    say(f"action {made.id} is {made.state}, due {zulu(made.due_at)}")
+    say(f"action {made.id} is {made.state}, due {shown_instant(made.due_at)}")
 
 
 def version(made: Any) -> None:
@@ -264,7 +268,7 @@ def compared_runs(found: Sequence[Any]) -> None:
             ("id", "slot", "live", "new", "CPU ms", "verdict"),
             (
                 (
-                    short(each.action_id), zulu(each.slot.replace(microsecond=0)) if each.slot else "", each.live, each.shadow,
+                    short(each.action_id), shown_instant(each.slot.replace(microsecond=0)) if each.slot else "", each.live, each.shadow,
                     f"{each.live_cpu_ms:.1f} / {each.shadow_cpu_ms:.1f}" if each.live else "",
                     Text(each.verdict, styles.get(each.verdict, "yellow")),
                 )
@@ -339,7 +343,7 @@ def preview(shown: Any) -> None:
     """Show the sentence of rules, with their next slots."""
     say(shown.text)
     for slot in shown.slots:
-        say(f"  {zulu(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
+        say(f"  {shown_instant(slot)}{'  moved by DST' if slot in shown.shifted else ''}")
 
 
 def what_if(difference: Any) -> None:
@@ -347,9 +351,9 @@ def what_if(difference: Any) -> None:
     say(f"now:  {difference.before}", f"then: {difference.after}")
     changes = [(slot, "dropped") for slot in difference.dropped] + [(slot, "added") for slot in difference.added]
     for slot, what in sorted(changes):
-        say(f"  {'-' if what == 'dropped' else '+'} {zulu(slot)}")
+        say(f"  {'-' if what == 'dropped' else '+'} {shown_instant(slot)}")
     said = f"{len(difference.dropped)} dropped, {len(difference.added)} added" if changes else "no slot changes"
-    say(f"{said}; compared up to {zulu(difference.complete_to)}")
+    say(f"{said}; compared up to {shown_instant(difference.complete_to)}")
 
 
 def token(made: Any) -> None:

@@ -141,5 +141,8 @@ def test_the_command_line_counts_asks_and_changes(tmp_path: Path) -> None:
     assert refused.code == 2
     done = lodger("schedule", "bulk", "pause", "--filter", "name:t", "--why", "off", "--db", place, "--yes", "--json")
     assert (done.code, done.json["matched"], done.json["done"]) == (0, 1, 1)
+    shown = lodger("schedule", "list", "acme", "--filter", "name:s", "--tz", "Asia/Kolkata", "--db", place)
+    assert "T05:31:00+05:30" in shown.out
+    assert lodger("--tz", "Mars/Olympus", "schedule", "list", "acme", "--db", place).code != 0
     listed = lodger("schedule", "list", "acme", "--filter", "state:paused", "--db", place, "--json").json
     assert [each["name"] for each in listed["schedules"]] == ["t"]

@@ -9,10 +9,9 @@ import typer
 
 from lodger.engine.cli.commands import bulk
 from lodger.engine.cli.ledger import opened
-from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
 from lodger.engine.output import views
-from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.output.result_output import AsJson, Database, TenantId, say, shown_instant, write_json
 from lodger.engine.service.humanize import humanize_duration
 
 app = typer.Typer(
@@ -45,9 +44,9 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
             if each
         ),
         "slot": views.slots(found) if found.slot else None,
-        "due": zulu(found.due_at),
-        "started": found.started_at and zulu(found.started_at),
-        "ended": found.finished_at and zulu(found.finished_at),
+        "due": shown_instant(found.due_at),
+        "started": found.started_at and shown_instant(found.started_at),
+        "ended": found.finished_at and shown_instant(found.finished_at),
         "took": views.took(found),
         "late by": None if found.lateness_ms is None else humanize_duration(found.lateness_ms / 1000),
         "result": None if found.result is None else views.compact(found.result),
@@ -59,7 +58,7 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
         say(f"  {views.error(found.error)}")
     for each in tries:
         how = f"{each.outcome or 'running'}, {views.took(each) or 'not ended'}, CPU {each.usage.cpu_ms:.1f} ms"
-        say(f"  step {each.step + 1}, attempt {each.n}: started {zulu(each.started_at)}, {how}")
+        say(f"  step {each.step + 1}, attempt {each.n}: started {shown_instant(each.started_at)}, {how}")
     for one in sent:
         why = f": {one.error}" if one.error else ""
         say(f"  {one.kind} to {', '.join(one.to)} ({one.about}): {one.state} after {one.attempts}{why}")
@@ -102,7 +101,7 @@ def follow(
             else:
                 took = f" in {views.took(each)}" if views.took(each) else ""
                 say(
-                    f"{zulu(each.due_at)}  {each.schedule or each.script}  {views.ended(each)}{took}  {views.short(each.id)}"
+                    f"{shown_instant(each.due_at)}  {each.schedule or each.script}  {views.ended(each)}{took}  {views.short(each.id)}"
                 )
             sys.stdout.flush()
 
