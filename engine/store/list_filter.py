@@ -121,7 +121,12 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _unquoted(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value
+    if not value.startswith('"'):
+        return value
+    try:
+        return str(json.loads(value))
+    except ValueError:
+        return re.sub(r"\\(.)", r"\1", value[1:-1])
 
 
 def _like(column: ColumnElement[Any], pattern: str) -> ColumnElement[bool]:

@@ -20,6 +20,7 @@ from lodger.engine.service.humanize import explain_wait, words_of
 from lodger.engine.web import charts, script_api
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
+from lodger.engine.web.listing import term
 
 FOLDER = files("lodger.engine.web")
 #: Folders of templates, the dashboard's own and those of wings.
@@ -149,7 +150,14 @@ def environment() -> Environment:
         "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
         "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
-    made.globals |= {"frame": frame, "field_changes": field_changes, "duration": duration, "size": size, "asset": asset}
+    made.globals |= {
+        "frame": frame,
+        "field_changes": field_changes,
+        "duration": duration,
+        "size": size,
+        "asset": asset,
+        "term": term,
+    }
     made.globals["count"] = "{:,.0f}".format
     return made
 

@@ -90,6 +90,9 @@ def test_errors_and_params_are_searched_by_their_text_alone(lodge: RunningApi) -
     }.items():  # fmt: skip
         assert len(engine.actions.list("acme", filter=text)) == wanted, text
         assert engine.actions.count(filter=text).count == wanted, text
+    (group,) = engine.actions.errors("acme")
+    assert (group.script, group.actions, group.last_version) == ("nightXreport", 1, 1)
+    assert group.message == "x is 100% undefined\nin Zoë"
 
 
 def test_what_matches_is_changed_in_parts_with_one_entry_in_the_audit_log(lodge: RunningApi) -> None:

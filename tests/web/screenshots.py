@@ -82,7 +82,7 @@ def _stop_a_script(page: Page, root: str) -> None:
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Suspend").click()
     page.goto(root + "/")
-    page.get_by_text("script_suspended").first.wait_for()
+    page.get_by_text("script suspended").first.wait_for()
 
 
 def _one(page: Page, url: str, follow: str | None, file: Path) -> None:

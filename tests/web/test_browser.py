@@ -71,7 +71,7 @@ def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: RunningAp
     lodge.engine.actions.run_now("stopped", "s")
     lodge.clock.advance(60)
     page.goto(f"{lodge.url}/t/stopped")
-    expect(page.locator("main")).to_contain_text("script_suspended")
+    expect(page.locator("main")).to_contain_text("script suspended")
     page.goto(f"{lodge.url}/t/stopped/scripts/job")
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Suspend")).to_be_visible()

@@ -51,8 +51,12 @@ def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: Ru
     assert 'aria-label="Actions that ended in the last hour by minutes: 2 done, 2 failed' in ended
     assert (ended.count('"bar-done"'), ended.count('"bar-failed"')) == (1, 1)
     assert re.search(r'text-anchor="end">\d', ended), "the axis of numbers has labels"
-    assert re.search(r'text-anchor="middle">\d\d:\d\d<', ended), "the axis of time has labels"
-    assert rows(page, "Overdue")[1:] == ["2026-01-01 00:02:00 other s paused its schedule is paused: maintenance 15 s"]
+    assert re.search(r'data-clock="[^"]+">\d\d:\d\d<', ended), "the axis of time has labels"
+    assert rows(page, "Overdue") == []
+    assert "Nothing is overdue" in page
+    assert rows(page, "Stopped by intent")[1:] == [
+        "2026-01-01 00:02:00 other s paused its schedule is paused: maintenance 15 s"
+    ]
     assert 'title="script_error">error in the script</a>' in page
     assert len(rows(page, "Failures of the last hour")) == 3
     assert "1 of 2 active no landlock" in rows(page, "Nodes")[-1]

@@ -18,9 +18,10 @@ from lodger.engine.service.bulk import BulkResult, Matched, Part, counted
 from lodger.engine.service.nouns.base import Noun, aware, instant
 from lodger.engine.service.operations.declaration import Joinable, M, operation
 from lodger.engine.store import list_filter, pages, short_ids, signing_keys
-from lodger.engine.store.actions import actions, activity, monitoring, repeats
+from lodger.engine.store.actions import actions, activity, error_groups, monitoring, repeats
 from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
+from lodger.engine.store.actions.error_groups import ErrorGroup
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
 from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.queue import outbox
@@ -30,6 +31,7 @@ from lodger.engine.store.schedules import schedules
 from lodger.engine.store.scripts import recorded
 from lodger.engine.store.stored_modules import runnable
 from lodger.engine.store.tenants import tenants
+from lodger.engine.store.usage import usage
 from lodger.sandbox.job import LogLine
 
 # Inside the class ``list`` is a verb.
@@ -38,6 +40,7 @@ AttemptList = list[Attempt]
 LineList = list[LogLine]
 RunningList = list[RunningNow]
 OverdueList = list[Overdue]
+ErrorList = list[ErrorGroup]
 ComparedList = list[ComparedAttempt]
 DeliveryList = list[Delivery]
 LimitsList = list[dict[str, int]]
@@ -361,6 +364,23 @@ class Actions(Noun[M]):
         with self.context.database.read() as connection:
             generation = 0 if tenant_id is None else tenants.get(connection, tenant_id).generation
             return activity.read(self.context, connection, tenant_id, generation, self._now_us)
+
+    @operation("GET", "/tenants/{tenant_id}/errors", Role.VIEWER, everywhere=True, items="errors")
+    def errors(self, tenant_id: str | None = None, *, since: datetime | None = None) -> ErrorList:
+        """List the errors of failed actions by script, message and line, the most frequent first.
+
+        Args:
+            since: only actions that failed at this instant or later. Default: a day ago.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        found = aware(since)
+        since_us = self._now_us - usage.DAY_US if found is None else to_us(found)
+        with self.context.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            return error_groups.groups(connection, tenant_id, since_us)
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:

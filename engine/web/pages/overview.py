@@ -1,17 +1,115 @@
-"""The overview (what runs, what is due or overdue and why, the last hour, nodes, blocked sessions)."""
+"""The overview: what is wrong and what to do, what runs, what is overdue and why, the last hour, nodes, blocked sessions."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lodger.engine.core.errors import InputError
 from lodger.engine.web.page import PAGE, Reader, Values
+
+#: Why an action waits because somebody wanted it to.
+INTENDED = ("paused", "tenant_suspended", "script_suspended")
+#: Part of the hour's ended actions that may fail before the page says so.
+FAILING = 0.1
+#: Times over which errors are gathered, in hours.
+RANGES = {"1h": 1, "24h": 24, "7d": 168, "30d": 720}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong, and what to do. ``level`` is ``bad`` (work stands still or is late) or ``warn``."""
+
+    level: str
+    text: str
+    fix: str
+    link: str = ""
 
 
 async def overview(reader: Reader) -> tuple[str, Values]:
-    """Return the overview of all tenants or of one."""
+    """Return the overview of all tenants or of one.
+
+    Raises:
+        InputError: range_unknown.
+    """
     tenant = reader.tenant
     everywhere = tenant["tenant_id"] is None
+    chosen = reader.request.query_params.get("range", "24h")
+    if chosen not in RANGES:
+        raise InputError("range_unknown", word=chosen, words=list(RANGES))
+    waiting = await reader.ask("actions.overdue", **tenant, limit=1000)
+    late = [each for each in waiting if each.why not in INTENDED]
+    activity = await reader.ask("actions.activity", **tenant)
+    nodes = await reader.ask("nodes.list", gone=False) if everywhere else None
+    blocked = await reader.ask("metrics.blocked") if everywhere else None
+    findings = [*_of_nodes(nodes), *_of_work(late, activity, blocked)]
     return "overview.html", {
-        "activity": await reader.ask("actions.activity", **tenant),
+        "activity": activity,
         "running": await reader.ask("actions.running", **tenant, limit=PAGE),
-        "overdue": await reader.ask("actions.overdue", **tenant, limit=PAGE),
-        "nodes": await reader.ask("nodes.list", gone=False) if everywhere else None,
-        "blocked": await reader.ask("metrics.blocked") if everywhere else None,
+        "overdue": late,
+        "intended": [each for each in waiting if each.why in INTENDED],
+        "errors": await reader.ask("actions.errors", **tenant, since=reader.now - timedelta(hours=RANGES[chosen])),
+        "ranges": list(RANGES),
+        "range": chosen,
+        "nodes": nodes,
+        "blocked": blocked,
+        "findings": sorted(findings, key=lambda each: each.level != "bad"),
         "page": PAGE,
     }
+
+
+def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:
+    if nodes is None:
+        return
+    there = list(nodes)
+    if not any(each.state in {"alive", "paused", "held"} for each in there):
+        yield Finding("bad", "No node is alive: nothing runs.", "Start one: lodger up", "nodes")
+    for each in there:
+        if each.held:
+            yield Finding(
+                "bad",
+                f"Node {each.name} starts nothing: {each.held}.",
+                "Set its clock; see lodger doctor",
+                "nodes",
+            )
+        elif each.state == "silent":
+            yield Finding(
+                "bad",
+                f"Node {each.name} is silent.",
+                "See whether its machine and its database connection are up",
+                "nodes",
+            )
+        elif each.state == "paused":
+            yield Finding("warn", f"Node {each.name} is paused.", f"Resume it: lodger node resume {each.name}", "nodes")
+        missing = [name for name, active in (each.walls or {}).items() if not active]
+        if missing:
+            yield Finding(
+                "warn",
+                f"Node {each.name} runs without {', '.join(missing)}.",
+                "See what it lacks: lodger doctor",
+                "nodes",
+            )
+
+
+def _of_work(late: list[Any], activity: Any, blocked: list[Any] | None) -> Iterator[Finding]:
+    if blocked:
+        yield Finding(
+            "bad",
+            f"{_counted(len(blocked), 'database session')} blocked.",
+            "End the one that holds up the others",
+            "blocked",
+        )
+    if late:
+        yield Finding("bad", f"{_counted(len(late), 'action')} overdue.", "The reason stands beside each", "overdue")
+    ended = activity.done + activity.failed
+    if activity.failed > FAILING * ended:
+        yield Finding(
+            "warn",
+            f"{activity.failed} of {ended} actions failed in the last hour.",
+            "See the errors, mend, retry all",
+            "errors",
+        )
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{' is' if number == 1 else 's are'}"

@@ -1,0 +1,72 @@
+"""Errors of failed actions, grouped by script, message and place."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, literal_column, select
+
+from lodger.engine.core.clock import from_us
+from lodger.engine.store.schema import scheduling as tables
+
+#: Most groups, and most different texts (with their stacks) that are read for them.
+MAX_GROUPS, MAX_TEXTS = 50, 500
+_a = tables.actions.c
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Failed actions of one script with the same error.
+
+    Attributes:
+        line: line of ``file``; None if it is not known.
+        actions: number of failed actions.
+        first_version, last_version: versions of the script that failed so first and last, by their number; None if not known.
+    """
+
+    tenant_id: str
+    script: str | None
+    name: str
+    message: str
+    file: str | None
+    line: int | None
+    actions: int
+    first_at: datetime
+    last_at: datetime
+    first_version: int | None
+    last_version: int | None
+
+
+def groups(connection: Connection, tenant_id: str | None, since_us: int) -> list[ErrorGroup]:
+    """Return the errors of the actions that have failed since an instant, the most frequent first."""
+    script = tables.scripts.c
+    statement = (
+        select(
+            _a.tenant_id, script.name, _a.error, func.count().label("actions"), func.min(_a.finished_us).label("first_us"),
+            func.max(_a.finished_us).label("last_us"), func.min(_a.script_version).label("first_version"),
+            func.max(_a.script_version).label("last_version"),
+        )
+        .outerjoin_from(tables.actions, tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
+        .where(_a.state == literal_column("'failed'"), _a.finished_us >= since_us, _a.error.is_not(None))
+        .group_by(_a.tenant_id, script.name, _a.error)
+        .order_by(func.count().desc())
+        .limit(MAX_TEXTS)
+    )  # fmt: skip
+    if tenant_id is not None:
+        statement = statement.where(_a.tenant_id == tenant_id)
+    found: dict[tuple[object, ...], ErrorGroup] = {}
+    for row in connection.execute(statement).all():
+        error = json.loads(row.error)
+        key = (row.tenant_id, row.name, error["name"], error["message"], error["file"], error["line"])
+        before = found.get(key)
+        versions = [each for each in (row.first_version, row.last_version) if each is not None]
+        if before is not None:
+            versions += [each for each in (before.first_version, before.last_version) if each is not None]
+        found[key] = ErrorGroup(
+            row.tenant_id, row.name, error["name"], error["message"], error["file"], error["line"],
+            row.actions + (before.actions if before else 0),
+            min(from_us(row.first_us), before.first_at) if before else from_us(row.first_us),
+            max(from_us(row.last_us), before.last_at) if before else from_us(row.last_us),
+            min(versions, default=None), max(versions, default=None),
+        )  # fmt: skip
+    return sorted(found.values(), key=lambda each: -each.actions)[:MAX_GROUPS]
