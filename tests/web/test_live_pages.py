@@ -135,8 +135,8 @@ def test_times_are_shown_and_typed_in_the_schedules_zone_then_in_the_chosen_one(
         slots, footer = page.locator(".slots"), page.locator("footer")
         expect(slots).to_contain_text("2026-01-02 02:00:00")
         expect(footer).to_contain_text("Times are in Asia/Kolkata")
-        days = page.locator("table.heat").nth(1).locator("td:not(.none) .hidden")
-        expect(days.first).to_contain_text("2026-01-02: 1 slot")
+        days = page.locator("table.heat").nth(1).locator("td:not(.none) .hidden").all_text_contents()
+        assert sorted(days)[:3] == ["2026-01-02: 1 slot", "2026-01-05: 1 slot", "2026-01-07: 1 slot"]
         page.get_by_role("button", name="Pause").click()
         page.locator("#pause [name=until]").fill("2026-02-01T09:00")
         page.get_by_role("button", name="Pause now").click()

@@ -91,7 +91,7 @@ def test_actions_are_filtered_by_a_form(lodge: RunningApi, signed_in: SignIn) ->
         1,
         0,
     )
-    assert 'value="2026-01-01T00:30"' in browser.get("/actions?since=2026-01-01T00:30").text
+    assert 'data-instant="2026-01-01T00:30"' in browser.get("/actions?since=2026-01-01T00:30").text
     refused = browser.get("/actions?since=yesterday")
     assert (refused.status_code, "instant_invalid" in refused.text) == (422, True)
 

@@ -333,14 +333,18 @@ async function look(text) {
   const pages = [...document.querySelectorAll("nav a")].map((each) => ({ kind: "page", name: each.textContent, href: each.href }));
   const buttons = [...main.querySelectorAll(".buttons button")].map((each) => ({ kind: "command", name: each.textContent, button: each }));
   const found = [...pages, ...buttons].filter((each) => each.name.toLowerCase().includes(word.toLowerCase()));
-  const show = () => list.replaceChildren(...found.slice(0, 30).map((each) => {
+  const show = () => {
+    const focused = [...list.querySelectorAll("li > *")].indexOf(document.activeElement);
+    list.replaceChildren(...found.slice(0, 30).map((each) => {
     const row = document.createElement("li"), link = document.createElement(each.href ? "a" : "button");
     link.append(each.name, Object.assign(document.createElement("small"), { textContent: each.kind }));
     if (each.href) link.href = each.href;
     else link.addEventListener("click", () => { finder.close(); each.button.click(); });
     row.append(link);
     return row;
-  }));
+    }));
+    if (focused >= 0) list.children[focused]?.firstChild.focus();  // what is found later comes below
+  };
   show();
   if (word.length < 2) return;
   const { tenant, platform } = finder.dataset, quoted = encodeURIComponent(JSON.stringify(word)), at = (each) => `${root}/t/${encodeURIComponent(each)}`;
@@ -355,7 +359,7 @@ async function look(text) {
     const answer = await fetch(api + path).catch(() => null);
     if (!answer?.ok || look.asked !== asked) return;
     const value = await answer.json();
-    found.unshift(...(value.items ?? [value]).map(made));
+    found.push(...(value.items ?? [value]).map(made));
     show();
   }));
 }
