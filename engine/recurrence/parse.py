@@ -138,11 +138,7 @@ def local_instant(when: datetime, tz: str | None) -> datetime:
 
 
 def parse_rule(
-    spec: RuleSpec,
-    *,
-    default_tz: str | None = None,
-    dst: DstPolicy | None = None,
-    now: datetime | None = None,
+    spec: RuleSpec, *, default_tz: str | None = None, dst: DstPolicy | None = None, now: datetime | None = None
 ) -> Recurrence:
     """Read one rule of any language.
 

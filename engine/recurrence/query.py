@@ -216,10 +216,7 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
         Parts of the question that changed nothing are named under ``ignored``.
     """
     if not isinstance(request, Mapping):
-        return {
-            "id": None,
-            "error": _shown(InputError("bad_request.object")),
-        }
+        return {"id": None, "error": _shown(InputError("bad_request.object"))}
     head = {"id": request["id"]} if "id" in request else {}
     try:
         return head | _answered(request, now)

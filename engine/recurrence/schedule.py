@@ -237,9 +237,7 @@ class CompiledSchedule(Union):
             if reason := self.never_reason():
                 raise RuleNeverFires("rule_never_fires", reason=reason) from None
             raise RuleNeverFires(
-                "rule_never_fires.years",
-                years=years,
-                reason=self._main_exclusion(closings) or _NO_TIME,
+                "rule_never_fires.years", years=years, reason=self._main_exclusion(closings) or _NO_TIME
             ) from None
         if found is not None:
             return found

@@ -8,18 +8,20 @@ from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_S
 
 MONTHS = (
     "",
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *[
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ],
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 #: Up to so many times of day are listed one by one, and from so many on a series is said by its step.

@@ -85,10 +85,5 @@ def parse_posix(text: str) -> PosixRule:
         return PosixRule(standard, standard, "", 0, "", 0)
     summer = -_seconds(found["dst"]) if found["dst"] else standard + 3600
     return PosixRule(
-        standard,
-        summer,
-        found["on"],
-        _seconds(found["on_at"] or "2"),
-        found["off"],
-        _seconds(found["off_at"] or "2"),
+        standard, summer, found["on"], _seconds(found["on_at"] or "2"), found["off"], _seconds(found["off_at"] or "2")
     )

@@ -14,11 +14,7 @@ from lodger.engine.recurrence.calendar.zones import FAR, Segment, Zone
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSequence, Pace, Recurrence
 from lodger.engine.recurrence.search import SAVE_STEPS, OutOfSteps, Steps
 
-_GAP_WORDS = {
-    Gap.SHIFT: "read with the offset before the change",
-    Gap.NEXT: "at the change",
-    Gap.SKIP: "left out",
-}
+_GAP_WORDS = {Gap.SHIFT: "read with the offset before the change", Gap.NEXT: "at the change", Gap.SKIP: "left out"}
 _FOLD_WORDS = {Fold.FIRST: "only the first time", Fold.BOTH: "both times"}
 
 

@@ -80,13 +80,7 @@ SECOND = Field("second", 0, 59)
 MINUTE = Field("minute", 0, 59)
 HOUR = Field("hour", 0, 23)
 DAY = Field("day of month", 1, 31)
-MONTH = Field(
-    "month",
-    1,
-    12,
-    names=tuple(name.upper() for name in MONTHS[1:]),
-    first_name=1,
-)
+MONTH = Field("month", 1, 12, names=tuple(name.upper() for name in MONTHS[1:]), first_name=1)
 WEEKDAY = Field("day of week", 0, 7, modulus=7, names=tuple(name.upper() for name in (WEEKDAYS[6], *WEEKDAYS[:6])))
 
 

@@ -8,14 +8,7 @@ import re
 from dataclasses import dataclass
 
 from lodger.engine.recurrence.calendar.dial import Dial
-from lodger.engine.recurrence.cron.days import (
-    ALL_WEEKDAYS,
-    CronDays,
-    DayReading,
-    FromEnd,
-    MonthDays,
-    WeekDays,
-)
+from lodger.engine.recurrence.cron.days import ALL_WEEKDAYS, CronDays, DayReading, FromEnd, MonthDays, WeekDays
 from lodger.engine.recurrence.cron.field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, terms
 from lodger.engine.recurrence.cron.rule import CronRule
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -77,11 +70,7 @@ def _week_days(text: str, index: int) -> WeekDays:
                 raise WEEKDAY.wrong(term, at + len(day) + 1, "cron_bad_field.nth")
             nth.append(((WEEKDAY.number(day, at) - 1) % 7, int(which)))
         elif term.upper() == "L":
-            raise WEEKDAY.wrong(
-                term,
-                at,
-                "cron_bad_field.last",
-            )
+            raise WEEKDAY.wrong(term, at, "cron_bad_field.last")
         elif term[-1] in "Ll":
             last.append((WEEKDAY.number(term[:-1], at) - 1) % 7)
         else:

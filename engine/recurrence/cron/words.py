@@ -1,14 +1,7 @@
 """The days of a cron expression in English."""
 
 from lodger.engine.recurrence.calendar.dial import members
-from lodger.engine.recurrence.cron.days import (
-    ALL_DAYS,
-    ALL_MONTHS,
-    ALL_WEEKDAYS,
-    CronDays,
-    MonthDays,
-    WeekDays,
-)
+from lodger.engine.recurrence.cron.days import ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS, CronDays, MonthDays, WeekDays
 from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, series
 
 

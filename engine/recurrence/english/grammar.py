@@ -193,7 +193,7 @@ class _Grammar:
 
     def _bare_number(self, token: Token) -> Unread:
         texts = f"at {token.text}", f"on the {ordinal(token.value)} of the month"
-        follows = self.peek(1).kind in (
+        follows = self.peek(1).kind in [
             "end",
             "and",
             ",",
@@ -205,7 +205,7 @@ class _Grammar:
             "in",
             "until",
             "except",
-        )
+        ]
         if self.peek(1).kind == "unit":
             return self.unread("every is missing before a step", token, f"every {token.text}")
         return self.unread(
@@ -237,10 +237,7 @@ class _Grammar:
 
     def every(self, strong: bool, first: int) -> None:
         self.next()
-        if self.kinds("unit") and (self.peek(1).text == "end" or self.kinds("unit", "to", "edge")):
-            self.at = first
-            self.days(strong, first)
-        elif self.kinds("unit") and not self._is_quarter():
+        if self.kinds("unit"):
             self.unit(1, strong, first)
         elif self.take("other"):
             if self.kinds("unit"):
@@ -249,8 +246,6 @@ class _Grammar:
                 self._every_nth_weekday(2, strong, first)
             else:
                 raise self._every_other_set(first)
-        elif self.kinds("half") or self.kinds("a", "half") or self._is_quarter():
-            self.half_hour(strong, first)
         elif self.peek().kind == "length" or (self.kinds("number") and self.peek(1).kind in ("unit", "number")):
             self.length(strong, first)
         elif self.peek().kind == "nth" and self.peek(1).kind == "unit" and not self._of_month(2):
@@ -266,26 +261,10 @@ class _Grammar:
             self.at = first
             self.days(strong, first)
 
-    def _is_quarter(self) -> bool:
-        return self.peek().text == "quarter" and (self.peek(1).text == "hour" or self.kinds("unit", "of"))
-
-    def half_hour(self, strong: bool, first: int) -> None:
-        """``every half hour``, ``every quarter of an hour``, ``every half minute``."""
-        self.take("a")
-        parts = 2 if self.next().kind == "half" else 4
-        self.take("of")
-        self.take("a") or self.take("the")
-        if self.peek().value not in ("hour", "minute"):
-            raise self.unexpected("hour")
-        seconds = HOUR_S if self.next().value == "hour" else 60
-        self.add("interval", first, strong).interval_s = seconds // parts
-
     def unit(self, count: int, strong: bool, first: int) -> None:
         name = self.next().value
         seconds = UNITS[name]
         if isinstance(seconds, int):
-            if self.take("and", "a", "half"):
-                seconds = seconds * 3 // 2
             while self.kinds("and", "number", "unit") and isinstance(UNITS.get(self.peek(2).value), int):
                 self.at += 3
                 seconds += self.peek(-2).value * int(LENGTHS[self.peek(-1).value] // 1_000_000)
@@ -306,20 +285,6 @@ class _Grammar:
         self.left[first] = token._replace(kind="unit", value=token.value)
         self.at = first
         self.unit(1, strong, first)
-
-    def once(self, strong: bool, first: int) -> None:
-        self.next()
-        if self.peek().kind in ("every", "adverb"):
-            (self.every if self.kinds("every") else self.adverb)(strong, self.at)
-            return
-        if not (self.kinds("a", "unit") or self.kinds("per", "unit")):
-            raise self.unread("once of what is not said", None, "once a day")
-        self.next()
-        self.unit(1, strong, first)
-
-    def everyday(self, strong: bool, first: int) -> None:
-        self.next()
-        self.add("days", first, strong).days += _ALL
 
     def length(self, strong: bool, first: int) -> None:
         """Read ``2 hours and 30 minutes`` or ``1h30m``: an interval, or a step when it is whole days, weeks or months."""
@@ -521,8 +486,6 @@ class _Grammar:
             return False
         if self.peek(ahead).kind == "on":
             ahead += 1
-            if self.peek(ahead + 1).text == "hour" or self.peek(ahead + 2).text == "hour":
-                return False
         if self.peek(ahead).kind == "every":
             after = self.peek(ahead + 1)
             return after.kind in ("weekday", "days") or self._is_date(ahead + 1)
@@ -561,14 +524,6 @@ class _Grammar:
             return self._weekdays_of([Days(self._set_bits())])
         if token.kind in ("start", "edge"):
             return self._edge()
-        if token.value in ("month", "quarter"):
-            self.next()
-            self.take("to")  # the hyphen of month-end
-            if self.peek().text != "end":
-                raise self.unexpected("end", "end")
-            self.next()
-            last = Days(month_days=(-1,))
-            return [last if token.value == "month" else in_quarter(last)]
         if token.value == "day" and self.peek(1).kind == "number":
             self.next()
             return self._in_month(self._numbered(self._counts("number")))
@@ -1210,12 +1165,6 @@ class _Grammar:
         self.minutes()
         self.add("minutes", first)
 
-    def on_the_hour(self, _strong: bool, first: int) -> None:
-        half = self.peek(2).kind == "half"
-        self.at += 4 if half else 3
-        self.drafts[-1].minutes = [30 if half else 0]
-        self.add("minutes", first)
-
     def window(self, strong: bool, first: int) -> None:
         """``from 9 to 17``: bounds of an interval in each day; with dates, months or days the other meanings of *from*."""
         between = self.take("between")
@@ -1424,15 +1373,12 @@ class _Grammar:
 _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
     ("every", _Grammar.every),
     ("adverb", _Grammar.adverb),
-    ("once", _Grammar.once),
-    ("everyday", _Grammar.everyday),
     ("zone", _Grammar.zone_of),
     ("in zone", _Grammar.in_zone),
     ("at", _Grammar.at_part),
     ("in month", _Grammar.in_months),
-    ("start of | edge of | start every | unit edge | unit to edge | unit number", _Grammar.days),
+    ("start of | edge of | start every | unit number", _Grammar.days),
     ("start", _Grammar.starting),
-    ("on the half unit | on the unit", _Grammar.on_the_hour),
     ("edge date | edge number | edge month | edge on | edge from", _Grammar.starting),
     ("until | to date | to number month | to month number | to the nth | to nth", _Grammar.until),
     ("except", _Grammar.except_),

@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from lodger.engine.recurrence.english.phrase import HOUR_S, WEEK, WEEKEND, WORKDAYS, Date
+from lodger.engine.recurrence.english.phrase import HOUR_S, WEEKEND, WORKDAYS, Date
 from lodger.engine.recurrence.words import MONTHS, WEEKDAYS
 
 
@@ -25,28 +25,10 @@ class Token(NamedTuple):
 
 
 _SHORT_DAYS = ("mon", "tue tues", "wed weds", "thu thur thurs", "fri", "sat", "sun")
-_NUMBERS = [
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-]
+_NUMBERS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty"
+)
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
 #: Seconds of a unit, or the unit of the calendar that it counts in with how many of it.
 UNITS: dict[str, int | tuple[str, int]] = {
@@ -72,7 +54,7 @@ _KINDS = {
     "per": "per", "time": "time", "run": "run",
 }  # fmt: skip
 _NUMBER_WORDS = {
-    **{name: number for number, name in enumerate(_NUMBERS, 1)}, "thirty": 30, "forty": 40, "forty-five": 45, "fifty": 50,
+    **{name: number for number, name in enumerate(_NUMBERS.split(), 1)}, "thirty": 30, "forty": 40, "forty-five": 45, "fifty": 50,
     "sixty": 60, "ninety": 90,
 }  # fmt: skip
 
@@ -95,7 +77,7 @@ WORDS: dict[str, tuple[str, Any]] = {
         if full
         for word in {full.lower(), full[:3].lower(), *(["sept"] if number == 9 else [])}
     },
-    "noon": ("moment", 12 * HOUR_S), "midday": ("moment", 12 * HOUR_S), "midnight": ("moment", 0), "everyday": ("everyday", WEEK),
+    "noon": ("moment", 12 * HOUR_S), "midday": ("moment", 12 * HOUR_S), "midnight": ("moment", 0),
 }  # fmt: skip
 AREAS = (
     "africa|america|antarctica|arctic|asia|atlantic|australia|brazil|canada|chile|etc|europe|indian|mexico|pacific|us"

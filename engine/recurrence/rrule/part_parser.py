@@ -23,16 +23,7 @@ RANGES = {
     "BYMONTH": (1, 12, False),
     "BYSETPOS": (1, 366, True),
 }
-_CHOOSING = (
-    "bymonth",
-    "byweekno",
-    "byyearday",
-    "bymonthday",
-    "byday",
-    "byhour",
-    "byminute",
-    "bysecond",
-)
+_CHOOSING = ("bymonth", "byweekno", "byyearday", "bymonthday", "byday", "byhour", "byminute", "bysecond")
 
 
 def parse_parts(text: str, at: int = 0) -> Rule:

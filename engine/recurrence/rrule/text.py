@@ -11,16 +11,7 @@ from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.dial import Dial, of_values
 from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
-from lodger.engine.recurrence.words import (
-    MONTHS,
-    WEEKDAYS,
-    clock,
-    clock_times,
-    joined,
-    listed,
-    sentence,
-    series,
-)
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, clock_times, joined, listed, sentence, series
 from lodger.engine.recurrence.words import ordinal as numbered
 
 _UNIT = ("year", "month", "week", "day", "hour", "minute", "second")

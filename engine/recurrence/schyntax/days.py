@@ -7,14 +7,7 @@ from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, days_in_y
 from lodger.engine.recurrence.calendar.dial import members, stride
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, LAST_YEAR, Argument, Date, Unit
-from lodger.engine.recurrence.schyntax.sets import (
-    FIRST_DAY,
-    clock_set,
-    counted_set,
-    date_set,
-    folded,
-    full_date_set,
-)
+from lodger.engine.recurrence.schyntax.sets import FIRST_DAY, clock_set, counted_set, date_set, folded, full_date_set
 
 _WHOLE_YEAR = (1 << 366) - 1
 _EVERY_SEVENTH = stride(0, 366, 7)

@@ -64,10 +64,7 @@ class SchyntaxRule:
 
     def by_granularity(self) -> tuple["SchyntaxRule", ...]:
         """Split into the groups with a wildcard hour and those without: their DST defaults differ."""
-        parts = (
-            tuple(g for g in self.groups if g.recurring),
-            tuple(g for g in self.groups if not g.recurring),
-        )
+        parts = (tuple(g for g in self.groups if g.recurring), tuple(g for g in self.groups if not g.recurring))
         return tuple(SchyntaxRule(part) for part in parts if part)
 
     def never_reason(self) -> str | None:
@@ -99,11 +96,7 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
         )
     sets = []
     finest = False
-    for unit, everything in (
-        (Unit.SECONDS, ALL_SECONDS),
-        (Unit.MINUTES, ALL_MINUTES),
-        (Unit.HOURS, ALL_HOURS),
-    ):
+    for unit, everything in ((Unit.SECONDS, ALL_SECONDS), (Unit.MINUTES, ALL_MINUTES), (Unit.HOURS, ALL_HOURS)):
         if unit in arguments:
             sets.append(folded(arguments[unit], partial(clock_set, unit=unit), everything))
             finest = True
