@@ -245,7 +245,7 @@ class _Grammar:
             elif self.kinds("weekday"):
                 self._every_nth_weekday(2, strong, first)
             else:
-                raise self._every_other_set(first)
+                raise self.unexpected("a unit or a weekday", "day")
         elif self.peek().kind == "length" or (self.kinds("number") and self.peek(1).kind in ("unit", "number")):
             self.length(strong, first)
         elif self.peek().kind == "nth" and self.peek(1).kind == "unit" and not self._of_month(2):
@@ -355,21 +355,6 @@ class _Grammar:
         draft.parts["days"] = self.since(begin)
         draft.last_kind = "days"
 
-    def _every_other_set(self, first: int) -> Unread:
-        weekend = self.peek().text.startswith("weekend")
-        if not self._workday_set():
-            return self.unexpected("a unit or a weekday", "day")
-        if weekend:
-            return self.unread(
-                "every other weekend is a step of weeks", self.since(first), "every 2 weeks on Saturday and Sunday"
-            )
-        return self.unread(
-            "weekdays are not counted through weekends",
-            self.since(first),
-            "on Monday, Wednesday and Friday",
-            "every 2 days",
-        )
-
     def _nth_of_every(self, strong: bool, first: int) -> None:
         """``every second Tuesday``: which of the two meanings only *of the month* tells."""
         begin = self.at
@@ -387,7 +372,7 @@ class _Grammar:
                 f"every {ordinal(count)} {name} may be one in {count} weeks, or the {ordinal(count)} of the month", self.since(first),
                 f"every {count} weeks on {name}", f"on the {ordinal(count)} {name} of the month",
             )  # fmt: skip
-        raise self._every_other_set(first)
+        raise self.unexpected("a unit or a weekday", "day")
 
     def _named_month_follows(self, begin: int) -> bool:
         """Whether what follows an ordinal and its days is *of the month*, of a month or of the quarter."""
@@ -522,8 +507,6 @@ class _Grammar:
             return self._weekdays_of(self._weekday())
         if self._workday_set():
             return self._weekdays_of([Days(self._set_bits())])
-        if token.kind in ("start", "edge"):
-            return self._edge()
         if token.value == "day" and self.peek(1).kind == "number":
             self.next()
             return self._in_month(self._numbered(self._counts("number")))
@@ -692,8 +675,6 @@ class _Grammar:
             return self._nth_weekdays(numbers, places, breaks, begin)
         if after.value == "day":
             self.next()
-        elif after.value == "week":
-            raise self._week_of_month(numbers, begin)
         elif after.kind == "number" and self.peek(1).kind in ("unit", "weekday", "days") and abs(numbers[0]) == 1:
             raise self._first_of_many(numbers[0], begin)
         elif numbers[-1] == -1 and not self._of_month(0):
@@ -718,16 +699,8 @@ class _Grammar:
             bits = 1 << self.next().value
             most, name = 5, WEEKDAYS[after.value]
         else:
-            weekend = after.text.startswith("weekend")
-            if not self._workday_set():
+            if after.text.startswith("weekend") or not self._workday_set():
                 raise self.unexpected("day")
-            if weekend:
-                raise self.unread(
-                    "a weekend has two days: which of them is not said",
-                    self.since(begin),
-                    f"{counted(numbers[0])} Saturday",
-                    f"{counted(numbers[0])} Sunday",
-                )
             bits, most, name = WORKDAYS, 23, "weekday"
         if breaks and all(abs(each) <= 5 for each in numbers[:-1]) and numbers[0] > 0:
             head = joined(
@@ -748,23 +721,6 @@ class _Grammar:
                     *([f"the {ordinal(number)} and on {tail}"] if len(numbers) > 1 and number <= 31 else []),
                 )  # fmt: skip
         return self._in_month([Days(nth=tuple((each, bits) for each in numbers))])
-
-    def _week_of_month(self, numbers: list[int], begin: int) -> Unread:
-        self.next()
-        self._skip_of_month()
-        first = 7 * numbers[0] - 6
-        while begin and self.left[begin - 1].kind in ("the", "on", "in", "every"):
-            begin -= 1
-        if first < 0:
-            return self.unread(
-                "which of the seven days of a week is not said", self.since(begin), "on the last Monday of the month"
-            )
-        return self.unread(
-            "which of the seven days of a week is not said",
-            self.since(begin),
-            f"on the {ordinal(first)} through the {ordinal(min(first + 6, 31))}",
-            f"on the {ordinal(numbers[0])} Monday of the month",
-        )
 
     def _first_of_many(self, side: int, begin: int) -> Unread:
         """``first 5 days``, ``last two Mondays``: named one by one."""
@@ -821,19 +777,6 @@ class _Grammar:
             return in_quarter(days)
         except ValueError:
             raise self.unread("first and last days of a quarter stand in a rule of their own", self.peek(-1)) from None
-
-    def _edge(self) -> list[Days]:
-        """``end of the month``, ``start of the quarter``."""
-        number = -1 if self.next().text == "end" else 1
-        if not self.take("of"):
-            raise self.unexpected("of the month")
-        self.take("the") or self.take("every") or self.take("a")
-        unit = self.peek()
-        if unit.value not in ("month", "quarter"):
-            raise self.unexpected("month or quarter")
-        self.next()
-        days = Days(month_days=(number,))
-        return [days if unit.value == "month" else self._of_quarter(days)]
 
     # Dates and months
 
@@ -1109,20 +1052,10 @@ class _Grammar:
     def at_part(self, strong: bool, first: int) -> None:
         """Times, minutes of the hour, weekends, or the end of the month."""
         after = self.peek(1)
-        if (
-            (after.kind == "the" and self.peek(2).kind == "days")
-            or (
-                after.kind in ("the", "edge", "start")
-                and (after.kind != "the" or self.peek(2).kind in ("edge", "start"))
-            )
-            or after.kind == "days"
-        ):
-            self.next()
-            self.days(strong, first)
-        elif self.kinds("at", "number", "to") and after.value < 60 and self.peek(3).kind in ("number", "clock"):
+        if self.kinds("at", "number", "to") and after.value < 60 and self.peek(3).kind in ("number", "clock"):
             self.next()
             raise self._minutes_to()
-        elif after.value == "minute" or after.kind == "past" or (self._past_the_hour(1) and not self._minutes_past(1)):
+        if after.value == "minute" or after.kind == "past" or (self._past_the_hour(1) and not self._minutes_past(1)):
             self.minutes()
             self.add("minutes", first)
         else:
@@ -1377,7 +1310,7 @@ _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
     ("in zone", _Grammar.in_zone),
     ("at", _Grammar.at_part),
     ("in month", _Grammar.in_months),
-    ("start of | edge of | start every | unit number", _Grammar.days),
+    ("start every | unit number", _Grammar.days),
     ("start", _Grammar.starting),
     ("edge date | edge number | edge month | edge on | edge from", _Grammar.starting),
     ("until | to date | to number month | to month number | to the nth | to nth", _Grammar.until),
