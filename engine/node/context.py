@@ -1,6 +1,7 @@
 """What every service of a node is given: store, clock, settings, database threads, bus, and the node's identity."""
 
 import re
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +18,9 @@ from lodger.engine.store.usage.usage import DAY_US
 MAX_NAME = 200
 #: A clock that is further off than this is broken: scripts would be told a wrong time, so the node claims nothing.
 MAX_OFFSET_US = 2_000_000
+#: Round trips for which a node ticks and claims ahead: those of both, and of one transaction that is under way, three times over, since
+#: a third of the time is left to others. No longer than this, in microseconds.
+TRIPS_AHEAD, MAX_AHEAD_US = 18, 500_000
 #: How long a service that is woken by commits may sleep by itself, seconds.
 FAR_S = 60.0
 
@@ -41,6 +45,7 @@ class ServerClock:
         self._is_compared = False
         self._server_stepped_us = 0
         self.offset_us = 0
+        self._trips_us: deque[int] = deque(maxlen=5)
         self.hold = ""
 
     @property
@@ -54,12 +59,18 @@ class ServerClock:
         return "the database server's clock" if self._server_stepped_us else "this machine's clock"
 
     @property
+    def trip_us(self) -> int:
+        """How long the server took to tell its time, the quickest of the last times, microseconds."""
+        return min(self._trips_us, default=0)
+
+    @property
     def skewed(self) -> bool:
         """Whether this machine's clock is too far off to work by."""
         return abs(self.offset_us) > MAX_OFFSET_US
 
     def set_offset(self, server_us: int, asked_us: int, answered_us: int) -> None:
         """Set the offset from the server's time, read between two times of the injected clock; 0 if below half of their difference."""
+        self._trips_us.append(max(0, answered_us - asked_us))
         doubt = (answered_us - asked_us) // 2
         offset = server_us - (asked_us + doubt)
         offset = offset if abs(offset) > max(0, doubt) else 0
@@ -130,7 +141,9 @@ class NodeContext:
 
     @property
     def _ahead_us(self) -> int:
-        return int(self.settings.ahead_s * 1_000_000)
+        """How far ahead to tick and claim: longer where the server is so far away that both would not be done by then."""
+        own_us = int(self.settings.ahead_s * 1_000_000)
+        return max(own_us, min(TRIPS_AHEAD * self.clock.trip_us, MAX_AHEAD_US)) if own_us else 0
 
     def ahead_us(self, now_us: int) -> int:
         """Return up to which instant a transaction of now ticks and claims: within the day, because each has its own budgets."""

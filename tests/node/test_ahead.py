@@ -277,5 +277,9 @@ def test_a_day_is_not_looked_into_before_it_begins(tmp_path: Path) -> None:
             assert context.ahead_us(SLOT_US) == SLOT_US + 30 * MS
             assert context.lead_us(MIDNIGHT_US) == MIDNIGHT_US
             assert context.ahead_us(MIDNIGHT_US - 10 * MS) == MIDNIGHT_US - 1
+            # A server that is 20 ms away is asked sooner; one that answered late once is not farther away.
+            for answered_us in (500 * MS, 20 * MS):
+                context.clock.set_offset(answered_us // 2, 0, answered_us)
+            assert context.ahead_us(SLOT_US) == SLOT_US + 360 * MS
 
     asyncio.run(scenario())

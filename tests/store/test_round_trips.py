@@ -20,7 +20,7 @@ from lodger.engine import Engine
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
 from lodger.engine.store.connection.database import Database
-from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.job import LogLine
@@ -145,3 +145,15 @@ def test_a_read_that_has_ended_takes_no_further_statement(server: "Server", name
             assert connection.execute(text("SELECT 3")).scalar() == 3
     finally:
         database.close()
+
+
+def test_doctor_is_told_of_a_server_that_is_far_away(server: "Server", name: str) -> None:
+    with SlowProxy(server.url(name), rtt_ms=20) as proxy:
+        database = Database(proxy.url)
+        try:
+            with database.read() as connection:
+                checks = {each.name: each for each in driver_of(connection).check_settings(connection)}
+        finally:
+            database.close()
+    assert checks["distance"].state == "warn"
+    assert checks["distance"].fix

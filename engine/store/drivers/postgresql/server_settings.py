@@ -2,8 +2,13 @@
 
 from sqlalchemy import Connection, text
 
+from lodger.engine.core.clock import SystemClock
 from lodger.engine.store.drivers.features import Check
 
+_clock = SystemClock()
+
+#: Round trips that are measured, of which the quickest counts, and from how many milliseconds on a server is far away.
+TRIPS, FAR_MS = 5, 5.0
 #: Part of the connections that may be in use before it is a warning.
 BUSY = 0.8
 _SETTINGS = text(
@@ -20,6 +25,10 @@ def check(connection: Connection) -> list[Check]:
     found = {row.name: row.setting for row in connection.execute(_SETTINGS)}
     state = connection.execute(_STATE).one()
     checks = [Check("server version", "ok", found["server_version"])]
+    if (trip_ms := _trip_ms(connection)) >= FAR_MS:
+        why = "each tick, claim and commit of a node takes up to three round trips, and each read of a script one"
+        fix = "run nodes and API in the network of the database server"
+        checks.append(Check("distance", "warn", f"{trip_ms:.0f} ms a round trip", why, fix))
     for name in ("fsync", "full_page_writes"):
         why, fix = "a crash of the machine can damage the database", f"set {name} = on in postgresql.conf"
         checks.append(Check(name, "ok", "on") if found[name] == "on" else Check(name, "fail", found[name], why, fix))
@@ -45,3 +54,13 @@ def check(connection: Connection) -> list[Check]:
     else:
         checks.append(Check("connections", "ok", used))
     return checks
+
+
+def _trip_ms(connection: Connection) -> float:
+    """Return the time of a question that costs the server nothing, milliseconds."""
+    times = []
+    for _ in range(TRIPS):
+        begun_s = _clock.elapsed_s()
+        connection.execute(text("SELECT 1")).scalar()
+        times.append(_clock.elapsed_s() - begun_s)
+    return min(times) * 1000
