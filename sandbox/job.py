@@ -2,7 +2,7 @@
 
 from asyncio import CancelledError
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -82,7 +82,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ScriptError:
-    """Error of a script as its author sees it. ``line`` and ``column`` are 1-based in ``file``; None if unknown."""
+    """Error of a script as its author sees it. ``line`` and ``column`` are 1-based in ``file``; None if unknown.
+
+    ``details`` has what else the error carries: its own fields such as ``code``, its ``cause`` with name, message, stack and details of its
+    own, and the ``errors`` of an AggregateError; None if there is nothing.
+    """
 
     name: str
     message: str
@@ -90,6 +94,7 @@ class ScriptError:
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    details: dict[str, Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,6 +184,12 @@ def _document(given: dict[str, Any]) -> Row:
     made = strict_json.normal(given)
     if not isinstance(made, dict) or set(made) & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
         raise bad_request("a document must be an object with names that do not begin with $")
+    dotted = next((name for name in made if "." in name), None)
+    if dotted is not None:  # a filter reads it as a path, and so would never find it
+        first, _, rest = dotted[:60].partition(".")
+        raise bad_request(
+            f"the name of a field has no dot: write {{ {first}: {{ {rest}: … }} }} for {dotted[:60]}; an update replaces {first} as a whole"
+        )
     if len(strict_json.dump(made).encode()) > MAX_DOCUMENT:
         raise CallRefused("too_large", f"a document has at most {MAX_DOCUMENT} bytes of JSON")
     return made

@@ -1,6 +1,7 @@
 """Text of scripts as people may see it: without invisible characters, and as a code frame with a caret beneath the place of an error."""
 
 import re
+from typing import Any
 
 #: What could repaint or turn a line of a terminal, or stands in it unseen: control and format characters (escape sequences, direction, zero
 #: width), separators of lines and paragraphs, fillers, halves of surrogate pairs, tags. Line feeds and tabs stay.
@@ -51,6 +52,20 @@ def code_frame(source: str, line: int | None, column: int | None = None, *, befo
         for number in range(max(1, line - before), line + 1)
     ]
     return [*shown, f"  {' ' * gutter} | {' ' * (at - start)}^"]
+
+
+def detail_lines(details: dict[str, Any] | None, indent: str = "  ") -> list[str]:
+    """Return what an error carries besides its message, one line each: own fields, and causes and errors below one another."""
+    lines = []
+    for name, value in (details or {}).items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                lines.append(f"{indent}{name}: {_plain(str(each.get('name')))}: {_plain(str(each.get('message')))}")
+                lines.extend(f"{indent}{_plain(frame)}" for frame in str(each.get("stack")).split("\n")[:3] if frame)
+                lines.extend(detail_lines(each.get("details"), indent + "  "))
+            else:
+                lines.append(f"{indent}{_plain(name)}: {_plain(str(each))}")
+    return lines
 
 
 def _plain(text: str) -> str:

@@ -1,5 +1,6 @@
 """Encoding and decoding of an attempt's frames, and the buffer that keeps its log within the limits."""
 
+import json
 import os
 import socket
 from collections.abc import Mapping
@@ -14,9 +15,10 @@ from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.verdict import Verdict
 from lodger.stdlib import npm_packages, standard_modules
 
-_NAME, _FILE, _MESSAGE, _STACK = 256, 512, 8192, 16384
+_NAME, _FILE, _MESSAGE, _STACK, _DETAILS = 256, 512, 8192, 16384, 16384
+_DEPTH = 24
 #: Maximum size of a FAIL frame: its texts, with up to six bytes of JSON per character.
-MAX_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK) + 4096
+MAX_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK + _DETAILS) + 4096
 _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.OK}}
 
 
@@ -76,7 +78,7 @@ def failure(payload: bytes) -> Verdict:
     if outcome is None:
         return verdict.protocol_error("an outcome that workers cannot report")
     try:
-        error = prescan.parse(payload[1 + length :], max_bytes=len(payload), max_depth=4)
+        error = prescan.parse(payload[1 + length :], max_bytes=len(payload), max_depth=_DEPTH)
     except prescan.JsonRefused:
         return verdict.protocol_error("an error that is not JSON")
     if not isinstance(error, dict):
@@ -90,8 +92,16 @@ def failure(payload: bytes) -> Verdict:
             file=_text(error.get("file"), _FILE),
             line=_position(error.get("line")),
             column=_position(error.get("column")),
+            details=_details(error.get("details")),
         ),
     )
+
+
+def _details(value: Any) -> dict[str, Any] | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    text = json.dumps(value)
+    return json.loads(text.encode("utf-8", "replace")) if len(text) <= _DETAILS else None
 
 
 def _text(value: Any, maximum: int) -> str | None:

@@ -182,19 +182,23 @@ const ALSO = {
   toPlainDate: LOCAL + ".toPlainDate()", toPlainDateTime: LOCAL + ".toPlainDateTime()", toPlainTime: LOCAL + ".toPlainTime()", startOfDay: LOCAL + ".startOfDay()",
   with: LOCAL + ".with(…)", isBefore: "Temporal.Instant.compare(a, b) < 0", isAfter: "Temporal.Instant.compare(a, b) > 0",
 }; // prettier-ignore
-const others = {};
-for (const name of Object.keys(ALSO)) {
-  defineProperty(others, name, {
-    configurable: true,
-    get() {
-      throw new TypeError("an Instant has no " + name + ": use " + ALSO[name]);
-    },
-    set(value) {
-      defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
-    },
-  });
-}
-Object.setPrototypeOf(Instant.prototype, others);
+// Names of other libraries on a prototype: reading one is an error that says what to write.
+$.others = (prototype, what, names) => {
+  const others = {};
+  for (const name of Object.keys(names)) {
+    defineProperty(others, name, {
+      configurable: true,
+      get() {
+        throw new TypeError(what + " has no " + name + ": use " + names[name]);
+      },
+      set(value) {
+        defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
+      },
+    });
+  }
+  Object.setPrototypeOf(prototype, others);
+};
+$.others(Instant.prototype, "an Instant", ALSO);
 const ofMicroseconds = (us) => {
   const ms = floor(us / 1000);
   return new Instant(ms, (us - ms * 1000) * 1000, INSIDE);

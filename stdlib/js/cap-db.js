@@ -146,6 +146,21 @@ class Rows {
   }
 }
 
+// Names of other data stores, with those of Rows for the same.
+$.others(Rows.prototype, "a set of db", {
+  __proto__: null,
+  findOne: "first(filter)", findFirst: "first(filter)", findUnique: "first(filter)", one: "first(filter)", findById: "get(id)", findByPk: "get(id)",
+  findMany: "find(filter)", findAll: "find(filter)", all: "find(filter)", where: "find(filter)", select: "find(filter, { select })", query: "find(filter)",
+  list: "find(filter)", filter: "find(filter)", toArray: "find(filter)", forEach: "each(filter), in `for await`", iterate: "each(filter), in `for await`",
+  add: "insert(values)", create: "insert(values)", insertOne: "insert(values)", push: "insert(values)", createMany: "insertMany(rows)", bulkInsert: "insertMany(rows)",
+  save: "upsert(values), or update(id, changes)", put: "upsert(values)", set: "update(id, changes)", replace: "update(id, changes)", replaceOne: "update(id, changes)",
+  updateOne: "update(id, changes)", patch: "update(id, changes)", findOneAndUpdate: "first(filter) and update(id, changes)", findByIdAndUpdate: "update(id, changes)",
+  updateAll: "updateMany(filter, changes)", remove: "delete(id)", destroy: "delete(id)", deleteOne: "delete(id)", del: "delete(id)", removeMany: "deleteMany(filter)",
+  deleteAll: "deleteMany(filter, { all: true })", clear: "deleteMany({}, { all: true })", truncate: "deleteMany({}, { all: true })",
+  countDocuments: "count(filter)", length: "count()", size: "count()", exists: "count(filter) > 0", has: "count(filter) > 0", groupBy: "aggregate(filter, { groupBy })",
+  inc: "increment(id, amounts)", $inc: "increment(id, amounts)", decrement: "increment(id, amounts) with negative numbers",
+}); // prettier-ignore
+
 $.provide("db", (context, call) => {
   $.instant.calendar(context);
   const datasets = context.datasets || {};

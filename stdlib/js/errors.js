@@ -1,11 +1,12 @@
 // Errors as the author sees them: stack frames of the author's files, any thrown value as texts, and exceeded limits.
 const { job, where, overflowed, uncurry, primordials: p } = $;
 const { quote } = $.wire;
-const { create, defineProperty, slice, indexOf, exec, isError, push, wellFormed } = p;
+const { create, keys, defineProperty, slice, indexOf, exec, isError, push, wellFormed } = p;
 const lastIndexOf = uncurry(String.prototype.lastIndexOf);
 const startsWith = uncurry(String.prototype.startsWith);
 const { max } = Math;
 const text = String;
+const { isArray } = Array;
 const ErrorClass = Error;
 const { getPrototypeOf: prototypeOf, getOwnPropertyDescriptor: describeProperty } = Object;
 
@@ -316,6 +317,8 @@ function describe(thrown) {
     }
     const code = member(thrown, "code");
     if (code !== "") about.code = slice(code, 0, 200);
+    const more = details(thrown, 0, { left: 6000 });
+    if (more !== null) about.details = more;
   } else {
     let shown = "something that cannot be shown";
     try {
@@ -327,6 +330,55 @@ function describe(thrown) {
   about.message = wellFormed(about.message);
   about.stack = wellFormed(about.stack);
   return about;
+}
+
+// What else an error carries: own fields, the chain of causes, the errors of an AggregateError. Bounded; getters of the tenant are not run.
+const KNOWN = { __proto__: null, name: 1, message: 1, stack: 1, cause: 1, errors: 1 };
+const DEEPEST = 5;
+
+function shownShort(value, room) {
+  if (value === null || typeof value === "boolean" || (typeof value === "number" && value - value === 0)) return value;
+  const shown = typeof value === "string" ? value : $.inspect === undefined ? text(value) : $.inspect(value);
+  const most = room.left < 500 ? max(room.left, 0) : 500;
+  room.left -= shown.length;
+  return wellFormed(shown.length > most ? slice(shown, 0, most) + "…" : shown);
+}
+
+function inner(value, depth, room) {
+  if (!isError(value)) return shownShort(value, room);
+  const { stack } = frames(member(value, "stack"));
+  const made = { name: shownShort(member(value, "name") || "Error", room), message: shownShort(member(value, "message"), room), stack: shownShort(stack, room) };
+  const more = depth < DEEPEST && room.left > 0 ? details(value, depth + 1, room) : null;
+  if (more !== null) made.details = more;
+  return made;
+}
+
+function details(error, depth, room) {
+  const made = { __proto__: null };
+  let found = false;
+  try {
+    const names = keys(error);
+    for (let index = 0; index < names.length && index < 20 && room.left > 0; index++) {
+      const about = names[index] in KNOWN ? undefined : describeProperty(error, names[index]);
+      if (about === undefined || !("value" in about) || typeof about.value === "function") continue;
+      made[slice(wellFormed(names[index]), 0, 60)] = shownShort(about.value, room);
+      found = true;
+    }
+    const cause = describeProperty(error, "cause");
+    if (cause !== undefined && "value" in cause) {
+      made.cause = inner(cause.value, depth, room);
+      found = true;
+    }
+    const errors = describeProperty(error, "errors");
+    if (errors !== undefined && isArray(errors.value)) {
+      made.errors = [];
+      for (let index = 0; index < errors.value.length && index < 10 && room.left > 0; index++) push(made.errors, inner(errors.value[index], depth, room));
+      found = true;
+    }
+  } catch {
+    // a Proxy's traps
+  }
+  return found ? made : null;
 }
 
 function fault(message, name) {

@@ -214,3 +214,42 @@ def test_instants(shop: Shop) -> None:
     source = "return [" + ",\n".join(code for code, _ in INSTANTS) + "]"
     for (code, wanted), got in zip(INSTANTS, result(shop, source), strict=True):
         assert got == wanted, code
+
+
+DATA = """
+const kept = await db.moments.insert({ at: now, text: now.toString(), ms: now.epochMilliseconds, n: 5 });
+await db.moments.insert({ at: now.add({ days: 1 }), n: 6 });
+const count = (filter) => db.moments.count(filter);
+const said = async (work) => { try { await work(); return null } catch (error) { return error.message } };
+return [
+  await count({ at: now.toString() }), await count({ at: { lte: now.epochMilliseconds } }),
+  await count({ at: { gt: now.epochMilliseconds } }),
+  await count({ at: { ne: now.toString() } }), await count({ at: { in: [now.toString()] } }),
+  await count({ at: { gt: "2020-01-01T00:00:00+02:00" } }),
+  await count({ at: { lt: "2020-01-01T00:00:00z" } }), await count({ text: { lte: now.toString() } }),
+  await count({ ms: now.epochMilliseconds }),
+  await said(() => count({ n: { $gt: 1 } })), await said(() => count({ n: { like: 1 } })),
+  await said(() => count({ n: { greaterThan: 1 } })),
+  await said(() => count({ $or: [{ n: 1 }] })), await said(() => count({ AND: [] })), await said(() => count({ n: 5n })),
+  await said(() => db.moments.findOne({})), await said(() => db.moments.save({})), await said(() => db.moments.countDocuments({})),
+  await said(() => db.moments.insert({ "addr.zip": 5 })), await said(() => db.moments.update(kept.id, { "addr.zip": 5 })),
+  await said(() => db.moments.insert({ a: { b: [1, 5n] } })), await said(() => kv.set("k", { a: NaN })),
+]
+"""
+OPERATORS = "(the operators are eq, ne, lt, lte, gt, gte, contains, startsWith, in, notIn, exists)"
+DOTTED = "the name of a field has no dot: write { addr: { zip: … } } for addr.zip; an update replaces addr as a whole"
+
+
+def test_filters_find_instants_and_names_of_other_libraries_are_answered(shop: Shop) -> None:
+    assert result(shop, DATA) == [
+        1, 1, 1, 1, 1, 2, 0, 1, 1,
+        f"there is no operator $gt; did you mean gt? {OPERATORS}", f"there is no operator like; did you mean contains? {OPERATORS}",
+        f"there is no operator greaterThan; did you mean gt? {OPERATORS}",
+        "there is no operator $or; did you mean or? (a filter joins conditions by and, or, not)",
+        "there is no operator AND; did you mean and? (a filter joins conditions by and, or, not)",
+        "n: a BigInt cannot be stored; hand over Number(value) or String(value)",
+        "a set of db has no findOne: use first(filter)", "a set of db has no save: use upsert(values), or update(id, changes)",
+        "a set of db has no countDocuments: use count(filter)", DOTTED, DOTTED,
+        "values.a.b[1]: a BigInt cannot be stored; hand over Number(value) or String(value)",
+        "a: NaN cannot be stored; hand over null or a number",
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ import typer
 
 from lodger.engine.cli import inputs
 from lodger.engine.core.errors import Usage
-from lodger.engine.core.plain_text import code_frame
+from lodger.engine.core.plain_text import code_frame, detail_lines
 from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import to_stderr
 from lodger.engine.output.result_output import AsJson, say, write_json
@@ -194,4 +194,6 @@ def _show_error(error: dict[str, Any], source: str, name: str) -> None:
     if error["name"] == "NotText":
         return
     for line in code_frame(source, error["line"], error["column"]):
+        say(line)
+    for line in detail_lines(error["details"]):
         say(line)

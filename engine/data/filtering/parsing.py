@@ -6,12 +6,16 @@ matches missing ones. Text compares by code point, case-sensitive; with ``ignore
 letters A to Z and a to z are alike, other letters are not, on every database. Nulls sort first.
 """
 
+import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from lodger.engine.core import strict_json
+from lodger.engine.core.clock import EPOCH
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.fields import (
@@ -51,6 +55,24 @@ class Op(StrEnum):
 
 IGNORE_CASE = "ignoreCase"
 _OPS = (*(op.value for op in Op), "in", "notIn", "exists")
+#: Text that only an instant has, and milliseconds that are read as one: from 1973 to 2286. Smaller numbers are amounts.
+_INSTANT_TEXT = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+)
+_EARLIEST_MS, _LATEST_MS = 10**11, 10**13
+#: Keys of values that JSON lacks, which are values and no operators.
+_TAGS = frozenset({strict_json.INSTANT, "$bytes"})
+#: Names of operators in other libraries.
+_ALSO = {
+    "equals": "eq", "equal": "eq", "is": "eq", "not": "ne", "neq": "ne", "notequals": "ne", "isnot": "ne", "greaterthan": "gt",
+    "after": "gt",
+    "greaterthanorequal": "gte", "ge": "gte", "min": "gte", "lessthan": "lt", "before": "lt", "lessthanorequal": "lte", "le": "lte",
+    "max": "lte",
+    "like": "contains", "ilike": "contains", "regex": "contains", "includes": "contains", "match": "contains", "search": "contains",
+    "beginswith": "startsWith", "prefix": "startsWith", "nin": "notIn", "oneof": "in", "any": "in", "isnull": "exists", "isset": "exists",
+    "&&": "and", "||": "or", "!": "not", "nor": "not",
+}  # fmt: skip
+_ALSO_LOGIC = frozenset({"AND", "OR", "NOT", "&&", "||", "!"})
 _RANGE = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 _TEXTUAL = {Op.CONTAINS, Op.STARTS_WITH}
 _FOLDED = {Op.EQ, Op.NE, *_TEXTUAL}
@@ -117,6 +139,21 @@ def _undefined(where: str) -> CallRefused:
     )
 
 
+def _without_tag(value: Any) -> Any:
+    """Return what a script wrote: its wire marks objects with keys that begin with $."""
+    return value["$object"] if isinstance(value, dict) and value.keys() == {"$object"} else value
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    """Return a question about the operator that was meant, by the names of other libraries or by its letters; empty if none is near."""
+    plain = name.lstrip("$").lower()
+    meant = _ALSO.get(plain) or next(
+        iter(difflib.get_close_matches(plain, [each.lower() for each in known], 1, 0.7)), None
+    )
+    found = next((each for each in known if meant is not None and each.lower() == meant.lower()), None)
+    return "" if found is None else f"; did you mean {found}?"
+
+
 class _Reader:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
@@ -126,6 +163,7 @@ class _Reader:
     def tree(self, value: Any, depth: int) -> Filter:
         if value == strict_json.UNDEFINED:
             raise _undefined("a part")
+        value = _without_tag(value)
         if not isinstance(value, dict):
             raise bad_request("a filter is an object like { state: 'open' }")
         if depth > MAX_DEPTH:
@@ -143,10 +181,15 @@ class _Reader:
                 raise bad_request(f"'{name}' takes a list of filters")
             parts = tuple(self.tree(part, depth + 1) for part in inner)
             return And(parts) if name == "and" else Or(parts)
+        if name.startswith("$") or name in _ALSO_LOGIC:
+            raise bad_request(
+                f"there is no operator {name[:40]}{_nearest(name, LOGIC)} (a filter joins conditions by {', '.join(LOGIC)})"
+            )
         field = self.lookup(name)
         if inner == strict_json.UNDEFINED:
             raise _undefined(name)
-        if not isinstance(inner, dict) or (len(inner) == 1 and next(iter(inner)).startswith("$")):
+        inner = _without_tag(inner)
+        if not isinstance(inner, dict) or inner.keys() & _TAGS:
             return self.compare(field, "eq", inner)
         if not inner or inner.keys() == {IGNORE_CASE}:
             raise bad_request(f"the condition on {field.name} is empty")
@@ -164,7 +207,9 @@ class _Reader:
         if value == strict_json.UNDEFINED or (isinstance(value, list) and strict_json.UNDEFINED in value):
             raise _undefined(f"'{op}' of {field.name}")
         if op not in _OPS:
-            raise bad_request(f"the operators are {', '.join(_OPS)}")
+            raise bad_request(
+                f"there is no operator {op[:40]}{_nearest(op, _OPS)} (the operators are {', '.join(_OPS)})"
+            )
         if ignore_case and op not in _FOLDED:
             raise bad_request(f"'{IGNORE_CASE}' goes with {', '.join(sorted(_FOLDED))}, not with {op}")
         if op == "exists":
@@ -178,12 +223,12 @@ class _Reader:
             self.values += len(value)
             if self.values > MAX_VALUES:
                 raise bad_request(f"the lists of a filter have at most {MAX_VALUES} values in total")
-            among = In(field, tuple(operand(field, item, Op.EQ) for item in value))
+            among = In(field, tuple(each for item in value for each in _readings(field, item, Op.EQ)))
             return among if op == "in" else Not(among)
-        wanted = operand(field, value, Op(op))
         if ignore_case:
-            return Compare(field, Op(op), _folded_operand(field, wanted), ignore_case=True)
-        return Compare(field, Op(op), wanted)
+            return Compare(field, Op(op), _folded_operand(field, operand(field, value, Op(op))), ignore_case=True)
+        parts = tuple(Compare(field, Op(op), each) for each in _readings(field, value, Op(op)))
+        return parts[0] if len(parts) == 1 else And(parts) if op == "ne" else Or(parts)
 
 
 def fold(text: str) -> str:
@@ -260,6 +305,23 @@ def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, 
     if not any(term.field is key for term in terms):
         terms.append(Order(key))
     return tuple(terms)
+
+
+def _readings(field: Field, value: Any, op: Op) -> tuple[Any, ...]:
+    """Return the operands that a value means: text and milliseconds of an instant stand for a stored instant, too."""
+    wanted = operand(field, value, op)
+    if not isinstance(field, PathField) or op in _TEXTUAL:
+        return (wanted,)
+    try:
+        if isinstance(value, str) and _INSTANT_TEXT.fullmatch(value):
+            moment = datetime.fromisoformat(value.upper())
+        elif isinstance(value, int | float) and not isinstance(value, bool) and _EARLIEST_MS <= value <= _LATEST_MS:
+            moment = EPOCH + timedelta(milliseconds=value)
+        else:
+            return (wanted,)
+        return wanted, _path_operand(field, strict_json.tag_instant(moment), op)
+    except (ValueError, OverflowError):
+        return (wanted,)
 
 
 def operand(field: Field, value: Any, op: Op) -> Any:

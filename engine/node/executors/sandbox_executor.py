@@ -158,6 +158,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recordin
             name=redactor.text(error.name),
             message=redactor.text(error.message),
             stack=redactor.text(error.stack),
+            details=redactor.value(error.details),
         )
     return Finished(
         outcome=outcome,

@@ -157,6 +157,33 @@ def test_a_long_message_is_cut(run) -> None:
     assert len(run("throw new Error('x'.repeat(1e6))").error["message"]) == 4096
 
 
+CARRIED = """
+const io = Object.assign(new RangeError("disk"), { code: "EIO" });
+const retry = Object.assign(new Error("retry", { cause: io }), { status: 503, list: [1, { a: 2 }], loose: NaN });
+throw new AggregateError([retry, "plain"], "both failed", { cause: { reason: 7 } });
+"""
+
+
+def test_an_error_keeps_its_fields_causes_and_errors(run) -> None:
+    details = run(CARRIED).error["details"]
+    assert details["cause"] == "{ reason: 7 }"
+    first, second = details["errors"]
+    assert (first["name"], first["message"], second) == ("Error", "retry", "plain")
+    assert first["stack"].startswith("    at ")
+    assert {name: first["details"][name] for name in ("status", "list", "loose")} == {
+        "status": 503,
+        "list": "[ 1, { a: 2 } ]",
+        "loose": "NaN",
+    }
+    assert first["details"]["cause"]["message"] == "disk"
+    assert first["details"]["cause"]["details"] == {"code": "EIO"}
+    assert "details" not in run("throw new Error('bare')").error
+    chained = run(
+        "let e = new Error('0'); for (let i = 1; i < 5000; i++) e = new Error('x'.repeat(900), { cause: e }); throw e"
+    ).error
+    assert len(str(chained["details"])) < 16_000
+
+
 def test_the_code_of_an_error_comes_along(run) -> None:
     assert run("throw Object.assign(new Error('q'), { code: 'E1' })").error["code"] == "E1"
 

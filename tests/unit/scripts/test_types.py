@@ -44,6 +44,7 @@ for (const name of own(globalThis)) {
 const makers = MAKERS;
 const found = NAMES;
 export default async function (run) {
+  shared.push(Object.getPrototypeOf(Object.getPrototypeOf(db.any)));
   for (const name in makers) made[name] = members(await makers[name](), shared);
   const temporal = Object.fromEntries(own(Temporal).map((name) => [name, typeof Temporal[name] === "function"
     ? [members(Temporal[name].prototype, shared), own(Temporal[name])] : [members(Temporal[name], shared), []]]));
