@@ -33,14 +33,9 @@ def test_names_that_are_no_names_are_refused(name: str) -> None:
     assert "printable" in report.error.message
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("modules", [{}])
 def test_an_entry_that_is_not_there_is_told(modules: dict[str, str]) -> None:
     report = run(Bundle(modules))
-=======
-def test_an_entry_that_is_not_there_is_told() -> None:
-    report = run(Bundle({}))
->>>>>>> 7cad033c (Tests of bundles and of the editor's table follow: the first file is the entry, and a host call is no name of scripts)
     assert report.outcome is Outcome.COMPILE_ERROR
     assert report.error is not None
     assert "main.js" in report.error.message
