@@ -124,6 +124,8 @@ class Grants:
 
         A grant of the first layer, the tenant's, that names no limit has the default one; elsewhere it narrows nothing.
         """
+        if not self.layers:  # everything is granted
+            return FETCH_DEFAULT
         total_s, body_bytes = [], []
         for at, layer in enumerate(self.layers):
             covering = [

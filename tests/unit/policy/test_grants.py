@@ -160,3 +160,4 @@ def test_limits_of_requests_are_the_widest_of_a_layer_and_the_narrowest_of_all()
         for layer in layers[1:]:
             granted = granted.narrowed(parse(layer))
         assert granted.fetch_limits(api) == expected, layers
+    assert Grants(()).fetch_limits(api) == (30, 8 * mib), "without layers everything is granted"
