@@ -120,7 +120,7 @@ def test_type_checkers_see_the_verbs(tmp_path: Path) -> None:
         'note: Revealed type is "AuditEntry"',
         'error: Unexpected keyword argument "colour"  [call-arg]',
         'error: Argument 1 has incompatible type "int"; expected "str"  [arg-type]',
-        'error: "Awaitable[Tenant]" has no attribute "id"  [attr-defined]',
+        'error: "Coroutine[Any, Any, Tenant]" has no attribute "id"  [attr-defined]',
     ], done.stdout + done.stderr
 
 

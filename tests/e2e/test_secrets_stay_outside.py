@@ -110,7 +110,7 @@ def play(
                 looked.append(memory(self._worker.pid))
             super()._call(payload)
 
-    monkeypatch.setattr(sandbox_pool, "Attempt", Watched)
+    monkeypatch.setattr(sandbox_pool, "WorkerRun", Watched)
 
     async def go() -> tuple[Finished, Any]:
         ended: list[Finished] = []

@@ -29,7 +29,7 @@ def test_children_and_parent_use_one_engine(url: str) -> None:
             engine.tenants.create(f"parent{number}")
         in_child(lambda: [engine.tenants.get("parent2") for _ in range(20)])
         names = {each.id for each in engine.tenants.list()}
-    assert names == {"before", *(f"{who}{number}" for who in ("child", "parent") for number in range(3))}
+    assert names == {"before", *(f"{process}{number}" for process in ("child", "parent") for number in range(3))}
 
 
 def test_an_asynchronous_engine_too(url: str) -> None:

@@ -71,7 +71,7 @@ def decoded(encoding: str, data: bytes, *, final: bool) -> tuple[str, int, bool]
 
 
 class _Errors:
-    """Gives characters for bytes that Python's codec does not know, or that are invalid, as the standard says."""
+    """Characters for bytes that Python's codec does not know, or that are invalid, as the standard says."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding

@@ -24,6 +24,8 @@ from lodger.engine.store.queue.events import ENGINE_PREFIX
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 from lodger.engine.vault.vault import Vault
 
+#: Seconds within which a receiver answers.
+ANSWER_S = 10.0
 #: Bytes of a receiver's answer that are read; they are not used.
 MAX_ANSWER_BYTES = 64 * 1024
 GONE = 410
@@ -108,7 +110,7 @@ class WebhookSender(Sender):
 
         return Request(
             "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=here,
-            payer=row.tenant_id, max_body=MAX_ANSWER_BYTES,
+            payer=row.tenant_id, total_s=ANSWER_S, max_body=MAX_ANSWER_BYTES,
         )  # fmt: skip
 
     def _route(self, row: Row[Any]) -> Route | None:

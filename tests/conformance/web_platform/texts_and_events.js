@@ -1,7 +1,7 @@
 // TextEncoder and TextDecoder
 const decode = (label, list, options, more) => new TextDecoder(label, options).decode(new Uint8Array(list), more);
 await check("labels", () => ["UTF8", " utf-16 ", "latin1", "ASCII", "iso-8859-1", "utf-16be", "unicode-1-1-utf-8"].map((label) => new TextDecoder(label).encoding), ["utf-8", "utf-16le", "windows-1252", "windows-1252", "windows-1252", "utf-16be", "utf-8"]);
-await throws("an unknown label", () => new TextDecoder("shift_jis"), "RangeError");
+await throws("an unknown label", () => new TextDecoder("utf-7"), "RangeError");
 await check("latin1 is windows-1252", () => decode("latin1", [0x41, 0xe4, 0x80, 0x9f, 0x81]), "Aä€Ÿ\x81");
 await check("UTF-16", () => [decode("utf-16le", [0x41, 0, 0x3d, 0xd8, 0, 0xde]), decode("utf-16be", [0, 0x41, 0xd8, 0x3d, 0xde, 0])], ["A😀", "A😀"]);
 await check("marks", () => [decode("utf-16le", [0xff, 0xfe, 0x41, 0]), decode("utf-16le", [0xff, 0xfe], { ignoreBOM: true }), decode("utf-8", [0xef, 0xbb, 0xbf, 0x41]), decode("utf-8", [0xef, 0xbb, 0xbf], { ignoreBOM: true })], ["A", "\ufeff", "A", "\ufeff"]);
