@@ -112,7 +112,7 @@ def test_an_action_shows_its_usage_against_its_limits_its_log_and_its_effects(
     page = signed_in("viewer", "acme").get(f"/t/acme/actions/{asked.id}").text
     bars = dict(re.findall(r'aria-label="([^"]+ of [^"]+)".*?class="used (\w*)', page))
     assert bars == {
-        "360 ms of 400 ms": "high", "1 s of 10 s": "", "32 MiB of 64 MiB": "", "50 of 200": "", "4 B of 256 KiB": "",
+        "360 ms of 400 ms": "high", "1 s of 35 s": "", "32 MiB of 64 MiB": "", "50 of 200": "", "4 B of 256 KiB": "",
     }  # fmt: skip
     assert "<dt>Node</dt><dd>n</dd>" in page
     assert "<del>open</del> <ins>paid</ins>" in page
