@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar, overload
 
 from sqlalchemy import Connection
 
@@ -34,7 +34,7 @@ class DbExecutor:
         #: Number of its other transactions, as :meth:`version` told it last.
         self._own = 0
         self._invalidations = 0
-        self._cached: dict[object, tuple[object, object, Callable[[Connection], Callable[[], object]]]] = {}
+        self._cached: dict[object, tuple[object, object, Callable[[Connection], object]]] = {}
 
     async def write(
         self, work: Callable[[Connection], T], *, quiet: bool = False, is_plain: Callable[[T], bool] | None = None
@@ -109,21 +109,27 @@ class DbExecutor:
             return (self._watcher.version(), own)
         return None if self._seen is None else (self._seen, own, self._invalidations)
 
-    async def cached_read(self, key: object, work: Callable[[Connection], Callable[[], T]]) -> T:
+    @overload
+    async def cached_read(self, key: object, work: Callable[[Connection], Callable[[], T]]) -> T: ...
+
+    @overload
+    async def cached_read(self, key: object, work: Callable[[Connection], T]) -> T: ...
+
+    async def cached_read(self, key: object, work: Callable[[Connection], object]) -> object:
         """Read what only a commit can change: asked anew after one, or while the version is unknown.
 
         Args:
             key: identifies the question, with all that its answer depends on beside the ledger.
-            work: asks, and returns what returns the answer: so a server answers several questions in one round trip.
+            work: returns the answer, or asks and returns what returns it: so a server answers several questions in one round trip.
         """
         version = self.version()
         stood = self._cached.get(key)
         if stood is not None and version is not None and stood[0] == version:
-            return cast("T", stood[1])
+            return stood[1]
         answer = (await self.read(partial(_answers, {key: work})))[key]
         if version is not None:
             self._cached[key] = version, answer, work
-        return cast("T", answer)
+        return answer
 
     async def refresh(self) -> None:
         """Ask again, in one transaction, every question of :meth:`cached_read` with an outdated answer."""
@@ -145,8 +151,8 @@ class DbExecutor:
 
 
 def _answers(
-    questions: Mapping[object, Callable[[Connection], Callable[[], object]]], connection: Connection
+    questions: Mapping[object, Callable[[Connection], object]], connection: Connection
 ) -> dict[object, object]:
     asked = {key: work(connection) for key, work in questions.items()}
     prepared.last(connection)
-    return {key: answer() for key, answer in asked.items()}
+    return {key: answer() if callable(answer) else answer for key, answer in asked.items()}

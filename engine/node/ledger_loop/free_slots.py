@@ -1,6 +1,5 @@
 """Free slots: filled with actions that may start now or shortly."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -70,7 +69,9 @@ class FreeSlots(Part):
             return
         self._is_changed = False
         try:
-            found = await self.context.db.cached_read(("startable", lease.labels), partial(_ask_startable, lease=lease))
+            found = await self.context.db.cached_read(
+                ("startable", lease.labels), partial(_next_startable, lease=lease)
+            )
         except BaseException:
             self._is_changed = True
             raise
@@ -197,8 +198,3 @@ class FreeSlots(Part):
 def _next_startable(connection: Connection, lease: Lease) -> int | None:
     """Return when the next action that this node may run can start; None if there is none."""
     return ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
-
-
-def _ask_startable(connection: Connection, lease: Lease) -> Callable[[], int | None]:
-    found = _next_startable(connection, lease)
-    return lambda: found
