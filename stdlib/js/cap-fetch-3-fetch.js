@@ -3,11 +3,24 @@ const { uncurry, call } = $;
 const { pairs } = $.headers;
 const { Request, answered, take, collected } = $.messages;
 const MAX_SENT = 512 * 1024; // as at the host
+const { isError, defineProperty } = $.primordials;
 const PromiseClass = Promise;
+const TypeErrorClass = TypeError;
+const Refusal = DOMException;
 const then = uncurry(Promise.prototype.then);
 const toBase64 = uncurry(Uint8Array.prototype.toBase64);
 const ignore = () => {};
 let last = 0;
+
+// An error of the host as the standard says: a TypeError, for the time limit a DOMException; the host's error with its code is the cause.
+function fail(error) {
+  if (!isError(error) || error.name !== "CallError") throw error;
+  const made = error.code === "fetch_timeout" ? new Refusal(error.message, "TimeoutError") : new TypeErrorClass(error.message);
+  defineProperty(made, "cause", { value: error, configurable: true, writable: true, enumerable: false });
+  defineProperty(made, "code", { value: error.code, configurable: true, writable: true, enumerable: true });
+  defineProperty(made, "stack", { value: error.stack, configurable: true, writable: true, enumerable: false });
+  throw $.retitled(made);
+}
 
 function fetch(input, init) {
   let made;
@@ -29,7 +42,7 @@ function fetch(input, init) {
     return PromiseClass.reject(error);
   }
   const { request, id } = asked;
-  const answer = then(made, (told) => answered(told, (from, raw) => call("http.more", { id, from, raw }), request.method));
+  const answer = then(made, (told) => answered(told, (from, raw) => call("http.more", { id, from, raw }), request.method), fail);
   if (request.signal === null) return answer;
   return new PromiseClass((resolve, reject) => {
     then(answer, resolve, reject);

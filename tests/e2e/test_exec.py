@@ -201,7 +201,7 @@ def test_a_module_has_the_names_that_the_types_declare(script: Path) -> None:
 def test_a_refused_call_is_the_error_that_the_script_saw(script: Path) -> None:
     script.write_text("export default ({ fetch }) => fetch('https://example.com/');")
     body = inside("exec", script, "--json").json
-    assert (body["outcome"], body["error"]["name"], body["error"]["line"]) == ("denied", "CallError", 1)
+    assert (body["outcome"], body["error"]["name"], body["error"]["line"]) == ("denied", "TypeError", 1)
     assert body["walls"]["seccomp"] is True
 
 

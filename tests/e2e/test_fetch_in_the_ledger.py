@@ -178,9 +178,13 @@ def test_a_script_catches_the_time_out_of_a_request_before_its_own_wall_limit(
     source = """
     export default async () => {
       const codes = [];
-      for (const _ of [1, 2]) await fetch("@@/hang").catch((error) => codes.push(error.code));
+      const caught = (error) => codes.push([error.name, error instanceof DOMException, error.code, error.cause.code].join());
+      for (const _ of [1, 2]) await fetch("@@/hang").catch(caught);
       return codes;
     };
     """
     outcomes, result, _ = play(tmp_path / "l.db", peer, source, meddle=0, limits={"wall_ms": 20_000})
-    assert (outcomes, result) == (["ok"], ["fetch_timeout", "fetch_timeout"])
+    assert (outcomes, result) == (
+        ["ok"],
+        ["TimeoutError,true,fetch_timeout,fetch_timeout", "TimeoutError,true,fetch_timeout,fetch_timeout"],
+    )
