@@ -94,6 +94,7 @@ LIBRARY = [
     "queueMicrotask",
     "setInterval",
     "setTimeout",
+    "script",
     "structuredClone",
     "CryptoKey",
     "ReadableStream",
