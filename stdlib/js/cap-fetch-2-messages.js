@@ -122,7 +122,8 @@ class Message {
 
   async text() {
     const body = await this.#taken();
-    return body.text !== undefined ? body.text : utf8Text(body.bytes);
+    if (body.text === undefined) return utf8Text(body.bytes);
+    return body.text[0] === "\ufeff" ? slice(body.text, 1) : body.text;
   }
   async json() {
     return $.parseJson(await this.text());
@@ -294,7 +295,7 @@ function methodOf(given) {
   const text = `${given}`;
   if (exec(METHOD, text) === null) throw new TypeError("method must be a valid HTTP method");
   const known = upper(text);
-  for (let index = 0; index < KNOWN.length; index++) if (KNOWN[index] === known) return known;
+  for (let index = 0; index < KNOWN.length; index++) if (KNOWN[index] === known) return known === "PATCH" ? text : known; // the standard leaves this one as it is
   throw new TypeError("fetch supports the methods " + join(KNOWN, ", "));
 }
 
@@ -325,7 +326,9 @@ class Response extends Message {
   }
 
   static json(data, init) {
-    const made = new Response(stringify(data), init);
+    const json = stringify(data);
+    if (json === undefined) throw new TypeError("Response.json takes a value that is JSON");
+    const made = new Response(json, init);
     const own = init !== undefined && init !== null && init.headers !== undefined && new Headers(init.headers).has("content-type");
     if (!own) made.#headers.set("content-type", "application/json");
     return made;

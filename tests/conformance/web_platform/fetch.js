@@ -36,6 +36,8 @@ await check("a body that is being read", async () => { const r = new Response("a
 await throws("a clone of a used body", async () => { const r = new Response("x"); await r.text(); r.clone(); }, "TypeError");
 await check("a clone after the stream was opened", async () => { const r = new Response("abc"); r.body; const c = r.clone(); return [await r.text(), await c.text()]; }, ["abc", "abc"]);
 await check("a stream as a body", async () => [await new Response(new Blob(["x"]).stream()).text(), await new Response(ReadableStream.from([1])).text().catch((e) => e.name)], ["x", "TypeError"]);
+await check("byte order marks, and a method that is left as it is", async () => [await new Response("\ufeffx").text(), await new Response("\ufeff[1]").json(), new Request("https://e.com", { method: "patch" }).method], ["x", [1], "patch"]);
+await throws("a response of what is no JSON", () => Response.json(undefined), "TypeError");
 await check("made responses", async () => { const e = Response.error(); const r = Response.redirect("https://e.com/a", 307); const j = Response.json({ a: 1 }, { status: 201 }); return [e.type, e.status, e.ok, r.status, r.headers.get("location"), j.status, j.headers.get("content-type"), await j.json()]; }, ["error", 0, false, 307, "https://e.com/a", 201, "application/json", { a: 1 }]);
 await throws("a redirect that is none", () => Response.redirect("https://e.com", 200), "RangeError");
 await throws("a body where none may be", () => new Response("x", { status: 204 }), "TypeError");
