@@ -407,10 +407,7 @@ class _Grammar:
         while self._more_days():
             while self.peek().kind in ("and", ","):
                 self.at += 1
-            if self.peek().text == "or" or self.peek(-1).text == "or":
-                found = self._or(found)
-                continue
-            prior, place = found[-1], self.peek()
+            prior, place, either = found[-1], self.peek(), self.peek(-1)
             before = self.left[self.at - 2] if self.peek(-1).kind in ("and", ",") else self.peek(-1)
             more = self.day()
             if (
@@ -420,7 +417,10 @@ class _Grammar:
                 and not more[0].weekdays
                 and place.kind in ("the", "nth")
             ):
-                raise self._friday_and_13th(found, more, place)
+                raise self.unread("a weekday and a day of the month stand together", place)
+            if either.text == "or" and more[0].month_days == (-1,) and prior.month_days[-1:] > (28,):
+                what = "the day or the last day may be both days or the earlier one"
+                raise self.unread(what, (either.place, self.peek(-1).end), "and the last day of the month")
             if (
                 before.kind == "nth"
                 and found[-1].month_days
@@ -433,32 +433,6 @@ class _Grammar:
                 )
             found += more
         return found
-
-    def _or(self, found: list[Days]) -> list[Days]:
-        """``the 31st or the last day`` is the last day; ``the 30th or the last day`` may be either or the earlier."""
-        place = self.peek()
-        more = self.day()
-        last = more[0].month_days == (-1,)
-        if last and found[-1].month_days == (31,):
-            return [*found[:-1], *more]
-        if last and found[-1].month_days and found[-1].month_days[-1] > 28:
-            raise self.unread(
-                "the day or the last day may be both days or the earlier one",
-                (place.place - 3, self.peek(-1).end),
-                "and the last day of the month",
-            )
-        return [*found, *more]
-
-    def _friday_and_13th(self, found: list[Days], more: list[Days], place: Token) -> Unread:
-        number = ordinal(more[0].month_days[0])
-        before = self.text[: place.place].rstrip()
-        for word in ("and", ",", "&"):
-            before = before.removesuffix(word).rstrip()
-        after = self.text[self.peek(-1).end :]
-        return self.whole(
-            "a weekday and a day of the month may be one day that is both, or two days", place.place,
-            f"{before} the {number}{after}", f"{before.removeprefix('every month ')} and on the {number}{after}",
-        )  # fmt: skip
 
     def _more_days(self) -> bool:
         """Whether a separator comes and then a day."""
@@ -660,10 +634,8 @@ class _Grammar:
                 either = self.peek(-1 - the).text == "or"
                 token, number = self.peek(), self._ordinal()
                 if either and number == -1 and numbers[-1] > 28 and self.peek().value == "day":
-                    if numbers[-1] < 31:
-                        what = "the day or the last day may be both days or the earlier one"
-                        raise self.unread(what, (places[-1].end, token.place), " and the ")
-                    numbers.pop()
+                    what = "the day or the last day may be both days or the earlier one"
+                    raise self.unread(what, (places[-1].end, token.place), " and the ")
                 if the:
                     breaks.append(len(numbers))
                 numbers.append(number)
