@@ -1,6 +1,7 @@
 import { test, expect } from "testing";
 
 const time = "1799049600";
+/** @type {(signature: string, text: string, json?: unknown) => Record<string, unknown>} */
 const request = (signature, text, json) => ({
   method: "POST", query: "", headers: { "x-slack-signature": signature, "x-slack-request-timestamp": time }, text, json,
 });

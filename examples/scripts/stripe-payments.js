@@ -3,7 +3,7 @@
 // The signature is verified over the body as it came; the grant secret:STRIPE_WEBHOOK:plain lets the script read the endpoint's secret.
 const TOLERANCE_S = 300;
 
-export default async function ({ action, db, now, secrets }) {
+export default script(async ({ action, db, now, secrets }) => {
   const { headers, text } = action.input;
   await verify(headers["stripe-signature"] ?? "", text ?? "", await secrets.read("STRIPE_WEBHOOK"), now);
   const event = action.input.json;
@@ -11,8 +11,9 @@ export default async function ({ action, db, now, secrets }) {
   const order = event.data.object.client_reference_id;
   await db.orders.update(order, { state: "paid" });
   return { paid: order };
-}
+});
 
+/** @type {(header: string, body: string, secret: string, now: Instant) => Promise<void>} */
 async function verify(header, body, secret, now) {
   const parts = header.split(",").map((part) => part.split("="));
   const time = parts.find(([name]) => name === "t")?.[1] ?? "";
