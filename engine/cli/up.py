@@ -66,12 +66,10 @@ def up(
     import asyncio
 
     from lodger.engine.core.settings import load
+    from lodger.engine.core.telemetry import json_logs
 
     settings = load(database=db, api_port=port)
-    if settings.log_format == "json":
-        from lodger.engine.core.telemetry.json_logs import use_json
-
-        use_json()
+    json_logs.use(json_logs.JsonFormatter() if settings.log_format == "json" else json_logs.LineFormatter())
     if role != "node":
         _require_server()
     raise_descriptor_limit()

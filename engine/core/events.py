@@ -19,7 +19,7 @@ class Event:
         kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``sealed`` (its effects are on
             their way into a platform's own database), ``finished``, ``feed_held`` (changes of a database cannot be
             read, because a transaction has been under way for long), ``lost`` (a commit that came too late),
-            ``rescued``, ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``,
+            ``rescued``, ``handed_back`` (its node stopped), ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``,
             ``lease_lost``, ``ledger_replaced`` (a standby
             took over, or a backup was restored: ``before``, ``identity``, ``lost`` committed attempts of this node are missing),
             ``retimed`` (new

@@ -188,7 +188,9 @@ class Node:
             await self.loop.round()
             await self.cancelled_usage.flush()
             if self.lease is not None:
-                await self.db.write(partial(leases.unregister, lease=self.lease, now_us=self.clock.now_us()))
+                resign = partial(leases.unregister, lease=self.lease, now_us=self.clock.now_us())
+                for tenant_id, action_id in await self.db.write(resign):
+                    self.context.bus.publish(self.context.event("handed_back", (tenant_id, None, action_id)))
         except Exception as error:  # noqa: BLE001 - the database may be gone; another node's recovery does it then
             self.context.bus.publish(Fault("node", error))
         self.identity.lease = None

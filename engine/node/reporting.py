@@ -4,9 +4,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import AttemptsStarted, Event, EventBus, Fault, LeaseLost
+from lodger.engine.core.events import AttemptsStarted, Event, EventBus, Fault, LeaseLost, LeaseRenewed
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics
+from lodger.engine.core.telemetry.outages import Outages
 from lodger.engine.effects.sealed_commits import Finish
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import (
@@ -48,7 +49,9 @@ class Reporter:
         self._tracer = tracer
         #: Used-up budgets that were reported: tenant, reason, day. Once a day is enough.
         self._spent: set[tuple[str, str, int]] = set()
+        self._outages = Outages(_log, context.clock.elapsed_s)
         bus = context.bus
+        bus.subscribe(LeaseRenewed, lambda _event: self._outages.works())
         bus.subscribe(Event, events.publish)
         bus.subscribe(Fault, self._fault)
         bus.subscribe(LeaseLost, self._lease_lost)
@@ -72,10 +75,12 @@ class Reporter:
 
     def _fault(self, event: Fault) -> None:
         error = event.error
-        # What the host lacks explains itself; only a fault of ours needs its traceback.
-        trace = None if isinstance(error, Unavailable) else error
-        _log.error("%s: %s: %s", event.service, type(error).__name__, error, exc_info=trace)
         self._meters.count("lodger_faults_total", event.service)
+        if isinstance(error, Unavailable):  # explains itself; only a fault of ours needs its traceback
+            if not self._outages.failed(event.service, error):
+                return
+        else:
+            _log.error("%s: %s: %s", event.service, type(error).__name__, error, exc_info=error)
         self._report("fault", service=event.service, error=error)
 
     def _lease_lost(self, event: LeaseLost) -> None:

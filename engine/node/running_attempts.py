@@ -12,6 +12,7 @@ from lodger.engine.core.events import (
     AttemptReleased,
     AttemptsStarted,
     AttemptStopped,
+    Fault,
     LeaseLost,
     LeaseRenewed,
     SlotFreed,
@@ -169,11 +170,14 @@ class RunningAttempts:
             self._stopped(claim, killed.finished if isinstance(killed, Stopped) else Finished(Outcome.CANCELLED))
             return
         except Exception as error:  # noqa: BLE001 - an executor must answer; that it did not is our fault, never the tenant's
-            gone = isinstance(error, CallHandlerGone | Unavailable)
-            _log.error("attempt %d of action %s: %s: %s", claim.attempt, claim.action_id, type(error).__name__, error,
-                       exc_info=None if gone else error)  # fmt: skip
+            gone = error.__cause__ if isinstance(error, CallHandlerGone) else error
+            if isinstance(gone, Unavailable):
+                self._context.bus.publish(Fault("attempts", gone))
+            else:
+                _log.error("attempt %d of action %s: %s: %s", claim.attempt, claim.action_id, type(error).__name__, error,
+                           exc_info=error)  # fmt: skip
             # A fixed sentence: the error may name hosts and files of the operator's.
-            found = verdict.of_host(CallHandlerGone() if gone else error)
+            found = verdict.of_host(CallHandlerGone() if isinstance(gone, Unavailable) else error)
             finished = Finished(found.outcome, error=found.error)
         self._ended.add(key_of(claim))
         self._slots.end(key_of(claim))

@@ -10,9 +10,10 @@ from lodger.engine.output import views
 from lodger.engine.output.result_output import shown_instant
 from lodger.engine.service.humanize import humanize_duration
 
-#: Kinds that are written; a tick that found nothing due is not.
+#: Kinds that are written; a tick that found nothing due is not, and a fault has its line in the log.
 KINDS = frozenset({
-    "skipped", "finished", "lost", "rescued", "paused", "node_lost", "lease_lost", "ledger_replaced", "retimed", "fault", "clock_wrong",
+    "skipped", "finished", "lost", "rescued", "paused", "node_lost", "lease_lost", "ledger_replaced", "retimed", "clock_wrong",
+    "handed_back",
 })  # fmt: skip
 
 

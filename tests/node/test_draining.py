@@ -42,6 +42,19 @@ def test_what_runs_ends_while_the_node_stops_and_nothing_new_begins(tmp_path: Pa
     asyncio.run(scenario())
 
 
+def test_a_run_that_is_handed_back_at_the_stop_is_named(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
+            asked = await engine.run_in("acme", "job", 0)
+            await signals.wait("started")
+            await node.stop()
+            (event,) = await signals.wait("handed_back")
+            assert (event.tenant_id, event.action_id) == ("acme", asked.id)
+            assert (await engine.actions.get(None, asked.id)).state == "ready"
+
+    asyncio.run(scenario())
+
+
 def test_long_runs_hold_half_of_its_slots_and_short_ones_the_rest(tmp_path: Path) -> None:
     async def scenario() -> None:
         script = Held()

@@ -33,7 +33,7 @@ def test_a_node_that_resigns_hands_back_what_it_held_without_blame(bench: Bench)
     bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
     with bench.engine.context.database.write() as connection:
-        assert leases.unregister(connection, bench.lease(), bench.clock.us) == [claim.action_id]
+        assert leases.unregister(connection, bench.lease(), bench.clock.us) == [(claim.tenant_id, claim.action_id)]
     (again,) = bench.claim(node="n2")
     assert again.attempt == 2
     assert bench.scalar("SELECT engine_faults FROM lodger_actions") == 0

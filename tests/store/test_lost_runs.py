@@ -1,13 +1,17 @@
 """Runs that the machine took away: ready again in their old place, and superseded as a running action is."""
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.store.lifecycle import leases
+from lodger.engine.store.lifecycle import cancelled_usage, leases
 from lodger.engine.store.records import Schedule
-from lodger.sandbox.job import ScriptError
+from lodger.engine.store.usage import usage
+from lodger.sandbox.job import ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 LOST = Finished(Outcome.WORKER_LOST, error=ScriptError("WorkerLost", "killed"))
@@ -103,6 +107,25 @@ def test_it_has_begun_and_does_not_expire(bench: Bench, how: str) -> None:
         assert not leases.find_overdue(bench.engine.context, connection, bench.clock.us).expiring
     assert [each.action_id for each in bench.claim(node="n2")] == [claim.action_id]
     assert bench.states(schedule)[0] == "running"
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_it_is_free_and_the_budget_of_a_day_does_not_end_it(bench: Bench, how: str) -> None:
+    bench.tenant(cpu_s_per_day=1)
+    bench.engine.run_in("acme", "job", 0)
+    (claim,) = bench.claim()
+    take_away(bench, claim, how)
+    used = replace(OK, usage=Usage(cpu_ms=2000, wall_ms=2000))
+    with bench.engine.context.database.write() as connection:
+        cancelled_usage.write(bench.engine.context, connection, bench.lease(), [(claim, used)], bench.clock.us)
+    assert bench.engine.tenants.usage("acme").days == ()
+    with bench.engine.context.database.write() as connection:
+        usage.charge(
+            bench.engine.context, connection, {("acme", bench.clock.us // usage.DAY_US): Counter(cpu_us=2_000_000)}
+        )
+    other = bench.engine.run_in("acme", "job", 0)
+    assert [each.action_id for each in bench.claim()] == [claim.action_id]
+    assert bench.engine.actions.get(None, other.id).state == "skipped"
 
 
 @pytest.mark.parametrize("how", WAYS)

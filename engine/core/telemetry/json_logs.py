@@ -2,11 +2,16 @@
 
 import json
 import logging
+import os
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
+from lodger.engine.core.clock import zulu
+from lodger.engine.core.plain_text import one_line
+
 #: Fields that identify what a record is about.
 FIELDS = ("tenant_id", "schedule_id", "action_id", "attempt", "trace_id")
+TRACEBACK = "LODGER_TRACEBACK"
 #: Fields of every record of the present task.
 _bound: ContextVar[dict[str, object] | None] = ContextVar("lodger_log_fields", default=None)
 
@@ -38,7 +43,21 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(body, default=str)
 
 
-def use_json() -> None:
-    """Let every handler of Lodger's logger write JSON lines."""
+class LineFormatter(logging.Formatter):
+    """A line a record: time, level, message; tracebacks only with ``LODGER_TRACEBACK``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        at = zulu(datetime.fromtimestamp(record.created, UTC).replace(microsecond=0))
+        line = f"{at}  {record.levelname.lower():8}  {one_line(record.getMessage())}"
+        return (
+            f"{line}\n{self.formatException(record.exc_info)}"
+            if record.exc_info and os.environ.get(TRACEBACK)
+            else line
+        )
+
+
+def use(formatter: logging.Formatter) -> None:
+    """Let every handler of Lodger's logger write such lines."""
     for handler in logging.getLogger("lodger").handlers:
-        handler.setFormatter(JsonFormatter())
+        handler.setFormatter(formatter)

@@ -4,14 +4,14 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease, holds_lease
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.schema.scheduling import attempt_logs, attempts
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 
 _t = attempts.c
@@ -37,6 +37,13 @@ _complete = (
 )
 
 
+def _find_handed_back(connection: Connection, claims: Sequence[Claim]) -> set[tuple[str, str]]:
+    """Return the actions, by tenant and id, that were not cancelled but are to run again: their attempts are free."""
+    mine = actions.c.id.in_({claim.action_id for claim in claims})
+    open_ = (mine, actions.c.tenant_id.in_({claim.tenant_id for claim in claims}), actions.c.state != "cancelled")
+    return {tuple(row) for row in connection.execute(select(actions.c.tenant_id, actions.c.id).where(*open_))}
+
+
 def write(
     context: StoreContext,
     connection: Connection,
@@ -53,6 +60,7 @@ def write(
     if not holds_lease(connection, lease):
         return []
     ready_queue.lock(connection, {claim.tenant_id for claim, _finished in batch})
+    handed_back = _find_handed_back(connection, [claim for claim, _finished in batch])
     found: list[Claim] = []
     logged = []
     stored: Counter[str] = Counter()
@@ -71,6 +79,8 @@ def write(
             logged.append({"tenant_id": claim.tenant_id, "action_id": claim.action_id, "step": claim.step,
                            "n": claim.attempt, "lines": lines})  # fmt: skip
             stored[claim.tenant_id] += storage_usage.size(lines)
+        if (claim.tenant_id, claim.action_id) in handed_back:
+            continue
         charged[claim.tenant_id, now_us // usage.DAY_US].update({"runs": 1, "cpu_us": used["cpu"]})
         charged[claim.tenant_id, claim.started_us // usage.DAY_US].update(
             usage.chargeable(finished.spent, applied=False)

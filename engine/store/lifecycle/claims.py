@@ -206,9 +206,12 @@ def _claim(
         if ahead
         else running(connection, (each for each, row in tenant_rows.items() if row.running is None))
     )
-    remaining = _remaining(context, connection, tenant_rows, counts, now_us, spent)
+    spent = {} if spent is None else spent
+    remaining = _remaining(context, connection, tenant_rows, counts, now_us, until_us, spent)
     queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if remaining[row.tenant_id] > 0]
     first_rows = ahead.first() if ahead else None
+    if spent:  # some of these rows have ended just now
+        first_rows = None
     found = _candidates(context, connection, room, queues, tenant_rows, remaining, free, until_us, first_rows)
     context.revision_cache.revisions(connection, _revision_keys(row for rows in found.values() for row in rows))
     taken: list[Any] = []
@@ -229,19 +232,19 @@ def _remaining(
     tenant_rows: dict[str, AnyRow],
     counts: dict[str, int],
     now_us: int,
-    spent: dict[str, str] | None,
+    until_us: int,
+    spent: dict[str, str],
 ) -> dict[str, int]:
-    """Return how many actions of each tenant may start; the waiting actions of a tenant with an exhausted budget end here."""
+    """Return how many actions of each tenant may start; actions of a tenant with an exhausted budget that have not begun end here."""
     running_counts = {tenant: row.running for tenant, row in tenant_rows.items() if row.running is not None} | counts
     remaining: dict[str, int] = {}
     for tenant, row in tenant_rows.items():
         allowed, used = context.content_cache.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
         reason = exhausted(allowed, used)
         if reason is not None:
-            end_waiting(connection, tenant, reason, now_us)
-            remaining[tenant] = 0
-            if spent is not None:
-                spent[tenant] = reason
+            only_begun = end_waiting(connection, tenant, reason, now_us, until_us)
+            remaining[tenant] = row.cap - running_counts.get(tenant, 0) if only_begun else 0
+            spent[tenant] = reason
             continue
         remaining[tenant] = row.cap - running_counts.get(tenant, 0)
         if allowed.runs_per_day is not None:

@@ -317,9 +317,9 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
 
 
 def _charge(used: usage.Charges, ending: Ending, now_us: int) -> None:
-    """Charge an attempt: calls and reads to the day of its start, effects to the day of its end."""
+    """Charge an attempt: calls and reads to the day of its start, effects to the day of its end. One that was in vain is free."""
     row, outcome = ending.row, ending.outcome
-    if outcome.blames is Blame.ENGINE:
+    if outcome.blames is Blame.ENGINE or outcome is Outcome.CONFLICT:
         return
     ok = outcome is Outcome.OK
     spent = ending.spent or (budget_table.of_effects(ending.effects) if ok else {})

@@ -106,8 +106,8 @@ def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Leas
     return replace(lease, labels=carried)
 
 
-def unregister(connection: Connection, lease: Lease, now_us: int) -> list[str]:
-    """Release the lease; running actions become ready again without a fault. Return their ids."""
+def unregister(connection: Connection, lease: Lease, now_us: int) -> list[tuple[str, str]]:
+    """Release the lease; running actions become ready again without a fault. Return them, by tenant and id."""
     own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
     # Nodes are locked before tenants, as everywhere, so that a concurrent rescue of this node finishes first.
     connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
@@ -122,7 +122,7 @@ def unregister(connection: Connection, lease: Lease, now_us: int) -> list[str]:
         .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
         .values(state="stopped", lease_until_us=now_us)
     )
-    return [row.id for row in rows]
+    return [(row.tenant_id, row.id) for row in rows]
 
 
 def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:

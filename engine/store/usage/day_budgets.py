@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, select, update
+from sqlalchemy import Connection, and_, bindparam, case, select, update
 
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.store.context import StoreContext
@@ -56,9 +56,11 @@ def spent_or_reserved(
     return found
 
 
+#: Runs that the machine took away, or an operator: they hold their place in the day.
+has_begun = and_(actions.c.state == "ready", actions.c.step == 0, actions.c.attempt > 0)
 _waiting = (
     select(actions.c.id)
-    .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("now"))
+    .where(actions.c.tenant_id == bindparam("tenant"), is_startable, actions.c.due_at <= bindparam("until"), ~has_begun)
     .limit(MAX_ROWS)
 )
 _ended: dict[str, Any] = {
@@ -81,10 +83,14 @@ _end_behind = (
 )
 
 
-def end_waiting(connection: Connection, tenant_id: str, reason: str, now_us: int) -> None:
-    """End the due actions of this tenant, and those held behind them; the caller refreshes the ready queue."""
+def end_waiting(connection: Connection, tenant_id: str, reason: str, now_us: int, until_us: int) -> bool:
+    """End actions of this tenant that are due until then, and those held behind them; the caller refreshes the ready queue.
+
+    Return whether only runs that had begun are left.
+    """
     details = {"why": reason, "now": now_us}
-    rows = connection.execute(_end, details | {"tenant": tenant_id}).all()
+    rows = connection.execute(_end, details | {"tenant": tenant_id, "until": until_us}).all()
     behind = [details | {"schedule": schedule} for schedule in sorted({row[0] for row in rows if row[0] is not None})]
     if behind:
         connection.execute(_end_behind, behind)
+    return len(rows) < MAX_ROWS

@@ -118,7 +118,7 @@ def attempts_leave_a_row(mirror: Mirror, transaction: Transaction) -> None:
         old, _new = transaction.actions.get(ended[0], (None, None))
         if old is None or old.state not in {"running", "sealed"} or (old.step, old.attempt) != ended[1:]:
             raise Broken("an attempt that ended had begun", str(ended))
-        if outcome != "cancelled" and Outcome(outcome).blames is not Blame.ENGINE:
+        if outcome not in {"cancelled", "conflict"} and Outcome(outcome).blames is not Blame.ENGINE:
             charged[tenant] = charged.get(tenant, 0) + 1
     for key, (old, new) in transaction.actions.items():
         if old is None or new is None or old.state != "running":
