@@ -32,7 +32,7 @@ BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
 START_PATIENCE_S = 30.0
 #: Errors at the start that end without this process: for the schema it waits as long as that takes.
 SCHEMA = frozenset({"database_behind", "database_newer"})
-WAITED = SCHEMA | {"database_unreachable", "database_busy"}
+WAITED = SCHEMA | {"database_unreachable", "database_busy", "disk_full"}
 #: Seconds that a thread of the API's process computes before another one may; Python's default is ten times as long.
 SWITCH_S = 0.0005
 

@@ -77,8 +77,7 @@ class Reporter:
         error = event.error
         self._meters.count("lodger_faults_total", event.service)
         if isinstance(error, Unavailable):  # explains itself; only a fault of ours needs its traceback
-            if not self._outages.failed(event.service, error):
-                return
+            self._outages.failed(event.service, error)
         else:
             _log.error("%s: %s: %s", event.service, type(error).__name__, error, exc_info=error)
         self._report("fault", service=event.service, error=error)

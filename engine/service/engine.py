@@ -29,6 +29,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import patience
 from lodger.engine.store.migrations import revision
 from lodger.engine.store.migrations.revision import Progress, ignore_progress
+from lodger.engine.store.platform import node_rows
 from lodger.engine.store.platform.node_rows import note_set
 from lodger.engine.store.revision_cache import Compile, RevisionCache
 from lodger.engine.vault.keyring import Keyring
@@ -300,10 +301,14 @@ class Engine(Nouns[Sync]):
         return self.unready() or (["row_security_hides"] if self._hidden() else [])
 
     def unready(self) -> list[str]:
-        """Return the reasons why the ledger cannot be used, or time is wrong; none if it answers."""
+        """Return the reasons why the ledger can be neither read nor written, or time is wrong; none if all is well."""
         try:
-            with self.context.database.read() as connection:
+            database = self.context.database
+            with database.read() as connection:
                 revision.current(connection)
+            if database.refused is not None:  # since the last write: reading does not show whether it is over
+                with database.write() as connection:
+                    node_rows.probe(connection)
         except Unavailable as error:
             return [error.code]  # no more: health checks need no token
         clock = self.context.clock

@@ -1,14 +1,18 @@
 """Health of the API without a token: alive as long as it answers, ready as long as its ledger does."""
 
+from pathlib import Path
+
 import pytest
 from tests.api.running_api import RunningApi, running_api
 from tests.databases.fixtures import name, relay, server
 from tests.databases.relay import Relay
+from tests.node.test_full_disk import fill, small
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.server import endpoints
 from lodger.engine.store.drivers import patience
 
-__all__ = ["name", "relay", "server"]
+__all__ = ["name", "relay", "server", "small"]
 
 
 def health(lodge: RunningApi, kind: str) -> tuple[int, dict[str, object]]:
@@ -21,6 +25,23 @@ def until_ready(lodge: RunningApi, *, ready: bool) -> dict[str, object]:
     while (found := health(lodge, "ready"))[0] != (200 if ready else 503):
         pass
     return found[1]
+
+
+def create_many(lodge: RunningApi) -> None:
+    for number in range(2000):  # the log of changes may have room for some
+        lodge.engine.tenants.create(f"t{number}")
+
+
+def test_a_full_disk_makes_it_not_ready_until_there_is_room(small: Path) -> None:
+    with running_api(f"sqlite:///{small}/ledger.db") as lodge:
+        assert until_ready(lodge, ready=True) == {"ok": True}
+        filler = fill(small)
+        with pytest.raises(Unavailable) as refused:
+            create_many(lodge)
+        assert refused.value.code == "disk_full"
+        assert until_ready(lodge, ready=False) == {"ok": False, "problems": ["disk_full"]}
+        filler.unlink()
+        until_ready(lodge, ready=True)
 
 
 def test_a_ledger_that_is_cut_off_or_silent_makes_it_not_ready(

@@ -33,21 +33,18 @@ class Outages:
         self._elapsed_s = elapsed_s
         self._present: dict[str, _Outage] = {}
 
-    def failed(self, service: str, error: Unavailable) -> bool:
-        """Count a failure; return whether a line was written about it."""
+    def failed(self, service: str, error: Unavailable) -> None:
+        """Count a failure, and write a line if one is wanted."""
         now_s = self._elapsed_s()
         present = self._present.get(error.code)
         if present is None:
             self._present[error.code] = _Outage(now_s, now_s, now_s)
             self._log.error("%s: %s: %s", service, error.code, error)
-            return True
+            return
         present.number, present.last_s = present.number + 1, now_s
-        if now_s - present.said_s < EVERY_S:
-            return False
-        present.said_s = now_s
-        lasted_s = now_s - present.begun_s
-        self._log.error("%s: %s for %.0f s, %d failures: %s", service, error.code, lasted_s, present.number, error)
-        return True
+        if now_s - present.said_s >= EVERY_S:
+            present.said_s, lasted_s = now_s, now_s - present.begun_s
+            self._log.error("%s: %s for %.0f s, %d failures: %s", service, error.code, lasted_s, present.number, error)
 
     def works(self) -> None:
         """End the outages without a failure of late."""

@@ -28,6 +28,8 @@ from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
 
 #: Durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
 SYNCHRONOUS = ("FULL", "NORMAL")
+#: Codes of errors by which a database that answers refuses every write.
+REFUSING = frozenset({"disk_full", "database_read_only"})
 _from_replica: ContextVar[bool] = ContextVar("from_replica", default=False)
 
 
@@ -88,6 +90,8 @@ class Database:
         self._patience_s = patience_s
         #: Number of write transactions that have ended in this process.
         self.written = 0
+        #: Code of the error by which the last write was refused: the disk is full, or the database read-only.
+        self.refused: str | None = None
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
@@ -128,11 +132,15 @@ class Database:
         try:
             with self._writer.begin() as connection:
                 yield connection
+            self.refused = None
             if then is not None:
                 then()
         except (UnicodeEncodeError, DBAPIError) as error:
-            _explain(error, self.driver, self.url)
-            raise
+            if (explained := _explained(error, self.driver, self.url)) is None:
+                raise
+            if explained.code in REFUSING:
+                self.refused = explained.code
+            raise explained from error
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.
             with self._counting:
@@ -148,8 +156,9 @@ class Database:
                 with connection.begin():
                     yield connection
         except (UnicodeEncodeError, DBAPIError) as error:
-            _explain(error, self.driver, engine.url)
-            raise
+            if (explained := _explained(error, self.driver, engine.url)) is None:
+                raise
+            raise explained from error
 
     def _reopen(self) -> None:
         """Leave the connections to the parent process: in a forked child, each call opens its own."""
@@ -193,15 +202,13 @@ class Database:
             entry.close()
 
 
-def _explain(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL) -> None:
-    """Convert a database error that concerns the host into an error with a fix; return if it does not."""
+def _explained(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL) -> InputError | Unavailable | None:
+    """Return the error with a fix for a database error that concerns the host; None for another."""
     if isinstance(error, UnicodeEncodeError):
-        raise InputError("text_unstorable.surrogate") from error
+        return InputError("text_unstorable.surrogate")
     if "NUL (0x00)" in str(error.orig):
-        raise InputError("text_unstorable") from error
-    explained = driver.explain(error, str(url.database))
-    if explained is not None:
-        raise explained from error
+        return InputError("text_unstorable")
+    return driver.explain(error, str(url.database))
 
 
 __all__ = ["SYNCHRONOUS", "Database", "mask_password", "reads_from_replica"]

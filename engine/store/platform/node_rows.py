@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
@@ -163,6 +163,12 @@ def publish_metrics(
     statement = driver_of(connection).insert(node_figures).values(process=process, **written)
     connection.execute(statement.on_conflict_do_update(index_elements=["process"], set_=written))
     connection.execute(delete(node_figures).where(node_figures.c.written_us < now_us - STALE_US))
+
+
+def probe(connection: Connection) -> None:
+    """Write a row and delete it: fails on a full disk."""
+    connection.execute(insert(node_figures).values(process="probe", node="", figures="", written_us=0))
+    connection.execute(delete(node_figures).where(node_figures.c.process == "probe"))
 
 
 def metrics_of_others(
