@@ -28,7 +28,27 @@ from lodger.engine.core.errors import Unavailable
 
 Kind = Literal["counter", "gauge", "histogram"]
 #: Upper bounds of the buckets of durations, seconds.
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+BUCKETS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    300.0,
+    900.0,
+    3600.0,
+    14400.0,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +77,13 @@ METRICS: tuple[MetricSpec, ...] = (
     MetricSpec("lodger_attempts_total", "counter", "attempts that ended on nodes of this process", ("outcome",)),
     MetricSpec("lodger_lateness_seconds", "histogram", "time from due to start of attempts of slots"),
     MetricSpec("lodger_attempt_seconds", "histogram", "wall time of attempts"),
+    MetricSpec("lodger_build_info", "gauge", "1, with the version of Lodger and of Python", ("version", "python")),
+    MetricSpec("lodger_http_requests_total", "counter", "answered requests of the HTTP API", ("route", "status")),
+    MetricSpec("lodger_http_limited_total", "counter", "requests of the HTTP API that were answered with 429"),
+    MetricSpec("lodger_http_request_seconds", "histogram", "time until the answer of the HTTP API begins", ("route",)),
+    MetricSpec("lodger_http_streams", "gauge", "open live streams"),
+    MetricSpec("lodger_database_connections", "gauge", "connections to the ledger's database", ("state",)),
+    MetricSpec("lodger_database_statements_total", "counter", "statements on the ledger's database"),
     MetricSpec("lodger_lost_commits_total", "counter", "attempts that ended after another node had taken their action"),
     MetricSpec("lodger_leases_lost_total", "counter", "times a node of this process lost its lease"),
     MetricSpec("lodger_rescued_total", "counter", "actions that this process took back from lost nodes"),
@@ -125,6 +152,13 @@ METRICS: tuple[MetricSpec, ...] = (
         "ledger",
     ),
     MetricSpec("lodger_blocked_seconds", "gauge", "longest wait of these sessions", (), "ledger"),
+    MetricSpec(
+        "lodger_tenant_cpu_seconds",
+        "gauge",
+        "CPU time of today (UTC) of the tenants that used most, as many as LODGER_METRICS_TENANTS says",
+        ("tenant",),
+        "ledger",
+    ),
 )
 _BY_NAME = {spec.name: spec for spec in METRICS}
 _OF_PROCESS = [spec for spec in METRICS if spec.of == "process"]
@@ -160,6 +194,8 @@ class ProcessMetrics(Collector):
         self._labelled: dict[tuple[str, ...], Counter] = {}
         self._gauges: dict[str, Gauge] = {}
         self._histograms: dict[str, Histogram] = {}
+        #: Called before the metrics are read: set gauges that change all the time.
+        self.before_read: list[Callable[[], None]] = []
         for spec in METRICS:
             if spec.of != "process":
                 continue
@@ -181,21 +217,32 @@ class ProcessMetrics(Collector):
             self._labelled[key] = counter
         counter.inc(by)
 
+    def begin(self, name: str, labels: Iterable[str]) -> None:
+        """Let a counter begin at 0 with each of these labels: a rate sees the first event."""
+        for label in labels:
+            self.count(name, label, by=0)
+
     def put(self, name: str, value: float, *labels: str) -> None:
         """Set a gauge."""
         gauge = self._gauges[name]
         (gauge.labels(*labels) if labels else gauge).set(value)
 
     def observe(
-        self, name: str, seconds: Iterable[float], exemplars: Iterable[dict[str, str] | None] | None = None
+        self,
+        name: str,
+        seconds: Iterable[float],
+        exemplars: Iterable[dict[str, str] | None] | None = None,
+        *labels: str,
     ) -> None:
         """Add durations to a histogram, each with the labels of its exemplar, if there are any."""
-        histogram = self._histograms[name]
+        histogram = self._histograms[name].labels(*labels) if labels else self._histograms[name]
         for each, exemplar in zip(seconds, exemplars if exemplars is not None else repeat(None)):  # noqa: B905 - repeat has no end
             histogram.observe(each, exemplar)
 
     def collect(self) -> Iterator[Family]:
         """Yield what this process has counted, in the order of the table, with its exemplars."""
+        for prepare in self.before_read:
+            prepare()
         for family in self._registry.collect():
             # When a counter began is of no use to the readers, and would double the text.
             family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]

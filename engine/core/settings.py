@@ -331,6 +331,12 @@ class Settings(BaseSettings):
         le=65_535,
         description="port of this process's metrics for Prometheus; none: only the API serves metrics; 0: any free port",
     )
+    metrics_tenants: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        description="number of tenants whose CPU time of the day the API's metrics show by name; 0: none",
+    )
     heartbeat_url: str | None = Field(
         default=None,
         pattern="^https?://",

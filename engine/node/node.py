@@ -168,6 +168,7 @@ class Node:
         self._senders = Senders(context, host.vault) if self._deliver else None
         # Last: the services have done their part of an event before people hear of it.
         Reporter(context, host.events, host.process_metrics, host.tracer)
+        host.process_metrics.begin("lodger_faults_total", [service.name for service in self.services])
         if self.tracer is not None:
             self.tracer.subscribe(bus)
 

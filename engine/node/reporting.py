@@ -24,6 +24,7 @@ from lodger.engine.node.node_events import (
 from lodger.engine.store.lifecycle.endings import Settled
 from lodger.engine.store.queue import placements
 from lodger.engine.store.usage.usage import DAY_US
+from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
     from lodger.engine.node.tracing import Tracer
@@ -49,6 +50,8 @@ class Reporter:
         self._tracer = tracer
         #: Used-up budgets that were reported: tenant, reason, day. Once a day is enough.
         self._spent: set[tuple[str, str, int]] = set()
+        process_metrics.begin("lodger_attempts_total", Outcome)
+        process_metrics.begin("lodger_slots_total", ("run", "skipped"))
         self._outages = Outages(_log, context.clock.elapsed_s)
         bus = context.bus
         bus.subscribe(LeaseRenewed, lambda _event: self._outages.works())

@@ -93,7 +93,7 @@ class Api:
         for add in ROUTES:
             add(self)
         sessions.add(router, context, calls, self.bodies, authentication)
-        self.app: ASGIApp = CommonHeaders(_with_cors(authentication, settings.api_cors_origins.split()))
+        self.app: ASGIApp = CommonHeaders(_with_cors(authentication, settings.api_cors_origins.split()), engine)
 
     def description(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
@@ -120,16 +120,27 @@ def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
 
 
 class CommonHeaders:
-    """The outermost middleware: request ids, the headers of every answer, and the answer to errors that nothing inside has caught.
+    """The outermost middleware: request ids, counts, the headers of every answer, and the answer to errors that nothing inside has caught.
 
     A request's id is the caller's if it is 1 to 64 letters, digits, dots, dashes or underscores, else a new one.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self._app = app
+        self._meters, self._clock = engine.process_metrics, engine.context.clock
+
+    def _count(self, scope: Scope, status: int, begun_s: float) -> None:
+        route = getattr(scope.get("route"), "path", None)
+        # A fixed word for what is no route: a path of a client's is no label.
+        label = f"{scope['method']} {route}" if route else "other"
+        self._meters.count("lodger_http_requests_total", label, str(status))
+        self._meters.observe("lodger_http_request_seconds", [self._clock.elapsed_s() - begun_s], None, label)
+        if status == 429:
+            self._meters.count("lodger_http_limited_total")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Carry out one request."""
+        begun_s = self._clock.elapsed_s()
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -143,6 +154,7 @@ class CommonHeaders:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
+                self._count(scope, message["status"], begun_s)
                 answered = MutableHeaders(scope=message)
                 answered["x-request-id"] = request_id
                 for name, value in (ALWAYS | scope["state"].get("rate_limit", {})).items():

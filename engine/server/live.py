@@ -51,7 +51,7 @@ class Live:
     """Every stream of one process."""
 
     def __init__(self, engine: Engine) -> None:
-        self._context = engine.context
+        self._context, self._meters = engine.context, engine.process_metrics
         self._threads = Threads(THREADS, THREADS, max_waiting=None)
         self._max_streams = engine.context.settings.api_streams
         self._open: dict[str, int] = {}
@@ -72,12 +72,14 @@ class Live:
                 headers={"Retry-After": "10"},
             )
         self._open[token_id] = self._open.get(token_id, 0) + 1
+        self._meters.put("lodger_http_streams", sum(self._open.values()))
 
     def leave(self, token_id: str) -> None:
         """Count a stream out."""
         self._open[token_id] -= 1
         if not self._open[token_id]:
             del self._open[token_id]
+        self._meters.put("lodger_http_streams", sum(self._open.values()))
 
     async def events(self, valid: Valid, changes: AsyncGenerator[Change | None]) -> AsyncGenerator[str]:
         """Yield changes as events, while the token or session is valid."""

@@ -1,8 +1,10 @@
 """The synchronous engine with the main line's nouns; :mod:`lodger.engine.sync` adds the wings."""
 
+import platform
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
@@ -56,6 +58,8 @@ class Engine(Nouns[Sync]):
         self.vault = Vault(Keyring(context.settings.secret_keys))
         #: Metrics of the nodes of this process; ``metrics`` returns them with those of the ledger.
         self.process_metrics = ProcessMetrics()
+        self.process_metrics.before_read.append(self._measure)
+        self._counted = 0
         self.table: OperationTable = table_of(type(self))
         for name, noun in self.table.nouns.items():
             setattr(self, name, noun.of(self))
@@ -323,6 +327,14 @@ class Engine(Nouns[Sync]):
                 with self.context.database.read() if place is None else place.read() as connection:
                     found += filtered(connection, sets)
         return found
+
+    def _measure(self) -> None:
+        meters, database = self.process_metrics, self.context.database
+        meters.put("lodger_build_info", 1, version("lodger"), platform.python_version())
+        for state, number in database.connections().items():
+            meters.put("lodger_database_connections", number, state)
+        made, self._counted = database.statements - self._counted, database.statements
+        meters.count("lodger_database_statements_total", by=made)
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""

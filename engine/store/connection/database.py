@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, event, select
@@ -90,11 +91,14 @@ class Database:
         self._patience_s = patience_s
         #: Number of write transactions that have ended in this process.
         self.written = 0
+        #: Number of statements that this process has made.
+        self.statements = 0
         #: Code of the error by which the last write was refused: the disk is full, or the database read-only.
         self.refused: str | None = None
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
+        event.listen(self.engine, "before_cursor_execute", self._stated)
         self._writer = self.driver.writer(self.engine)
         self._replica: Engine | None = None
         _open.add(self)
@@ -195,6 +199,14 @@ class Database:
         self.engine.dispose()
         if self._replica is not None:
             self._replica.dispose()
+
+    def _stated(self, *_statement: object) -> None:
+        self.statements += 1
+
+    def connections(self) -> dict[str, int]:
+        """Return the number of connections by state."""
+        pool: Any = self.engine.pool
+        return {"in_use": pool.checkedout(), "idle": pool.checkedin()}
 
     def _returned(self, _raw: object, entry: ConnectionPoolEntry) -> None:
         # A disposed pool does not know the connections in use, and would keep them when they are returned.

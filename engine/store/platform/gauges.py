@@ -7,8 +7,17 @@ from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.ready_queue import GRACE_US
 from lodger.engine.store.schema.nodes import nodes
-from lodger.engine.store.schema.scheduling import actions, is_running, is_startable, schedule_clock, tenants, turns
+from lodger.engine.store.schema.scheduling import (
+    actions,
+    is_running,
+    is_startable,
+    schedule_clock,
+    tenants,
+    turns,
+    usage_days,
+)  # fmt: skip
 from lodger.engine.store.schema.script_data import outbox, sealed
+from lodger.engine.store.usage.usage import DAY_US
 
 # Each query reads a partial index: history does not slow it down.
 _counted = {
@@ -39,7 +48,18 @@ def read(context: StoreContext, connection: Connection, now_us: int) -> list[Met
         metric("lodger_outbox", _by_state("lodger_outbox", connection.execute(_outbox).all())),
         metric("lodger_blocked_sessions", [Sample("lodger_blocked_sessions", (), len(chains))]),
         metric("lodger_blocked_seconds", [Sample("lodger_blocked_seconds", (), waited)]),
+        metric("lodger_tenant_cpu_seconds", _tenants(connection, context.settings.metrics_tenants, now_us)),
     ]
+
+
+def _tenants(connection: Connection, number: int, now_us: int) -> list[Sample]:
+    """Return the CPU time of the day of the tenants that used most."""
+    if not number:
+        return []
+    used = select(usage_days.c.tenant_id, usage_days.c.cpu_us).where(usage_days.c.day == now_us // DAY_US)
+    most = used.order_by(usage_days.c.cpu_us.desc(), usage_days.c.tenant_id).limit(number)
+    name = "lodger_tenant_cpu_seconds"
+    return [Sample(name, (("tenant", row.tenant_id),), row.cpu_us / 1_000_000) for row in connection.execute(most)]
 
 
 def overdue(connection: Connection, now_us: int) -> tuple[int, int]:
