@@ -115,9 +115,9 @@ def test_it_is_free_and_the_budget_of_a_day_does_not_end_it(bench: Bench, how: s
     bench.engine.run_in("acme", "job", 0)
     (claim,) = bench.claim()
     take_away(bench, claim, how)
-    used = replace(OK, usage=Usage(cpu_ms=2000, wall_ms=2000))
+    used, lease = replace(OK, usage=Usage(cpu_ms=2000, wall_ms=2000)), bench.lease()
     with bench.engine.context.database.write() as connection:
-        cancelled_usage.write(bench.engine.context, connection, bench.lease(), [(claim, used)], bench.clock.us)
+        cancelled_usage.write(bench.engine.context, connection, lease, [(claim, used)], bench.clock.us)
     assert bench.engine.tenants.usage("acme").days == ()
     with bench.engine.context.database.write() as connection:
         usage.charge(
