@@ -150,6 +150,7 @@ def test_times_are_shown_and_typed_in_the_schedules_zone_then_in_the_chosen_one(
             expect(slots).to_contain_text(shown)
         assert slots.locator("time").first.get_attribute("title") == "2026-01-01 20:30:00 UTC"
         page.get_by_label("Times in").select_option("browser")
+        expect(slots).to_contain_text("2026-01-01 15:30:00")  # the choice reloads the page
         page.goto(f"{lodge.url}/t/acme/actions")
         page.locator("[name=since]").fill("2026-01-01T00:00")
         page.get_by_role("button", name="Filter").click()
