@@ -7,26 +7,27 @@ replaces the host by a careless one: attribute lookup by name, lenient parser, e
 import json
 
 from lodger.escape.case import Case
+from lodger.escape.cases.scripts.pretenders import HIDE
 from lodger.escape.evidence import answers, host_saw
 from lodger.sandbox.outcome import Outcome
 
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
-#: Arguments that are refused: how they are created, and why.
+#: Arguments that are refused: how they are created, and why. The guest itself refuses more than a hundred levels; these pass it.
 _REFUSED = (
     (
         "deep-array",
         "json_depth",
-        "an array nested a hundred deep",
-        "let a = []; for (let i = 0; i < 100; i++) a = [a];",
+        "an array nested ninety deep",
+        "let a = []; for (let i = 1; i < 90; i++) a = [a];",
         "a",
         "bad_request",
     ),
     (
         "deep-object",
         "json_depth",
-        "an object nested a hundred deep",
-        "let a = {}; for (let i = 0; i < 100; i++) a = { a };",
+        "an object nested ninety deep",
+        "let a = {}; for (let i = 1; i < 90; i++) a = { a };",
         "a",
         "bad_request",
     ),
@@ -157,7 +158,8 @@ CASES = [
         "C37-toobject",
         "flat_text",
         "an argument object that turns into what the host wants",
-        "await bridge.call('nothing', { valueOf() { return 7; }, toString() { return 'x'; } }); return null;",
+        HIDE
+        + "await bridge.call('nothing', hide({}, { valueOf() { return 7; }, toString() { return 'x'; } })); return null;",
         seen=host_saw(("nothing", "{}")),
         story="Types are checked on the text that arrives.",
     ),

@@ -95,8 +95,8 @@ return stolen;
 """
 
 #: Accessors on shared prototypes that would receive temporaries of the glue; none may be called. Calls by the engine's JSON.stringify, which
-#: assigns the script's own values to a list, are not counted.
-_FROM_GLUE = "if (!/^.*\\n.*stringify \\(native\\)/.test(new Error().stack)) { STEAL }"
+#: assigns the script's own objects to a list, are not counted: the stack is the error's name, the setter and stringify.
+_FROM_GLUE = "if (typeof v !== 'object' || !/^.*\\n.*\\n.*stringify \\(native\\)/.test(new Error().stack)) { STEAL }"
 _TRAPS = (
     (
         "array-zero",

@@ -9,15 +9,17 @@ from lodger.escape.modules import data
 from lodger.escape.owned_guest import guest
 from lodger.sandbox.outcome import Outcome
 
+#: Gives an object members that JSON.stringify does not see: functions in plain sight are refused, hidden ones must have no effect.
+HIDE = "const hide = (object, members) => { for (const name in members) Object.defineProperty(object, name, { value: members[name] }); return object; }; "
 #: An argument that changes when it is converted, and the expected text.
 _PRETENDING = (
-    ("tag", "an object with the host's own tag", "{ valueOf: () => ({ ok: true }), [Symbol.toStringTag]: 'Reply' }", "{}"),
-    ("promise", "an object that can be waited for", "{ valueOf: () => 'mine', then(f) { f('mine'); } }", "{}"),
-    ("proxy", "a proxy of an object that is worth a number", "new Proxy({ valueOf: () => 7 }, {})", "{}"),
-    ("class", "an instance of a class named like the host's", "new (class Reply { ok = true; valueOf = () => 'x'; })()", '{"ok":true}'),
-    ("array", "an object that looks like a list", "{ length: 1, 0: 'x', valueOf: () => ['y'] }", '{"0":"x","length":1}'),
-    ("error", "an error that is worth a permission", "Object.assign(new Error('x'), { code: 'ok', valueOf: () => true })", '{"code":"ok"}'),
-    ("bridge", "the bridge itself, worth a name", "{ ...bridge, valueOf: () => 'hold' }", "{}"),
+    ("tag", "an object with the host's own tag", "hide({ [Symbol.toStringTag]: 'Reply' }, { valueOf: () => ({ ok: true }) })", "{}"),
+    ("promise", "an object that can be waited for", "hide({}, { valueOf: () => 'mine', then(f) { f('mine'); } })", "{}"),
+    ("proxy", "a proxy of an object that is worth a number", "new Proxy(hide({}, { valueOf: () => 7 }), {})", "{}"),
+    ("class", "an instance of a class named like the host's", "hide(new (class Reply { ok = true; })(), { valueOf: () => 'x' })", '{"ok":true}'),
+    ("array", "an object that looks like a list", "hide({ length: 1, 0: 'x' }, { valueOf: () => ['y'] })", '{"0":"x","length":1}'),
+    ("error", "an heir of errors that is worth a permission", "hide(Object.assign(Object.create(Error.prototype), { code: 'ok' }), { valueOf: () => true })", '{"code":"ok"}'),
+    ("bridge", "the bridge's own functions, worth a name", "hide({}, { ...bridge, valueOf: () => 'hold' })", "{}"),
 )  # fmt: skip
 #: Texts that a binding, a file system or a Unicode normal form would change.
 _TEXTS = (
@@ -74,7 +76,7 @@ CASES = [
             f"A10-{name}",
             "flat_text",
             mechanism,
-            f"await bridge.call('nothing', {value}); return null;",
+            f"{HIDE}await bridge.call('nothing', {value}); return null;",
             seen=host_saw(("nothing", arrives)),
             story="Only an object's JSON text is passed, not its own claims about its type.",
         )

@@ -2,7 +2,7 @@
 
 from lodger.escape.cases.tenants.data import asking, attack, refused
 
-_STORY = "A mail is checked completely at the call: one-line subject, plain addresses, bounded sizes."
+_STORY = "A mail is checked completely at the call: one-line subject and names, one address each, bounded sizes."
 _PLAIN = {"to": "['kim@example.com']", "subject": "'hello'", "text": "'hi'"}
 
 #: name, mechanism, differences from a plain mail
@@ -14,7 +14,38 @@ MAILS = (
     ("subject-long", "a subject of a hundred thousand characters", {"subject": "'x'.repeat(100000)"}),
     ("to-line", "a second line in an address", {"to": "['kim@example.com\\nBcc: all@example.com']"}),
     ("to-comma", "two addresses in one", {"to": "['kim@example.com, eve@example.com']"}),
-    ("to-name", "a name around an address", {"to": "['Kim <kim@example.com>']"}),
+    (
+        "to-name",
+        "a second line in the name beside an address",
+        {"to": "['\"Kim\\nBcc: all@example.com\" <kim@example.com>']"},
+    ),
+    ("to-name-bare", "a carriage return in a name without quotes", {"to": "['Kim\\rEve <kim@example.com>']"}),
+    (
+        "to-name-escaped",
+        "a line end behind a backslash in a name",
+        {"to": "['\"Kim\\\\\\nBcc: x\" <kim@example.com>']"},
+    ),
+    ("to-name-separator", "a line separator in a name", {"to": "['Kim\\u2028Eve <kim@example.com>']"}),
+    (
+        "to-name-encoded",
+        "a line end in a name, as an encoded word",
+        {"to": "['=?utf-8?q?Kim=0aBcc:_x?= <kim@example.com>']"},
+    ),
+    ("to-name-quote", "a quote that ends the name early", {"to": '[\'"Kim", eve@evil.example, " <kim@example.com>\']'}),
+    ("to-name-comma", "a second address instead of a name", {"to": "['eve@evil.example, Kim <kim@example.com>']"}),
+    ("to-name-twice", "two addresses beside a name", {"to": "['Kim <kim@example.com> <eve@evil.example>']"}),
+    (
+        "to-name-inside",
+        "a second line in the address beside a name",
+        {"to": "['Kim <kim@example.com\\nBcc: all@example.com>']"},
+    ),
+    ("to-name-long", "a name of ten thousand characters", {"to": "[`${'x'.repeat(10000)} <kim@example.com>`]"}),
+    ("cc-name", "a second line in the name of a copy", {"cc": "['\"Kim\\nBcc: all@example.com\" <kim@example.com>']"}),
+    (
+        "reply-name",
+        "a second line in the name for answers",
+        {"replyTo": "'\"Kim\\nBcc: all@example.com\" <kim@example.com>'"},
+    ),
     ("to-quoted", "a quoted address", {"to": "['\"kim eve\"@example.com']"}),
     ("to-percent", "an address that is passed on", {"to": "['kim%evil.example@example.com@example.com']"}),
     ("to-path", "a route before an address", {"to": "['@evil.example:kim@example.com']"}),

@@ -18,7 +18,7 @@ _LIVE_UNCURRY = (
     ' return typeof self[method.name] === "function" ? self[method.name](...rest) : Reflect.apply(method, self, rest); };'
 )
 _LIVE_JSON = "const parse = (...all) => JSON.parse(...all), stringify = (...all) => JSON.stringify(...all);"
-_ENCODE = r"const json = stringify\((args === undefined \? null : args)\);"
+_ENCODE = r"const json = \$\.json\((args === undefined \? null : args)\);"
 _LENIENT = (
     "const json = (() => { try { return stringify(Object.hasOwn(args, 'valueOf') ? args.valueOf() : args) ?? stringify(String(args)); }"
     ' catch { return "null"; } })();'
@@ -45,7 +45,7 @@ EDITS: dict[str, tuple[Edit, ...]] = {
         (
             "calls.js",
             _ENCODE,
-            r"stringify(args === undefined ? null : args); const json = stringify(args === undefined ? null : args);",
+            r"$.json(args === undefined ? null : args); const json = $.json(args === undefined ? null : args);",
         ),
     ),
     "lenient_text": (("calls.js", _ENCODE, _LENIENT),),
