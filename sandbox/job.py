@@ -43,7 +43,7 @@ class Slot(Protocol):
     """The right of an attempt to compute, which it does not need while its worker sleeps for an answer."""
 
     def leave(self, memory_bytes: int) -> None:
-        """Give the slot back; ``memory_bytes`` is what the script holds meanwhile."""
+        """Return the slot; ``memory_bytes`` is what the script holds meanwhile."""
         ...
 
     async def enter(self) -> None:

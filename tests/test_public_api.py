@@ -14,7 +14,7 @@ PUBLIC = {
     "lodger.engine.testing": {"FakeClock", "Sent", "Stage"},
     "lodger.sandbox": {
         "Bundle",
-        "Host",
+        "CallHandler",
         "Job",
         "Limits",
         "Outcome",

@@ -42,7 +42,7 @@ class Slots:
         return self._asleep.get(holder)
 
     def start(self, holder: object) -> None:
-        """Give a new attempt its slot."""
+        """Allot a slot to a new attempt."""
         self._holders.add(holder)
 
     def end(self, holder: object) -> None:
@@ -65,7 +65,7 @@ class Slots:
             self._freed()
 
     def take(self, holder: object) -> None:
-        """Give an attempt that computes a slot, though there may be none."""
+        """Allot a slot to an attempt that computes, though none may be free."""
         if self._asleep.pop(holder, None) is not None:
             self._holders.add(holder)
 
@@ -94,7 +94,7 @@ class Slots:
         self._freed()
 
     def _hand_on(self) -> None:
-        """Give free slots to the answers that wait, of each tenant one in turn."""
+        """Allot free slots to the answers that wait, of each tenant one in turn."""
         while self._queues and len(self._holders) < self._number():
             tenant, queue = self._queues.popitem(last=False)
             holder, turn = queue.popleft()
@@ -114,7 +114,7 @@ class AttemptSlot:
         self._tenant = tenant
 
     def leave(self, memory_bytes: int) -> None:
-        """Give the slot back."""
+        """Return the slot."""
         self._slots.leave(self._holder, memory_bytes)
 
     async def enter(self) -> None:

@@ -29,7 +29,7 @@ def lodge(url: str) -> Iterator[RunningApi]:
 
 
 def names(found: list[object]) -> str:
-    return " ".join(f"{each.tenant_id}/{each.name}" for each in found)  # type: ignore[attr-defined]
+    return " ".join(f"{each.tenant_id}/{each.name}" for each in found)  # type: ignore[attr-defined]  # tenants have no name
 
 
 def test_lists_are_filtered_sorted_and_counted_alike_on_every_database(lodge: RunningApi) -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.api.running_api import RunningApi, running_api
 from tests.databases.fixtures import name, relay, server
 from tests.databases.relay import Relay
-from tests.node.test_full_disk import fill, small
+from tests.node.small_disk import fill, small
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.server import endpoints

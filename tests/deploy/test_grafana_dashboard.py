@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tests.deploy.metric_names import NAMES
+
 from lodger.engine.core.metrics import METRICS, MetricSpec
 
 FILE = Path(__file__).resolve().parents[2] / "deploy" / "grafana-dashboard.json"
-SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("",), "gauge": ("",)}
-NAMES = {spec.name + suffix: spec for spec in METRICS for suffix in SUFFIXES[spec.kind]}
 #: Labels beside those of the table: bounds of buckets, and the node of figures that the API serves.
 MORE = {"le", "node"}
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.deploy.test_grafana_dashboard import NAMES
+from tests.deploy.metric_names import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "deploy" / "prometheus_rules.yml"

@@ -2,13 +2,12 @@
 
 import asyncio
 import secrets
-import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from tests.node.harness import SETTINGS, Script, Signals
+from tests.node.small_disk import fill, small
 from tests.traces import TABLE, Traces, seen
 
 from lodger.engine import Engine
@@ -17,26 +16,7 @@ from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.node.node import Node
 from lodger.sandbox.outcome import Outcome
 
-
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system of a few megabytes, in memory."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "small", str(tmp_path)], check=False)
-    if mounted.returncode:
-        pytest.skip("NOT TESTED as root: this user may not mount a small file system (run as root)")
-    yield tmp_path
-    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
-
-
-def fill(folder: Path) -> Path:
-    """Take all the room that is left."""
-    filler = folder / "filler"
-    with filler.open("wb", buffering=0) as out:
-        for size in (1024 * 1024, 4096):
-            with suppress(OSError):
-                while True:
-                    out.write(b"x" * size)
-    return filler
+__all__ = ["small"]
 
 
 @asynccontextmanager

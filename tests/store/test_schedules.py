@@ -52,7 +52,7 @@ def test_an_edit_leaves_alone_what_it_does_not_name(bench: Bench) -> None:
 def test_neither_time_nor_an_edit_moves_the_phase_of_a_rule_that_stays(bench: Bench) -> None:
     bench.tenant()
     texts = ["every 15m", "every 3 days at 9", "every two weeks on Friday", "rate(90 minutes)", "every 7 minutes"]
-    made = bench.schedule(texts, missed="skip")  # type: ignore[arg-type]
+    made = bench.schedule(texts, missed="skip")  # type: ignore[arg-type]  # rules as texts
     assert "Every 15 minutes, counted from Thursday 2026-01-01T00:00:00Z" in made.text
     assert "every 3 days at 09:00, counted from Thursday, January 1, 2026" in made.text
     for change in (

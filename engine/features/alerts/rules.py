@@ -127,7 +127,7 @@ def list_active(connection: Connection) -> list[AlertRule]:
 
 
 def ask_any(connection: Connection) -> Callable[[], bool]:
-    """Ask whether any tenant has an alert rule."""
+    """Return whether any tenant has an alert rule."""
     asked = _any.ask(connection, {})
     return lambda: bool(asked())
 

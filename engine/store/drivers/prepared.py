@@ -208,7 +208,7 @@ def send(
 
 
 def later(connection: Connection, statement: str, values: Any = None) -> int:
-    """Execute a statement whose rows nobody needs, at the latest with the next one that is waited for; return :func:`pending`."""
+    """Execute a statement whose rows are not needed, at the latest with the next one that is waited for; return :func:`pending`."""
     if send(connection, statement, values, is_awaited=False) is None:
         connection.exec_driver_sql(statement, values)
     return pending(connection)
@@ -231,14 +231,14 @@ def flush(connection: Connection) -> None:
 
 
 def last(connection: Connection) -> None:
-    """Say that the next statement of this read that is waited for is its last one: a server then ends the transaction with it."""
+    """Declare that the next statement of this read that is waited for is its last one: a server then ends the transaction with it."""
     raw: Any = connection.connection.dbapi_connection
     if hasattr(raw, "is_last"):
         raw.is_last = True
 
 
 def mark(connection: Connection, of: object) -> object:
-    """Say what the statements that are sent from now on belong to, for :func:`mark_of`; return what those before belonged to."""
+    """Set the owner of the statements that are sent from now on, for :func:`mark_of`; return the owner of those before."""
     raw: Any = connection.connection.dbapi_connection
     before: object = getattr(raw, "mark", None)
     if hasattr(raw, "mark"):

@@ -462,7 +462,7 @@ def due_instants(connection: Connection, until_us: int) -> list[int]:
 
 
 def ask_any_due(connection: Connection, now_us: int) -> Callable[[], bool]:
-    """Ask whether a clock is due, or its pause has ended: after a tick, one of a tenant that another transaction has locked."""
+    """Return whether a clock is due, or its pause has ended: after a tick, one of a tenant that another transaction has locked."""
     asked = _any_due.ask(connection, {"now": now_us})
     return lambda: bool(asked()[0][0])
 

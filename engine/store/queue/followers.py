@@ -71,7 +71,7 @@ def list_followers(
 
 
 def ask_any_followers(connection: Connection) -> Callable[[], bool]:
-    """Ask whether any schedule follows a set."""
+    """Return whether any schedule follows a set."""
     asked = _any_follower.ask(connection, {})
     return lambda: bool(asked())
 

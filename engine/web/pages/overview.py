@@ -8,7 +8,7 @@ from typing import Any
 from lodger.engine.core.errors import InputError
 from lodger.engine.web.page import PAGE, Reader, Values
 
-#: Why an action waits because somebody wanted it to.
+#: Reasons of actions that wait on request.
 INTENDED = ("paused", "tenant_suspended", "script_suspended")
 #: Part of the hour's ended actions that may fail before the page says so.
 FAILING = 0.1

@@ -1,32 +1,23 @@
 """A wall that ends while the database does not answer is the engine's fault; one that ends for another reason is the script's."""
 
 import asyncio
-import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from sqlalchemy import Connection
 from tests.e2e.script_runs import claim
 from tests.node.harness import Script, working
 from tests.unit.data.shop import Frozen, Shop
+from tests.unit.data.silent import Silent
 
 from lodger.engine.cli.readiness import patiences
-from lodger.engine.core.access.grants import parse
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim, Finished
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets import reads
-from lodger.engine.egress.way_out import WayOut
-from lodger.engine.features.pings.executor import PingExecutor
-from lodger.engine.node.executors.attempt import UNANSWERED
-from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.store.drivers.patience import PATIENCE_S
-from lodger.engine.vault.keyring import Keyring
-from lodger.engine.vault.vault import Vault
 from lodger.sandbox.job import CallHandlerGone
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Blame, Outcome
@@ -34,19 +25,6 @@ from lodger.sandbox.pool import Pool
 
 T = TypeVar("T")
 WALL = Limits(wall_ms=600)
-
-
-class Silent:
-    """Answers the question that each attempt begins with, and no other."""
-
-    def __init__(self, shop: Shop) -> None:
-        self._shop, self._is_asked = shop, False
-
-    async def __call__(self, work: Callable[[Connection], T]) -> T:
-        if self._is_asked:
-            await asyncio.get_running_loop().create_future()
-        self._is_asked = True
-        return await self._shop.read(work)
 
 
 def run(shop: Shop, read: Callable[..., object], source: str) -> Finished:
@@ -102,17 +80,3 @@ def test_a_database_that_is_silent_before_an_attempt_begins_is_the_engines_fault
             assert attempt.error.message == "a service behind this script's calls could not be reached"
 
     asyncio.run(go(tmp_path))
-
-
-def test_a_ping_that_waits_for_a_silent_database_is_the_engines_fault(bare: Shop) -> None:
-    ping = {"url": "http://127.0.0.1:1/", "headers": {"X-Key": "{{secret:KEY}}"}}
-    asked = replace(
-        claim("", limits=WALL),
-        modules={"ping.json": json.dumps(ping)},
-        grants=parse(["fetch:http://127.0.0.1:1", "secret:KEY"]),
-    )
-    side = HostSide(
-        Silent(bare), bare.datasets, Frozen(), way_out=WayOut(Settings()), vault=Vault(Keyring(None))
-    )  # fmt: skip
-    ended = asyncio.run(PingExecutor(side, owned=True).execute(asked))
-    assert (ended.outcome, ended.error) == (Outcome.ENGINE_FAULT, UNANSWERED)

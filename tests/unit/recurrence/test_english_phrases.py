@@ -39,7 +39,7 @@ def refusal(phrase: str) -> RuleInvalid | None:
 
 
 def wrong(phrase: str, expected: Iterator[datetime]) -> str | None:
-    """Say what is wrong with the slots of a phrase, or with those of its sentence."""
+    """Describe what is wrong with the slots of a phrase, or with those of its sentence."""
     if error := refusal(phrase):
         return f"{phrase!r} is refused: {error.what}"
     rule = started(phrase)

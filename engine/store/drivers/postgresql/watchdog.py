@@ -1,6 +1,6 @@
 """A psycopg connection that sends statements together, and is closed if the server does not answer in time.
 
-The server may be a millisecond away, so that waiting for it costs more than its work. Statements whose answer nobody needs yet are kept
+The server may be a millisecond away, so that waiting for it costs more than its work. Statements whose answer is not needed yet are kept
 and sent with the next one that is waited for: BEGIN with the first statement, the writes of a transaction with its COMMIT. An error of
 a statement is raised where the answer is waited for; what follows it, COMMIT included, is not executed.
 """
