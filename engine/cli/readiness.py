@@ -79,17 +79,16 @@ def _descriptors(slots: int) -> Check:
 
 
 def patiences(settings: "Settings") -> Check:
-    """Check the order of the times after which an answer is given up: call, wall, lease, database.
+    """Check the order of the times after which an answer is given up: call, lease, database.
 
-    A run whose database is silent then ends by its call, a node outlives the walls of its runs, and no connection outlives a lease.
+    A run whose database is silent then ends by its call, before its node loses its lease. A wall may be longer than a lease, which
+    the node renews while the run lasts.
     """
     from lodger.engine.data.sets.reads import SILENCE_S, STATEMENT_S
     from lodger.engine.store.drivers.patience import PATIENCE_S
-    from lodger.sandbox.limits import Limits
 
     each = {
         "call": STATEMENT_S + SILENCE_S,
-        "wall": Limits().wall_ms / 1000,
         "lease": settings.lease_s,
         "database": PATIENCE_S,
     }
@@ -100,8 +99,8 @@ def patiences(settings: "Settings") -> Check:
         "patience",
         "warn",
         value.replace(" < ", ", "),
-        "the lease is not between the default wall and the patience with a database: runs are begun again when it is silent",
-        f"set LODGER_LEASE_S between {each['wall']:g} and {each['database']:g}",
+        "the lease is not between the patience with a call and that with a database: runs are begun again when it is silent",
+        f"set LODGER_LEASE_S between {each['call']:g} and {each['database']:g}",
     )
 
 
