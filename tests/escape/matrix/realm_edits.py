@@ -39,7 +39,8 @@ EDITS: dict[str, tuple[Edit, ...]] = {
     ),
     "shown_frames": (
         ("bootstrap.js", r'Object\.defineProperty\(Error, "prepareStackTrace"[^;]*?;', ""),
-        ("errors.js", r'if \(indexOf\(line, OURS\) >= 0 \|\| line === ""\) continue;', ""),
+        ("errors.js", r" \|\| indexOf\(line, OURS\) >= 0\) continue;", ") continue;"),
+        ("errors.js", r"= ours\(file\) \? null : ", "= "),
     ),
     "written_twice": (
         (
