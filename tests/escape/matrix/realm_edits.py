@@ -17,7 +17,12 @@ _LIVE_UNCURRY = (
     "const uncurry = (method) => function (self, ...rest) {"
     ' return typeof self[method.name] === "function" ? self[method.name](...rest) : Reflect.apply(method, self, rest); };'
 )
-_LIVE_JSON = "const parse = (...all) => JSON.parse(...all), stringify = (...all) => JSON.stringify(...all);"
+#: The library's own JSON.parse calls parse again, so the inner call goes to the built-in.
+_LIVE_JSON = (
+    "let $within = false; const $live = (name, real) => (...all) => { if ($within) return real(...all); $within = true;"
+    " try { return JSON[name](...all); } finally { $within = false; } };"
+    ' const parse = $live("parse", JSON.parse), stringify = $live("stringify", JSON.stringify);'
+)
 _ENCODE = r"const json = \$\.json\((args === undefined \? null : args)\);"
 _LENIENT = (
     "const json = (() => { try { return stringify(Object.hasOwn(args, 'valueOf') ? args.valueOf() : args) ?? stringify(String(args)); }"
