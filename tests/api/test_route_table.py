@@ -32,8 +32,8 @@ OTHERS = {
     ("GET", "/api/v1/tenants/{tenant_id}/actions/{action_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/audit/export"): Role.VIEWER,
 }
-#: Routes whose path is the credential: tests/api/test_url_requests.py.
-BY_URL = {("GET", "/api/v1/in/{text}"), ("POST", "/api/v1/in/{text}")}
+#: Routes whose path is the credential: tests/features/script_urls/test_url_requests.py.
+BY_URL = {(method, "/api/v1/in/{text}") for method in ("GET", "POST", "OPTIONS")}
 NEEDED = {(route.method, ROOT + route.path): route.role for route in TABLE.routes} | OTHERS
 
 

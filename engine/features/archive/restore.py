@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.exc import DataError, IntegrityError
 
+from lodger.engine.core.access.grants import MIB
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.progress import ProgressCounter
@@ -32,6 +33,7 @@ from lodger.engine.store.queue.placements import require_placement
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.schedules.revisions import MAX_STEPS
 from lodger.engine.store.schema import scheduling as s
+from lodger.engine.store.schema.script_data import fetches
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage
@@ -171,6 +173,8 @@ class TenantImport:
             if row["state"] not in _STATES or (row["node_id"] is not None and row["state"] in OPEN):
                 raise bad(f"an action has the state {row['state']!r}, or a node")
             row["node_key"] = ""
+        elif table is fetches:
+            validation.check_response_size(row["body"], self._context.settings.egress_max_mib * MIB)
         self._rebind(table, row)
         self._history += storage_usage.size(*(row[name] for name in _HISTORY.get(table.name, ())))
         return row

@@ -35,8 +35,8 @@ from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.prescan import require
 
 Row = dict[str, Any]
-#: Maximum size of a decompressed response.
-MAX_RESPONSE_BYTES = 1024 * 1024 * 1024
+#: Bytes of a response that are decompressed at once.
+_CHUNK = 1024 * 1024
 #: Maximum number of values and nesting of a line: a row is a list of values.
 LINE_VALUES, LINE_DEPTH = 300, 3
 #: Maximum number of values and nesting of the JSON in a column: more than the limits of a script allow.
@@ -288,17 +288,31 @@ def _check_index(row: Row, _cells: Row) -> None:
         raise ValueError("invalid path of a collection")
 
 
-def _check_response(row: Row, cells: Row) -> None:
-    """Check a stored response and the size of its decompressed body."""
+def _check_response(_row: Row, cells: Row) -> None:
+    """Check the head of a stored response."""
     status, reason, url, headers, redirected = cells["answer"]
     texts = [reason, url, *(text for name, value in headers for text in (name, value))]
     if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
         raise TypeError("invalid stored response")
-    # Records of attempts, too, are compressed; they are opened when they are read.
-    opened = zlib.decompressobj()
-    opened.decompress(row["body"], MAX_RESPONSE_BYTES + 1)
-    if not opened.eof or opened.unused_data:
-        raise ValueError("the body of a stored response is too large")
+
+
+def check_response_size(body: bytes, maximum: int) -> None:
+    """Check that a stored response has at most so many bytes, with a chunk of it in memory.
+
+    Raises:
+        InputError: archive_invalid.
+    """
+    opened, size = zlib.decompressobj(), 0
+    try:
+        while not opened.eof and size <= maximum:
+            part = opened.decompress(body, _CHUNK)
+            size, body = size + len(part), opened.unconsumed_tail
+            if not part and not body:
+                break
+    except zlib.error as error:
+        raise bad("the body of a stored response cannot be decompressed") from error
+    if not opened.eof or opened.unused_data or size > maximum:
+        raise bad(f"the body of a stored response is cut off, or has more than {maximum} bytes (egress_max_mib)")
 
 
 _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {

@@ -124,6 +124,10 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
     "a number beyond a double": cell("lodger_document_index", "number", 10**400),
     "a number without an end": cell("lodger_document_index", "number", float("inf")),
     "an answer that unpacks to more than an answer": cell("lodger_fetches", "body", _packed(b"\0" * 3_000_000)),
+    "an answer that is cut off": cell(
+        "lodger_fetches", "body", {"b64": base64.b64encode(zlib.compress(b"abc")[:-2]).decode()}
+    ),
+    "an answer that is not packed": cell("lodger_fetches", "body", {"b64": "YWJj"}),
     "an answer that is none": cell("lodger_fetches", "answer", "[1]"),
     "is not base64": cell("lodger_script_versions", "wasm", {"b64": "???"}),
 }
@@ -133,7 +137,13 @@ BENT: dict[str, Callable[[list[Any]], None]] = {
 def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, bytes]]:
     """A ledger that the tenant has left, and its archive."""
     folder, clock = tmp_path_factory.mktemp("emptied"), VirtualClock()
-    settings = Settings(sqlite_synchronous="NORMAL", concurrent_runs=100, min_interval_s=1, secret_keys=folder / "keys")
+    settings = Settings(
+        sqlite_synchronous="NORMAL",
+        concurrent_runs=100,
+        min_interval_s=1,
+        secret_keys=folder / "keys",
+        egress_max_mib=2,
+    )
     place = str(folder / "l.db")
     with Engine.open(place, clock=clock, settings=settings) as engine:
         furnish(Bench(engine, clock))
