@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, not_, or_, tuple_
+from sqlalchemy import ColumnElement, Select, and_, func, literal, not_, or_, tuple_
 
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
@@ -72,7 +72,9 @@ class Filter:
         )
         if place is None:
             return statement
-        here, there = tuple_(*columns), tuple_(*place)
+        # With the columns' types: PostgreSQL compares no UUID with a text.
+        values = (literal(value, column.type) for value, column in zip(place, columns, strict=True))
+        here, there = tuple_(*columns), tuple_(*values)
         return statement.where(here < there if self.falls else here > there)
 
     def place(self, record: Any) -> list[Any]:

@@ -264,6 +264,12 @@ def test_lists_are_paged_by_signed_cursors(bench: Bench) -> None:
         lambda **more: engine.schedules.list(**more),
         lambda **more: engine.schedules.revisions("acme", "s1", **more),
         lambda **more: engine.actions.list("acme", **more),
+        lambda **more: engine.actions.list("acme", filter="sort:due", **more),
+        lambda **more: engine.actions.list("acme", filter="sort:-ended", **more),
+        lambda **more: engine.schedules.list("acme", filter="sort:next", **more),
+        lambda **more: engine.schedules.list("acme", filter="sort:-failures", **more),
+        lambda **more: engine.scripts.list("acme", filter="sort:version", **more),
+        lambda **more: engine.tenants.list(filter="sort:-created", **more),
         lambda **more: engine.tokens.list(**more),
     ):
         whole, page, seen = listed(limit=None), listed(limit=2), []
