@@ -19,6 +19,7 @@ function fail(error) {
   const made = error.code === "fetch_timeout" ? new Refusal(error.message, "TimeoutError") : new TypeErrorClass(error.message);
   defineProperty(made, "cause", { value: error, configurable: true, writable: true, enumerable: false });
   defineProperty(made, "code", { value: error.code, configurable: true, writable: true, enumerable: true });
+  if (error.details !== undefined) defineProperty(made, "details", { value: error.details, configurable: true, writable: true, enumerable: true });
   defineProperty(made, "stack", { value: error.stack, configurable: true, writable: true, enumerable: false });
   throw $.retitled(made);
 }
