@@ -12,6 +12,7 @@ from lodger.engine.core.handlers import Handlers
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
+from lodger.engine.store.context import database_us
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.platform import node_rows
@@ -47,6 +48,9 @@ class LeaseKeeper(Service):
         )  # fmt: skip
         identity.lease = await context.db.write(take)
         identity.epoch, identity.renewed_s = identity.lease.epoch, begun
+        if context.store.database_time:
+            asked = self.clock.own_us()
+            self._compare(await context.db.read(database_us), asked, self.clock.own_us())
 
     async def warn_of_namesakes(self) -> None:
         """Log that other living nodes have this node's name; when it starts, not each time that it registers anew."""
