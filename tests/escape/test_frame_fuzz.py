@@ -24,7 +24,7 @@ def test_a_parent_that_goes_on_after_the_first_error_is_seen(monkeypatch: pytest
             if found is None or found.outcome != "protocol_error":
                 super()._decide(found)
 
-    monkeypatch.setattr(frames, "Attempt", Lenient)
+    monkeypatch.setattr(frames, "WorkerRun", Lenient)
     assert not fuzz(3_000).outcomes["protocol_error"]
 
 
@@ -34,7 +34,7 @@ def test_a_parent_that_still_calls_after_its_verdict_is_seen(monkeypatch: pytest
             super()._end()
             self._host.asked.append(("late", "1"))  # type: ignore[attr-defined]  # the suite's own host
 
-    monkeypatch.setattr(frames, "Attempt", Late)
+    monkeypatch.setattr(frames, "WorkerRun", Late)
     assert any("already had a verdict" in fault for fault in fuzz(500).faults)
 
 

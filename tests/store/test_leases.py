@@ -43,11 +43,11 @@ def test_an_attempt_that_is_silent_past_its_deadline_is_taken_from_a_living_node
     bench.tenant()
     bench.engine.run_in("acme", "job", 0)
     bench.claim()
-    for _ in range(13):
+    for _ in range(21):
         bench.clock.advance(3)
         bench.renew()
     assert bench.rescue().actions == ()
-    bench.clock.advance(2)
+    bench.clock.advance(3)
     bench.renew()
     assert [each.outcome for each in bench.rescue().actions] == [Outcome.WORKER_LOST]
 

@@ -178,7 +178,7 @@ def test_what_is_wrong_with_a_script_is_said(bench: Bench) -> None:
         ("x" * 300_000, "source_too_large"),
         ("a\0b", "source_not_text"),
         ("\ud800", "source_not_text"),
-        ({"other.js": "1"}, "entry_missing"),
+        ({"one.js": "1", "other.js": "2"}, "entry_missing"),
     ):
         with pytest.raises(InputError) as refused:
             put("acme", "bad", source)
