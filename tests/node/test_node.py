@@ -83,7 +83,7 @@ def test_an_executor_that_raises_is_our_fault_and_is_tried_again(tmp_path: Path)
             attempts = await engine.actions.attempts(None, asked.id)
             assert [attempt.outcome for attempt in attempts] == [Outcome.ENGINE_FAULT, Outcome.OK]
             assert attempts[0].error is not None
-            assert attempts[0].error.name == "ZeroDivisionError"
+            assert attempts[0].error.name == "EngineFault", "exceptions of the engine are told to its operator alone"
 
     asyncio.run(scenario())
 
