@@ -239,6 +239,8 @@ def last(connection: Connection) -> None:
 
 def mark(connection: Connection, of: object) -> object:
     """Set the owner of the statements that are sent from now on, for :func:`mark_of`; return the owner of those before."""
+    if connection.invalidated:
+        return None  # its error is on the way
     raw: Any = connection.connection.dbapi_connection
     before: object = getattr(raw, "mark", None)
     if hasattr(raw, "mark"):
