@@ -83,7 +83,7 @@ METRICS: tuple[MetricSpec, ...] = (
     MetricSpec("lodger_http_request_seconds", "histogram", "time until the answer of the HTTP API begins", ("route",)),
     MetricSpec("lodger_http_streams", "gauge", "open live streams"),
     MetricSpec("lodger_database_connections", "gauge", "connections to the ledger's database", ("state",)),
-    MetricSpec("lodger_database_statements_total", "counter", "statements on the ledger's database"),
+    MetricSpec("lodger_database_transactions_total", "counter", "transactions on the ledger's database"),
     MetricSpec("lodger_lost_commits_total", "counter", "attempts that ended after another node had taken their action"),
     MetricSpec("lodger_leases_lost_total", "counter", "times a node of this process lost its lease"),
     MetricSpec("lodger_rescued_total", "counter", "actions that this process took back from lost nodes"),

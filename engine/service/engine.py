@@ -333,8 +333,9 @@ class Engine(Nouns[Sync]):
         meters.put("lodger_build_info", 1, version("lodger"), platform.python_version())
         for state, number in database.connections().items():
             meters.put("lodger_database_connections", number, state)
-        made, self._counted = database.statements - self._counted, database.statements
-        meters.count("lodger_database_statements_total", by=made)
+        transactions = database.transactions
+        made, self._counted = transactions - self._counted, transactions
+        meters.count("lodger_database_transactions_total", by=made)
 
     def changed(self) -> None:
         """Let the nodes of this process look for work now."""

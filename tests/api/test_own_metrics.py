@@ -26,7 +26,7 @@ def test_requests_connections_versions_and_tenants_are_measured(url: str) -> Non
     assert found['lodger_http_requests_total{route="other",status="404"}'] == 1
     assert found[f"lodger_http_request_seconds_count{{{route}}}"] == 2
     assert found["lodger_http_limited_total"] == 0
-    assert found["lodger_database_statements_total"] > 5
+    assert found["lodger_database_transactions_total"] > 5
     assert found['lodger_database_connections{state="in_use"}'] >= 0
     assert any(name.startswith("lodger_build_info{") for name in found)
     assert 'le="14400.0"' in text

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import bindparam, event, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -48,29 +47,3 @@ def test_lists_errors_and_listeners(bench: Bench) -> None:
         with pytest.raises(IntegrityError) as caught:
             prepared.fetch(connection, "INSERT INTO lodger_tenants SELECT * FROM lodger_tenants", ())
         assert not caught.value.connection_invalidated
-
-
-def test_statements_of_a_connection_share_a_cursor_until_one_fails(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database, made = bench.engine.context.database, list[Any]()
-    if database.driver.name == "sqlite":
-        pytest.skip("the cursors of SQLite are written in C")
-    bench.tenant("acme")
-    start = psycopg.Cursor.__init__
-
-    def noted(cursor: Any, *args: Any, **given: Any) -> None:
-        made.append(cursor)
-        start(cursor, *args, **given)
-
-    with database.write() as connection:
-        _among.rows(connection, {"ids": [], "one": ""})
-        monkeypatch.setattr(psycopg.Cursor, "__init__", noted)
-        for _ in range(5):
-            assert len(_among.rows(connection, {"ids": ["acme"], "one": ""})) == 1
-        assert not made
-        with pytest.raises(DBAPIError), connection.begin_nested():
-            prepared.fetch(connection, "SELECT 1 / 0", ())
-        made.clear()
-        assert len(_among.rows(connection, {"ids": ["acme"], "one": ""})) == 1
-        assert len(made) == 1

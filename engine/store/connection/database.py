@@ -91,14 +91,13 @@ class Database:
         self._patience_s = patience_s
         #: Number of write transactions that have ended in this process.
         self.written = 0
-        #: Number of statements that this process has made.
-        self.statements = 0
+        #: Number of reads that have ended in this process.
+        self.read_count = 0
         #: Code of the error by which the last write was refused: the disk is full, or the database read-only.
         self.refused: str | None = None
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
-        event.listen(self.engine, "before_cursor_execute", self._stated)
         self._writer = self.driver.writer(self.engine)
         self._replica: Engine | None = None
         _open.add(self)
@@ -163,6 +162,14 @@ class Database:
             if (explained := _explained(error, self.driver, engine.url)) is None:
                 raise
             raise explained from error
+        finally:
+            with self._counting:
+                self.read_count += 1
+
+    @property
+    def transactions(self) -> int:
+        """How many transactions this process has ended."""
+        return self.written + self.read_count
 
     def _reopen(self) -> None:
         """Leave the connections to the parent process: in a forked child, each call opens its own."""
@@ -199,9 +206,6 @@ class Database:
         self.engine.dispose()
         if self._replica is not None:
             self._replica.dispose()
-
-    def _stated(self, *_statement: object) -> None:
-        self.statements += 1
 
     def connections(self) -> dict[str, int]:
         """Return the number of connections by state."""
