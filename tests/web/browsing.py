@@ -18,7 +18,7 @@ QUIET = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 #: Seconds that a browser has to start or to end, and milliseconds that a page has to show something.
-START_S, WAIT_MS = 25, 15_000
+START_S, WAIT_MS = 90, 15_000
 #: Notes what the policy refuses.
 _VIOLATIONS = """
 window.violations = [];
