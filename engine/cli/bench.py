@@ -46,6 +46,23 @@ def _installed() -> list[Runtime]:
     return [each for each in Runtime if each is not Runtime.NATIVE or has_native()]
 
 
+#: Options of measurements that have isolated-vm beside them.
+IsolatedVm = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        exists=True,
+        file_okay=False,
+        envvar="LODGER_BENCH_PEERS",
+        help="Folder with node_modules of isolated-vm, to compare with.",
+    ),
+]
+CheckIsolatedVm = Annotated[
+    bool,
+    typer.Option("--check", help="Exit 1 unless the bounds hold, which are multiples of isolated-vm's figures."),
+]
+
+
 @app.command()
 def walls(
     runtime: Annotated[
@@ -104,20 +121,8 @@ def attempts(
         list[Runtime] | None, typer.Option(help="Runtime to measure; may be repeated. Default: all that are installed.")
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Duration of each measurement in seconds.")] = 3.0,
-    peers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            exists=True,
-            file_okay=False,
-            envvar="LODGER_BENCH_PEERS",
-            help="Folder with node_modules of isolated-vm, to compare with.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Exit 1 unless the bounds hold, which are multiples of isolated-vm's figures."),
-    ] = False,
+    peers: IsolatedVm = None,
+    check: CheckIsolatedVm = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure the pool: latency, attempts per second, CPU and page faults of a trivial script in all walls."""
@@ -168,20 +173,8 @@ def attempts(
 @app.command()
 def scripts(
     attempts: Annotated[int, typer.Option(min=3, max=10_000, help="Attempts of each script.")] = 25,
-    peers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            exists=True,
-            file_okay=False,
-            envvar="LODGER_BENCH_PEERS",
-            help="Folder with node_modules of isolated-vm, to compare with.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Exit 1 unless the bounds hold, which are multiples of isolated-vm's figures."),
-    ] = False,
+    peers: IsolatedVm = None,
+    check: CheckIsolatedVm = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure scripts that import the packages which come with Lodger: compiled in each attempt, and once per version."""

@@ -14,7 +14,7 @@ from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.service.bulk import BulkResult, Matched, Part, counted
+from lodger.engine.service.bulk import BulkResult, Matched, Part
 from lodger.engine.service.nouns.base import Noun, aware, instant
 from lodger.engine.service.operations.declaration import Joinable, M, operation
 from lodger.engine.store import list_filter, pages, short_ids, signing_keys
@@ -115,10 +115,7 @@ class Actions(Noun[M]):
             NotFound: tenant_unknown.
         """
         wanted = list_filter.read(actions.language(), filter, self._now_us)
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
-            return counted(connection, actions.identities(actions.ActionFilter(tenant_id, found=wanted)))
+        return self._count(actions.identities(actions.ActionFilter(tenant_id, found=wanted)), tenant_id)
 
     @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.EDITOR, everywhere=True, requests=True, command=None)
     def bulk(

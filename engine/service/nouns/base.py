@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext, current_audit_context
@@ -14,12 +14,14 @@ from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.recurrence.rrule import from_dateutil, is_dateutil
 from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.service.bulk import Matched, counted
 from lodger.engine.service.operations.declaration import Declared, M, Operations, declared
 from lodger.engine.store import audit
 from lodger.engine.store.connection.joined import joined
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Json
+from lodger.engine.store.tenants import tenants
 from lodger.engine.store.usage import storage_usage
 
 if TYPE_CHECKING:
@@ -170,6 +172,13 @@ class Noun(Operations[M]):
     @property
     def _now_us(self) -> int:
         return self.context.clock.now_us()
+
+    def _count(self, statement: Select[Any], tenant_id: str | None) -> Matched:
+        """Count the rows of a statement, of a tenant that must exist; None for all tenants."""
+        with self.context.database.read() as connection:
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
+            return counted(connection, statement)
 
     @contextmanager
     def _changing(

@@ -15,7 +15,7 @@ from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.service.bulk import BulkResult, Matched, Part, counted
+from lodger.engine.service.bulk import BulkResult, Matched, Part
 from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
 from lodger.engine.service.nouns.preview import Previews
 from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
@@ -382,11 +382,7 @@ class Schedules(Previews[M]):
             InputError: filter_invalid.
             NotFound: tenant_unknown.
         """
-        wanted = self._filter(filter, self._now_us)
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
-            return counted(connection, schedule_rows.identities(tenant_id, wanted))
+        return self._count(schedule_rows.identities(tenant_id, self._filter(filter, self._now_us)), tenant_id)
 
     @operation("POST", "/tenants/{tenant_id}/schedules-bulk", Role.EDITOR, everywhere=True, command=None)
     def bulk(

@@ -16,7 +16,7 @@ from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.reading import collections
-from lodger.engine.service.bulk import Matched, counted
+from lodger.engine.service.bulk import Matched
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
@@ -425,6 +425,4 @@ class Scripts(Noun[M]):
             InputError: filter_invalid.
         """
         wanted = list_filter.read(scripts.language(), filter, self._now_us)
-        with self.context.database.read() as connection:
-            tenants.get(connection, tenant_id)
-            return counted(connection, scripts.matching(tenant_id, wanted))
+        return self._count(scripts.matching(tenant_id, wanted), tenant_id)

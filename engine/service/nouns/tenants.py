@@ -7,7 +7,7 @@ from typing import Any
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.budget_table import STORAGE, STORAGE_HELP
-from lodger.engine.service.bulk import Matched, counted
+from lodger.engine.service.bulk import Matched
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
 from lodger.engine.store import list_filter, pages, signing_keys
@@ -111,9 +111,7 @@ class Tenants(Noun[M]):
         Raises:
             InputError: filter_invalid.
         """
-        wanted = list_filter.read(tenants.language(), filter, self._now_us)
-        with self.context.database.read() as connection:
-            return counted(connection, tenants.matching(wanted))
+        return self._count(tenants.matching(list_filter.read(tenants.language(), filter, self._now_us)), None)
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(
