@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, not_, select, tuple_
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, not_, select, tuple_
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core.refusal import CallRefused
@@ -15,7 +15,7 @@ from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.values import kinds
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.store.bulk import insert_many
-from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.queue.followers import Position
 from lodger.engine.store.schema import feeds
 
@@ -95,8 +95,12 @@ def record(
     """Record changes, (key, kind) each, in the caller's transaction; they can be read after its commit."""
     fixed = {"source": source, "owner": owner, "at_us": at_us, "made_by": made_by}
     rows = [{"key": key, "kind": kind} | fixed for key, kind in keyed]
-    if rows:
+    if not rows:
+        return
+    if prepared.keeps(connection):
         insert_many(connection, feeds.changes, rows)
+    else:  # the connection of a platform, or of SQLite
+        connection.execute(insert(feeds.changes), rows)
 
 
 def _final(connection: Connection) -> ColumnElement[bool]:

@@ -28,7 +28,7 @@ def savepoint(connection: Connection) -> Iterator[None]:
     before = prepared.later(connection, _SET)
     try:
         yield
-        if prepared.pending(connection) > before:
+        if prepared.sent(connection) > before:
             prepared.flush(connection)
     except BaseException:
         # A server rolls back a lost connection by itself; a statement would hide the cause.

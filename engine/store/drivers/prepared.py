@@ -175,6 +175,11 @@ class ForeignCursor:
         """Keep nothing."""
 
 
+def keeps(connection: Connection) -> bool:
+    """Whether statements of this connection can be kept and sent together; not those of a platform's own."""
+    return hasattr(connection.connection.dbapi_connection, "send")
+
+
 def send(
     connection: Connection, statement: str, values: Any = None, *, is_awaited: bool = True, **options: Any
 ) -> Callable[[], Sequence[Any]] | None:
@@ -186,10 +191,13 @@ def send(
     """
     raw: Any = connection.connection.dbapi_connection
     listeners = connection.engine.dispatch
-    if not hasattr(raw, "send") or listeners.before_cursor_execute or listeners.after_cursor_execute:
+    if not keeps(connection) or listeners.before_cursor_execute or listeners.after_cursor_execute:
         return None
     counted["statements"] += 1
-    cursor = raw.send(statement, values, is_awaited=is_awaited, **options)
+    try:
+        cursor = raw.send(statement, values, is_awaited=is_awaited, **options)
+    except Exception as error:
+        raise _explained(connection, statement, values, error) from error
 
     known: list[Sequence[Any]] = []
 
@@ -208,10 +216,15 @@ def send(
 
 
 def later(connection: Connection, statement: str, values: Any = None) -> int:
-    """Execute a statement whose rows are not needed, at the latest with the next one that is waited for; return :func:`pending`."""
+    """Execute a statement whose rows are not needed, at the latest with the next one that is waited for; return :func:`sent`."""
     if send(connection, statement, values, is_awaited=False) is None:
         connection.exec_driver_sql(statement, values)
-    return pending(connection)
+    return sent(connection)
+
+
+def sent(connection: Connection) -> int:
+    """Return the number of statements that this connection has kept so far, those that were sent included."""
+    return int(getattr(connection.connection.dbapi_connection, "sent", 0))
 
 
 def pending(connection: Connection) -> int:

@@ -32,7 +32,7 @@ _CONNECT: dict[str, Any] = {
     "application_name": "lodger",
     # A database in SQL_ASCII would make every text bytes, and refuse none.
     "client_encoding": "utf8",
-    # A lost server or network is detected within half a lease, not after the kernel's two hours. The watchdog handles
+    # A lost server or network is detected within a lease, not after the kernel's two hours. The watchdog handles
     # connections where packets are still acknowledged but never answered.
     "keepalives_idle": 3,
     "keepalives_interval": 2,

@@ -77,6 +77,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         mark: what the statements that are sent from now on belong to; the error of one has it as attribute ``mark``.
         patience_s: maximum time to wait for an answer; a thread's own limit
             (:class:`lodger.engine.store.drivers.patience.Patience`) takes precedence.
+        sent: number of statements that were kept, those that were sent included.
         pooled: each transaction may be given another session of the server.
     """
 
@@ -84,6 +85,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     pooled = True
     mark: object = None
     is_last = False
+    sent = 0
     _clock = SystemClock()
     _is_leaving = _is_over = False
 
@@ -133,6 +135,7 @@ class WatchedConnection(psycopg.Connection[Any]):
                 self._pipeline = psycopg.Pipeline(self)
                 if begins:
                     self._enqueue(self._get_tx_start_command())
+            self.sent += 1
             cursor.mark = self.mark
             cursor.enqueue(query, params, prepare)
 
