@@ -140,18 +140,18 @@ class NodeContext:
         return FAR_S if self.db.sees_commits else self.settings.poll_s
 
     @property
-    def _ahead_us(self) -> int:
+    def max_ahead_us(self) -> int:
         """How far ahead to tick and claim: longer where the server is so far away that both would not be done by then."""
         own_us = int(self.settings.ahead_s * 1_000_000)
         return max(own_us, min(TRIPS_AHEAD * self.clock.trip_us, MAX_AHEAD_US)) if own_us else 0
 
     def ahead_us(self, now_us: int) -> int:
         """Return up to which instant a transaction of now ticks and claims: within the day, because each has its own budgets."""
-        return min(now_us + self._ahead_us, (now_us // DAY_US + 1) * DAY_US - 1)
+        return min(now_us + self.max_ahead_us, (now_us // DAY_US + 1) * DAY_US - 1)
 
     def lead_us(self, instant: int) -> int:
         """Return when to write a transaction for this instant if no other has taken it along."""
-        lead_us = self._ahead_us // 3
+        lead_us = self.max_ahead_us // 3
         return instant - lead_us if instant % DAY_US >= lead_us else instant
 
     def event(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> Event:

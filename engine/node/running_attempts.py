@@ -111,19 +111,21 @@ class RunningAttempts:
     def room(self) -> Room:
         """Return the free slots and memory of this node."""
         room = Room(self.slots, long_slots(self.slots), self._context.settings.memory_reserved_bytes)
+        held_bytes = 0
         for claim in self.running:
-            held_bytes = self._slots.memory_bytes(key_of(claim))
-            if held_bytes is None:
+            waiting_bytes = self._slots.memory_bytes(key_of(claim))
+            if waiting_bytes is None:
                 room = room.without(1, claim.limits)
             else:
-                room = replace(room, memory_bytes=room.memory_bytes - held_bytes)
-        return replace(room, slots=self.free)
+                held_bytes += waiting_bytes
+        return replace(room, slots=self.free, memory_bytes=room.memory_bytes - held_bytes)
 
     def _renewed(self, event: LeaseRenewed) -> None:
         """Reduce the slots after a late renewal, and restore them after one in time."""
         settings = self._context.settings
         kept_s = settings.lease_s - settings.surrendering_s
         self._slot_reduction = self._slot_reduction.renewed(event.after_s, kept_s, settings.slots)
+        self._slots.hand_on()
 
     def _lost(self, _event: LeaseLost) -> None:
         """Kill all attempts, and reduce the slots under the next lease."""
@@ -150,7 +152,7 @@ class RunningAttempts:
     async def _attempt_when_due(self, claim: Claim) -> None:
         """Wait for the due time of an attempt that was claimed ahead, but no longer if the clock is set back meanwhile."""
         clock = self._clock
-        end_s = clock.elapsed_s() + self._context.settings.ahead_s
+        end_s = clock.elapsed_s() + self._context.max_ahead_us / 1_000_000
         try:
             while min(early_s := (claim.due_us - clock.now_us()) / 1_000_000, left_s := end_s - clock.elapsed_s()) > 0:
                 await clock.sleep(min(early_s, left_s))

@@ -98,6 +98,7 @@ class HostSide:
         self._script_check = check_script
         self._intl = IntlProcesses()
         self._of_ledger, self._learnt_s = of_ledger, -math.inf
+        self._learning = asyncio.Lock()
 
     @classmethod
     def of(cls, host: NodeEnvironment) -> Self:
@@ -128,9 +129,11 @@ class HostSide:
     async def attempt(self, claim: Claim) -> Attempt:
         """Begin an attempt."""
         await inspect_databases(self._datasets, self._look)
-        if self._of_ledger and self.clock.elapsed_s() - self._learnt_s > LEARN_S:
-            self._learnt_s = self.clock.elapsed_s()
-            self._datasets.learn(await self._read(partial(node_rows.known_sets, now_us=self.clock.now_us())))
+        if self._of_ledger:
+            async with self._learning:
+                if self.clock.elapsed_s() - self._learnt_s > LEARN_S:
+                    self._datasets.learn(await self._read(partial(node_rows.known_sets, now_us=self.clock.now_us())))
+                    self._learnt_s = self.clock.elapsed_s()
         recording = None
         if not claim.trial:
             recording = Recording() if self._kept_records is None else await self._kept_records.recording(claim)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from lodger.engine.core.access.labels import SET
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.connection.database import Database
@@ -37,8 +38,12 @@ def note_set(database: Database, name: str, now_us: int) -> None:
 
 
 def known_sets(connection: Connection, now_us: int) -> frozenset[str]:
-    """Return the names under which processes of this ledger have exposed tables lately."""
-    return frozenset(connection.scalars(select(sets.c.name).where(sets.c.seen_us > now_us - KEPT_US)))
+    """Return the names under which processes of this ledger have exposed tables lately, and those that nodes carry."""
+    noted = connection.scalars(select(sets.c.name).where(sets.c.seen_us > now_us - KEPT_US)).all()
+    carried = connection.scalars(select(nodes.c.labels).where(nodes.c.lease_until_us > now_us - KEPT_US)).all()
+    return frozenset(noted) | {
+        each.removeprefix(SET) for labels in carried for each in labels.split() if each.startswith(SET)
+    }
 
 
 @dataclass(frozen=True, slots=True)
