@@ -50,7 +50,7 @@ class Slots:
         self._asleep.pop(holder, None)
         if holder in self._holders:
             self._holders.discard(holder)
-            self._hand_on()
+            self.hand_on()
 
     def of(self, holder: object, tenant: str) -> "AttemptSlot":
         """Return the slot of an attempt, as its worker's driver sees it."""
@@ -61,7 +61,7 @@ class Slots:
         if holder in self._holders:
             self._holders.discard(holder)
             self._asleep[holder] = memory_bytes + WORKER_BYTES
-            self._hand_on()
+            self.hand_on()
             self._freed()
 
     def take(self, holder: object) -> None:
@@ -73,13 +73,10 @@ class Slots:
         """Wait for a slot."""
         if holder not in self._asleep:
             return
-        if not self._queues and len(self._holders) < self._number():
-            self.take(holder)
-            return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue = self._queues.setdefault(tenant, deque())
-        queue.append((holder, turn))
+        self._queues.setdefault(tenant, deque()).append((holder, turn))
         turn.add_done_callback(partial(self._left_queue, tenant))
+        self.hand_on()
         await turn
 
     def _left_queue(self, tenant: str, turn: "asyncio.Future[None]") -> None:
@@ -93,7 +90,7 @@ class Slots:
             del self._queues[tenant]
         self._freed()
 
-    def _hand_on(self) -> None:
+    def hand_on(self) -> None:
         """Allot free slots to the answers that wait, of each tenant one in turn."""
         while self._queues and len(self._holders) < self._number():
             tenant, queue = self._queues.popitem(last=False)

@@ -52,7 +52,7 @@ class Keyring:
             raise Unavailable("keys_readable", st_mode=about.st_mode & 511)  # fmt: skip
         stamp = (about.st_mtime_ns, about.st_ino)
         if stamp != self._read:
-            self._keys = _parsed(path, path.read_text(encoding="ascii", errors="replace"))
+            self._keys = _parsed(path.read_text(encoding="ascii", errors="replace"))
             self._read = stamp
         return self._keys
 
@@ -93,7 +93,7 @@ class Keyring:
             raise Unavailable("keys_unwritable", reason=str(error.strerror)) from error
 
 
-def _parsed(path: Path, text: str) -> dict[str, bytes]:
+def _parsed(text: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):

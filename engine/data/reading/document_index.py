@@ -49,13 +49,7 @@ class _IndexTable:
         return tenant_id
 
 
-_ENTRIES, _INDEXES = _IndexTable(document_index), _IndexTable(collection_indexes)
-
-
-def paths(connection: Connection, scope: Scope, name: str, *, complete: bool) -> list[str]:
-    """Return the indexed paths of a collection, or those of complete indexes, which queries may use."""
-    asked = scope.select(_INDEXES, _i.path).where(_i.collection == name)
-    return list(connection.scalars(asked.where(_i.complete == 1) if complete else asked))
+_ENTRIES = _IndexTable(document_index)
 
 
 def ask_complete(connection: Connection, scope: Scope, name: str) -> Answer:

@@ -215,7 +215,7 @@ class Attempt:
         return context_json(self.claim, self.datasets, self.now_us)
 
     async def call(self, name: str, arguments: str) -> Reply:
-        """Answer one call; what cannot be done is a Reply that says why. An exception from here is a fault of ours, but for HostGone."""
+        """Answer one call; a Reply says why something cannot be done. Exceptions are faults of ours, but for CallHandlerGone."""
         recording = self.recording
         if recording is None:
             return await self._traced(name, arguments)

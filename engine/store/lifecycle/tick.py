@@ -467,11 +467,6 @@ def ask_any_due(connection: Connection, now_us: int) -> Callable[[], bool]:
     return lambda: bool(asked()[0][0])
 
 
-def any_due(connection: Connection, now_us: int) -> bool:
-    """Whether a clock is due, or its pause has ended."""
-    return ask_any_due(connection, now_us)()
-
-
 #: A suspended tenant's pauses do not end. Not a join: without statistics PostgreSQL would begin with all tenants.
 _is_active = select(tenants.c.state).where(tenants.c.id == _clock.tenant_id).scalar_subquery() == "active"
 _any_due = Prepared(

@@ -271,11 +271,11 @@ def language() -> list_filter.Language:
         fields={
             "name": list_filter.named(scripts.c.name),
             "kind": list_filter.named(scripts.c.kind),
-            "state": lambda value, now_us: list_filter.one_of(
+            "state": list_filter.one_of(
                 case((scripts.c.suspended_us.is_(None), "active"), else_="suspended"),
                 ("active", "suspended"),
                 "state_unknown",
-            )(value, now_us),
+            ),
             "since": list_filter.since(scripts.c.created_us),
             "until": list_filter.until(scripts.c.created_us),
         },
