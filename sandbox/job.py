@@ -161,7 +161,7 @@ class CallHandlerGone(Exception):
 
 
 class CallHandler(Protocol):
-    """The parent's side of host calls. Arguments are untrusted; an exception other than :class:`HostGone` is a fault of the engine."""
+    """The parent's side of host calls. Arguments are untrusted. Exceptions but :class:`CallHandlerGone` are faults of the engine."""
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Carry out one call and return its reply; ``arguments`` is JSON text within frame_bytes and json_depth, otherwise unchecked."""

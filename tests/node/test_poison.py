@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import Column, Connection, Dialect, Identity, Integer, MetaData, Table, Text
+from sqlalchemy import Column, Dialect, Identity, Integer, MetaData, Table, Text
 from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Script, Signals
 
@@ -16,7 +16,7 @@ from lodger.sandbox.outcome import Outcome
 
 __all__ = ["kind", "url"]
 #: Prepares what makes the attempts of one tenant unwritable; returns how each attempt ends.
-Poison = Callable[[Engine, Connection], Callable[[Claim], Finished]]
+Poison = Callable[[Engine], Callable[[Claim], Finished]]
 
 
 class Poisoned(Text):
@@ -52,25 +52,26 @@ def _journals(engine: Engine, table: Table) -> Callable[[Claim], Finished]:
     return answer
 
 
-def _raises(engine: Engine, _connection: Connection) -> Callable[[Claim], Finished]:
+def _raises(engine: Engine) -> Callable[[Claim], Finished]:
     return _journals(engine, _table("notes", Poisoned))
 
 
-def _dropped(engine: Engine, _connection: Connection) -> Callable[[Claim], Finished]:
+def _dropped(engine: Engine) -> Callable[[Claim], Finished]:
     return _journals(engine, _table("a_table_that_the_platform_has_dropped"))
 
 
-def _denied(engine: Engine, connection: Connection) -> Callable[[Claim], Finished]:
+def _denied(engine: Engine) -> Callable[[Claim], Finished]:
     table = _table("guarded")
-    table.create(connection)
-    connection.exec_driver_sql(
-        "CREATE FUNCTION deny() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE insufficient_privilege; END $$"
-    )
-    connection.exec_driver_sql("CREATE TRIGGER denies BEFORE INSERT ON guarded EXECUTE FUNCTION deny()")
+    with engine.context.database.write() as connection:
+        table.create(connection)
+        connection.exec_driver_sql(
+            "CREATE FUNCTION deny() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE insufficient_privilege; END $$"
+        )
+        connection.exec_driver_sql("CREATE TRIGGER denies BEFORE INSERT ON guarded EXECUTE FUNCTION deny()")
     return _journals(engine, table)
 
 
-def _unwritable(_engine: Engine, _connection: Connection) -> Callable[[Claim], Finished]:
+def _unwritable(_engine: Engine) -> Callable[[Claim], Finished]:
     def answer(claim: Claim) -> Finished:
         if claim.tenant_id == "poison":
             # Half of a surrogate pair: no database can store it.
@@ -93,8 +94,7 @@ def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, pois
             for tenant in ("poison", "acme"):
                 await engine.tenants.create(tenant)
                 await engine.scripts.put(tenant, "job", "export default () => 1")
-            with engine.context.database.write() as connection:
-                answer = poison(engine, connection)
+            answer = poison(engine)
             signals = Signals(engine)
             async with engine.node(Script(answer=answer), "n1"):
                 bad = await engine.run_in("poison", "job", 0)

@@ -129,7 +129,7 @@ def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(
             bench.clock.advance(60)
             with database.write() as connection:
                 assert len(tick.tick(bench.engine.context, connection, bench.clock.us)) == 1
-                assert not tick.any_due(connection, bench.clock.us)
+                assert not tick.ask_any_due(connection, bench.clock.us)()
             assert len(bench.run()) == 1
             with database.read() as connection:
                 tick.lookahead(connection, bench.clock.us, search_further=True)
