@@ -320,6 +320,7 @@ def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: p
         await follow(engine)
         with engine.context.database.engine.connect() as late, late.begin():
             feed.record(late, "table:parcels", "two", [("7", "update")], 0)
+            holder = late.scalar(sa.text("SELECT pg_backend_pid()"))  # sends the row: an answer is waited for
             await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a')")
             (reported, *_) = await signals.wait("feed_held")
             assert reported.details["waiting"] == 1
@@ -327,7 +328,7 @@ def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: p
             (waiting,), (held_s,) = metrics["lodger_feed_held"], metrics["lodger_feed_held_seconds"]
             assert (waiting.labels, waiting.value) == ((("database", "ledger"),), 1)
             assert held_s.value > 0
-            assert reported.details["holder"] == late.scalar(sa.text("SELECT pg_backend_pid()"))
+            assert reported.details["holder"] == holder
         await signals.wait("finished")
 
     play(url, work, Reader(), feed="trigger")

@@ -75,6 +75,7 @@ def test_late_committers_lose_nothing(shop: Shop, kind: str) -> None:
         pytest.skip("SQLite has one writer: nobody can be late")
     with shop.engine.connect() as late, late.begin() as transaction:
         feed.record(late, "table:orders", "one", [("1", "update")], NOW_US)
+        holder = late.scalar(sa.text("SELECT pg_backend_pid()"))  # sends the row: an answer is waited for
         with shop.engine.begin() as early:
             feed.record(early, "table:orders", "one", [("2", "update")], NOW_US)
         with shop.engine.connect() as connection:
@@ -82,7 +83,7 @@ def test_late_committers_lose_nothing(shop: Shop, kind: str) -> None:
             assert visible == ["2"], "by number alone, the reader stands behind 2 now and never sees 1"
             held = feed.horizon(connection)
             assert (held.waiting, held.held_us) == (1, NOW_US)
-            assert held.holder == late.scalar(sa.text("SELECT pg_backend_pid()"))
+            assert held.holder == holder
             assert held.since_us is not None
         assert read(shop) == [], "what could still be overtaken is not read"
         transaction.commit()
