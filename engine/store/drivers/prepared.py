@@ -289,11 +289,15 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
 
 
 def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:
-    """Return what SQLAlchemy would raise for an error of the DBAPI; a lost connection leaves the pool."""
+    """Return what SQLAlchemy would raise for an error of the DBAPI; a lost connection leaves the pool.
+
+    Raises:
+        Exception: the error itself if it is not the DBAPI's; as its own cause it would have no end.
+    """
     dialect = connection.dialect
     dbapi: Any = dialect.dbapi
     if not isinstance(error, dbapi.Error):
-        return error
+        raise error
     lost = dialect.is_disconnect(error, connection.connection.driver_connection, None)
     found: BaseException = DBAPIError.instance(
         statement,
