@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 from tests.databases.fixtures import name, server
 from tests.databases.fixtures import server_url as url
 from tests.node.alone import Hanging, bench, looping
@@ -73,6 +73,7 @@ def test_the_loop_comes_back_soon_for_a_clock_of_a_locked_tenant(url: str) -> No
                 await engine.schedules.create(tenant, "s", script="job", rules="every 900s", first_after=owed)
             with engine.context.database.write() as connection:
                 ready_queue.lock(connection, ["busy"])
+                connection.execute(select(1))  # takes the locks: an answer is waited for
                 assert await loop.round() == PASSED_BY_S
                 assert [each.tenant_id for each in ticked[0].schedules] == ["acme"]
             clock.move_to(clock.now_us() + int(PASSED_BY_S * 1_000_000))
