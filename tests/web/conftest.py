@@ -1,5 +1,6 @@
 """A furnished house with the dashboard, and clients that are signed in."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -63,7 +64,12 @@ def browser() -> Iterator[Browser]:
     try:
         with ended_after(START_S):
             playwright = sync_api.sync_playwright().start()
-            made = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET), timeout=START_S * 1000)
+            made = playwright.chromium.launch(
+                executable_path=CHROMIUM,
+                args=list(QUIET),
+                timeout=START_S * 1000,
+                env=dict(os.environ) | {"TZ": "UTC0"},  # which the browser calls Etc/Unknown: pages show UTC
+            )
     except Exception as error:
         broken.append(f"Chromium did not start within {START_S} s: {error}")
         if playwright is not None:

@@ -46,7 +46,9 @@ function keyOf(element, body) {
 
 // Times are shown and typed in the zone that the reader chose: the schedule's where a page has one, else the browser's.
 
-const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+// A browser that cannot tell its zone names one that it refuses itself.
+const knownZone = (zone) => { try { return Intl.DateTimeFormat("en", { timeZone: zone }) && zone; } catch { return "UTC"; } };
+const browserZone = knownZone(Intl.DateTimeFormat().resolvedOptions().timeZone);
 const forms = new Map();
 
 function zoneShown() {
