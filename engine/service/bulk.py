@@ -1,16 +1,21 @@
 """Changes of everything that matches a filter: a call changes a part, in one transaction, and its cursor leads to the rest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, func, select
 
 from lodger.engine.core.errors import Conflict, Explained, InputError
 from lodger.engine.store import signing_keys
 from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.tenants import tenants
 from lodger.engine.store.usage import storage_usage
+
+if TYPE_CHECKING:
+    from lodger.engine.service.nouns.base import Change
 
 #: Most objects that one call changes, and most that are counted.
 MAX_PART, MAX_COUNTED = 500, 1_000_000
@@ -49,57 +54,82 @@ def counted(connection: Connection, statement: Select[Any]) -> Matched:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One call of a bulk change.
+class Bulk:
+    """What can be done to all objects of a noun that match a filter.
 
     Attributes:
-        of: the change with its filter, which the cursor is bound to.
+        noun: its name in the plural.
+        verbs: by name, the change of the object of a tenant with an id.
         matching: returns the statement of the matching pairs of tenant and id, at an instant.
         identity: the column of the ids; the newest come first.
-        change: changes one object.
-        stores: whether a change stores data of the tenant.
+        storing: verbs that store data of the tenant.
     """
 
-    of: str
+    noun: str
+    verbs: Mapping[str, Callable[[str, str], object]]
     matching: Callable[[int], Select[Any]]
     identity: Any
-    change: Callable[[str, str], object]
-    stores: bool = False
+    storing: frozenset[str] = frozenset()
 
     def carry_out(
-        self, context: Any, connection: Connection, cursor: str | None, limit: int, now_us: int
+        self,
+        context: StoreContext,
+        change: "Change",
+        do: str,
+        asked: tuple[str | None, str, str | None],
+        limit: int,
+        cursor: str | None,
     ) -> BulkResult:
         """Change the next objects.
 
+        Args:
+            asked: the tenant, None for all; the filter; the reason.
+
         Raises:
-            InputError: cursor_invalid, limit_invalid.
+            InputError: bulk_unknown, why_invalid, cursor_invalid, limit_invalid.
+            NotFound: tenant_unknown.
         """
+        tenant_id, filtered, why = asked
+        if do not in self.verbs:
+            raise InputError("bulk_unknown", word=do, words=list(self.verbs))
+        if tenant_id is not None:
+            tenants.get(change.connection, tenant_id)
+        change.with_reason(why)
+        of = f"{self.noun}:{do}:{tenant_id}:{filtered}"
+        result = self._next(context, change.connection, do, of, cursor, limit)
+        return change.made(result, {"do": do, "filter": filtered, "matched": result.matched}, changed=cursor is None)
+
+    def _next(
+        self, context: StoreContext, connection: Connection, do: str, of: str, cursor: str | None, limit: int
+    ) -> BulkResult:
         if not 1 <= limit <= MAX_PART:
             raise InputError("limit_invalid", limit=limit, maximum=MAX_PART)
         if cursor is None:
-            began, last, refused = now_us, None, {}
-            done, matched = 0, counted(connection, self.matching(now_us)).count
+            began, last, refused = context.clock.now_us(), None, {}
+            done, matched = 0, counted(connection, self.matching(began)).count
         else:
-            place: Any = signing_keys.decode_cursor(connection, self.of, cursor)
+            place: Any = signing_keys.decode_cursor(connection, of, cursor)
             began, last, matched, done, refused = place
         statement = self.matching(began)
         if last is not None:
             statement = statement.where(self.identity < last)
         rows: Sequence[Any] = connection.execute(statement.order_by(self.identity.desc()).limit(limit + 1)).all()
         more, rows = len(rows) > limit, rows[:limit]
-        tenants = sorted({row.tenant_id for row in rows})
-        ready_queue.lock(connection, tenants)
-        full = {each for each in tenants if self.stores and storage_usage.excess(context, connection, each).total}
+        of_rows = sorted({row.tenant_id for row in rows})
+        ready_queue.lock(connection, of_rows)
+        full = {
+            each for each in of_rows if do in self.storing and storage_usage.excess(context, connection, each).total
+        }
         for row in rows:
             try:
                 if row.tenant_id in full:
                     raise Conflict("storage_full", tenant=row.tenant_id, limit=0)
                 with savepoint(connection):
-                    self.change(row.tenant_id, row.id)
+                    self.verbs[do](row.tenant_id, row.id)
                 done += 1
             except Explained as error:
                 refused[error.code] = refused.get(error.code, 0) + 1
         following = None
         if more:
-            following = signing_keys.encode_cursor(connection, self.of, [began, rows[-1].id, matched, done, refused])
+            following = signing_keys.encode_cursor(connection, of, [began, rows[-1].id, matched, done, refused])
         return BulkResult(matched, done, dict(refused), following)

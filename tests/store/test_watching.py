@@ -117,6 +117,33 @@ def test_the_reason_of_what_is_overdue_has_its_detail(bench: Bench) -> None:
     assert bench.engine.actions.overdue(grace_s=1)[-1].why == "paused", "what waits on purpose comes last"
 
 
+def test_however_many_wait_on_purpose_the_others_come_first(bench: Bench) -> None:
+    for tenant in ("acme", "stopped"):
+        bench.tenant(tenant)
+        bench.schedule(tenant_id=tenant, overlap="queue_all")
+    bench.engine.scripts.put("acme", "halted", "export default () => 1")
+    bench.lease()
+    bench.clock.advance(180)
+    bench.renew()
+    for _ in range(3):
+        bench.engine.run_in("acme", "halted", 0)
+        bench.tick()
+        bench.clock.advance(60)
+    bench.engine.tenants.suspend("stopped")
+    bench.engine.scripts.suspend("acme", "halted")
+    bench.engine.schedules.pause("acme", "s")
+    bench.engine.run_in("acme", "job", 0)
+    bench.clock.advance(60)
+    bench.renew()
+    reasons = [each.why for each in bench.engine.actions.overdue(grace_s=1)]
+    free = [each for each in reasons if each in {"slots", "predecessor"}]
+    assert "slots" in free
+    assert reasons[: len(free)] == free
+    assert {"tenant_suspended", "script_suspended"} <= set(reasons[len(free) :])
+    assert [each.why for each in bench.engine.actions.overdue(grace_s=1, limit=len(free))] == free
+    assert "predecessor" not in {each.why for each in bench.engine.actions.overdue("stopped", grace_s=1)}
+
+
 def _waits(bench: Bench) -> None:
     """Make the slots that the budget skipped wait, as they do while running attempts may use up the rest of it."""
     with bench.engine.context.database.write() as connection:

@@ -2,9 +2,11 @@
 
 import csv
 import io
+import json
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import event
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
 from tests.web.browsing import WAIT_MS, Browser, Page, opened
@@ -81,6 +83,18 @@ def test_a_list_has_a_total_pages_an_order_and_files(page: Page, lodge: RunningA
         page.get_by_role("link", name="CSV").first.click()
     rows = list(csv.DictReader(io.StringIO(got.value.path().read_text())))
     assert (len(rows), rows[0]["name"]) == (100, "'=SUM(A1)")
+    with page.expect_download() as got:
+        page.get_by_role("link", name="JSON").first.click()
+    assert [each["name"] for each in json.loads(got.value.path().read_text())] == ["=SUM(A1)"] * 100
+    asked: list[str] = []
+
+    @event.listens_for(lodge.engine.context.database.engine, "before_cursor_execute")
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        asked.append(statement)
+
+    page.goto(lodge.url + "/t/acme/scripts")
+    expect(page.locator(".found").first).to_contain_text("1 scripts")
+    assert not [each for each in asked if "count(" in each.lower() and "lodger_scripts" in each], "all are on the page"
     answer = page.goto(lodge.url + "/tenants?filter=nmae:x")
     assert answer is not None
     assert answer.status == 422

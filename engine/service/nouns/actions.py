@@ -14,7 +14,7 @@ from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.duration import parse_duration
-from lodger.engine.service.bulk import BulkResult, Matched, Part
+from lodger.engine.service.bulk import Bulk, BulkResult, Matched
 from lodger.engine.service.nouns.base import Noun, aware, instant
 from lodger.engine.service.operations.declaration import Joinable, M, operation
 from lodger.engine.store import list_filter, pages, short_ids, signing_keys
@@ -117,7 +117,7 @@ class Actions(Noun[M]):
         wanted = list_filter.read(actions.language(), filter, self._now_us)
         return self._count(actions.identities(actions.ActionFilter(tenant_id, found=wanted)), tenant_id)
 
-    @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.EDITOR, everywhere=True, requests=True, command=None)
+    @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.EDITOR, everywhere=True, command=None)
     def bulk(
         self,
         tenant_id: str | None,
@@ -150,21 +150,13 @@ class Actions(Noun[M]):
                 "cancel": lambda tenant, each: actions.cancel(connection, each, tenant, now_us),
                 "replay": lambda tenant, each: repeats.replay(self.context, connection, tenant, each, now_us),
             }
-            if do not in verbs:
-                raise InputError("bulk_unknown", word=do, words=list(verbs))
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
 
             def matching(at_us: int) -> Any:
                 wanted = list_filter.read(actions.language(), filter, at_us)
                 return actions.identities(actions.ActionFilter(tenant_id, found=wanted))
 
-            part = Part(
-                f"actions:{do}:{tenant_id}:{filter}", matching, actions.IDENTITY, verbs[do], stores=do == "replay"
-            )
-            result = part.carry_out(self.context, connection, cursor, limit, now_us)
-            change.with_reason(why)
-            return change.made(result, {"do": do, "filter": filter, "matched": result.matched}, changed=cursor is None)
+            every = Bulk("actions", verbs, matching, actions.IDENTITY, frozenset({"replay"}))
+            return every.carry_out(self.context, change, do, (tenant_id, filter, why), limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)
     def get(self, tenant_id: str | None, action_id: str) -> Action:
@@ -389,7 +381,7 @@ class Actions(Noun[M]):
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
         """List the actions and slots that should have started more than ``grace_s`` ago, each with the reason.
 
-        Longest first; those that wait because their schedule is paused or their tenant suspended come last.
+        Longest first; those that wait because their schedule is paused, or their tenant or script suspended, come last.
 
         Raises:
             InputError: grace_invalid.

@@ -9,13 +9,13 @@ from typing import Any
 from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.core.errors import Conflict, InputError
+from lodger.engine.core.errors import Conflict
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
-from lodger.engine.service.bulk import BulkResult, Matched, Part
+from lodger.engine.service.bulk import Bulk, BulkResult, Matched
 from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
 from lodger.engine.service.nouns.preview import Previews
 from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
@@ -417,19 +417,12 @@ class Schedules(Previews[M]):
                 "resume": lambda tenant, each: schedules.resume(context, connection, tenant, each, now_us),
                 "run_now": lambda tenant, each: actions.run_now(context, connection, tenant, each, None, None, now_us),
             }
-            if do not in verbs:
-                raise InputError("bulk_unknown", word=do, words=list(verbs))
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
-            change.with_reason(why)
-            part = Part(
-                f"schedules:{do}:{tenant_id}:{filter}:{why or ''}",
-                lambda at_us: schedule_rows.identities(tenant_id, self._filter(filter, at_us)),
-                schedule_rows.IDENTITY,
-                verbs[do],
-            )
-            result = part.carry_out(context, connection, cursor, limit, now_us)
-            return change.made(result, {"do": do, "filter": filter, "matched": result.matched}, changed=cursor is None)
+
+            def matching(at_us: int) -> Any:
+                return schedule_rows.identities(tenant_id, self._filter(filter, at_us))
+
+            every = Bulk("schedules", verbs, matching, schedule_rows.IDENTITY)
+            return every.carry_out(context, change, do, (tenant_id, filter, why), limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)
     def counters(self, tenant_id: str, schedule: str) -> Counters:

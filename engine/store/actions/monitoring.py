@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, literal, literal_column, select
+from sqlalchemy import ColumnElement, Connection, bindparam, literal, literal_column, select
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
@@ -38,6 +38,10 @@ _a = actions.c
 _is_held = _a.held == literal_column("1")
 _is_startable = (_a.held == literal_column("0")) & is_one_of(_a.state, STARTABLE)
 _is_running = _a.state == literal_column("'running'")
+# A lookup for each action, whatever a planner's statistics are.
+_tenant_state = select(tenants.c.state).where(tenants.c.id == _a.tenant_id).correlate(actions).scalar_subquery()
+#: Whether neither the action's tenant nor its script is suspended.
+_may_start = script_may_start & (_tenant_state == "active")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,16 +207,18 @@ def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FORE
 def overdue(
     context: StoreContext, connection: Connection, now_us: int, tenant_id: str | None, grace_us: int, limit: int
 ) -> list[Overdue]:
-    """Return actions and slots that are overdue by more than ``grace_us``, longest first; those of stopped schedules last."""
+    """Return actions and slots that are overdue by more than ``grace_us``, longest first; those that were stopped on request last."""
     before = now_us - grace_us
     # Each from the partial index made for it: the planner would read every action, or the tenant's.
     mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
-    waiting: list[AnyRow] = []
-    for which in (_is_startable, _is_held):
-        late = _named.where(which, _a.due_at < before, *mine).order_by(_a.due_at, _a.id).limit(limit)
-        waiting += connection.execute(late).all()
-    why = _WaitReasons(context, connection, now_us, waiting)
-    found = [_overdue(row, now_us, *why(row)) for row in waiting]
+    late = [_named.where(which, _a.due_at < before, *mine).limit(limit) for which in (_is_startable, _is_held)]
+
+    def waiting(*more: ColumnElement[bool]) -> list[Overdue]:
+        rows = [row for each in late for row in connection.execute(each.where(*more).order_by(_a.due_at, _a.id))]
+        why = _WaitReasons(context, connection, now_us, rows)
+        return [_overdue(row, now_us, *why(row)) for row in rows]
+
+    found = waiting(_may_start)
     lease_us = context.lease_us(connection, now_us)
     silent = (_is_running, nodes.c.lease_until_us < lease_us - grace_us, *mine)
     taken = connection.execute(_named.where(*silent).order_by(_a.started_us).limit(limit))
@@ -223,7 +229,10 @@ def overdue(
     owed = connection.execute(clocks.order_by(_k.next_at).limit(limit))
     found += [_overdue(row, now_us, "unticked", None) for row in owed]
     found = sorted(found, key=lambda each: -each.waits_ms)[:limit]
-    return found + _stopped(context, connection, now_us, before, tenant_id, limit - len(found))
+    if len(found) == limit:
+        return found
+    stopped = waiting(~_may_start) + _stopped_slots(context, connection, now_us, before, tenant_id, limit)
+    return found + sorted(stopped, key=lambda each: -each.waits_ms)[: limit - len(found)]
 
 
 _k = schedule_clock.c
@@ -244,7 +253,7 @@ def _overdue(row: AnyRow, now_us: int, why: str, detail: str | None, due_us: int
     )
 
 
-def _stopped(
+def _stopped_slots(
     context: StoreContext, connection: Connection, now_us: int, before_us: int, tenant_id: str | None, limit: int
 ) -> list[Overdue]:
     """Return the first slot that each stopped schedule has missed, longest first."""
@@ -258,7 +267,7 @@ def _stopped(
         if isinstance(slot, datetime) and to_us(slot) < before_us:
             why = "paused" if row.state == "paused" else "tenant_suspended"
             found.append(_overdue(row, now_us, why, row.note, to_us(slot)))
-    return sorted(found, key=lambda each: -each.waits_ms)
+    return found
 
 
 class _WaitReasons:
@@ -279,12 +288,12 @@ class _WaitReasons:
 
     def __call__(self, row: AnyRow) -> tuple[str, str | None]:
         tenant = self._tenants.get(row.tenant_id)
-        if row.held:
-            return "predecessor", None
         if tenant is None or tenant.state != "active":
             return "tenant_suspended", None
         if not row.may_start:
             return "script_suspended", row.script
+        if row.held:
+            return "predecessor", None
         needs = f"{row.requires} {tenant.labels}".strip()
         able = [node for node in self._nodes if carries(node.labels, needs)]
         if all(node.paused for node in able):

@@ -10,6 +10,8 @@ from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Reasons of actions that wait on request.
 INTENDED = ("paused", "tenant_suspended", "script_suspended")
+#: Waiting actions that are looked at.
+MAX_WAITING = 1000
 #: Part of the hour's ended actions that may fail before the page says so.
 FAILING = 0.1
 #: Times over which errors are gathered, in hours.
@@ -37,16 +39,18 @@ async def overview(reader: Reader) -> tuple[str, Values]:
     chosen = reader.request.query_params.get("range", "24h")
     if chosen not in RANGES:
         raise InputError("range_unknown", word=chosen, words=list(RANGES))
-    waiting = await reader.ask("actions.overdue", **tenant, limit=1000)
+    waiting = await reader.ask("actions.overdue", **tenant, limit=MAX_WAITING)
     late = [each for each in waiting if each.why not in INTENDED]
     activity = await reader.ask("actions.activity", **tenant)
     nodes = await reader.ask("nodes.list", gone=False) if everywhere else None
     blocked = await reader.ask("metrics.blocked") if everywhere else None
-    findings = [*_of_nodes(nodes), *_of_work(late, activity, blocked)]
+    count = f"{len(late):,}{' or more' if len(late) == MAX_WAITING else ''}"
+    findings = [*_of_nodes(nodes), *_of_work(late, count, activity, blocked)]
     return "overview.html", {
         "activity": activity,
         "running": await reader.ask("actions.running", **tenant, limit=PAGE),
         "overdue": late,
+        "overdue_count": count,
         "intended": [each for each in waiting if each.why in INTENDED],
         "errors": await reader.ask("actions.errors", **tenant, since=reader.now - timedelta(hours=RANGES[chosen])),
         "ranges": list(RANGES),
@@ -91,7 +95,7 @@ def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:
             )
 
 
-def _of_work(late: list[Any], activity: Any, blocked: list[Any] | None) -> Iterator[Finding]:
+def _of_work(late: list[Any], count: str, activity: Any, blocked: list[Any] | None) -> Iterator[Finding]:
     if blocked:
         yield Finding(
             "bad",
@@ -100,7 +104,12 @@ def _of_work(late: list[Any], activity: Any, blocked: list[Any] | None) -> Itera
             "blocked",
         )
     if late:
-        yield Finding("bad", f"{_counted(len(late), 'action')} overdue.", "The reason stands beside each", "overdue")
+        yield Finding(
+            "bad",
+            f"{count} action{' is' if len(late) == 1 else 's are'} overdue.",
+            "The reason stands beside each",
+            "overdue",
+        )
     ended = activity.done + activity.failed
     if activity.failed > FAILING * ended:
         yield Finding(
