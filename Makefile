@@ -22,7 +22,7 @@ demo: .venv/lodger-installed ## a demonstration on embedded SQLite; Ctrl-C stops
 	$(BIN)/lodger demo $(ARGS)
 
 test: lint ## lint, and the whole suite
-	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --reruns 1 $(ARGS)
+	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --reruns 1 --rerun-except 'from pytest-timeout' $(ARGS)
 
 quick: .venv/lodger-installed ## unit tests: less than a minute
 	LODGER_FUZZ=brief $(BIN)/python -m pytest -n auto --dist loadfile -q -m "not slow" -k "not postgresql" tests/unit $(ARGS)
