@@ -110,7 +110,7 @@ class Storm:
             await self.pool.stop()
 
     async def last(self) -> None:
-        """Check that the pool works after the kills; a zygote that was killed while starting, or a spare that was stopped, may fail once."""
+        """Check that the pool works after the kills; a zygote killed while starting, or a stopped spare, may fail once."""
         bundle = Bundle({}, wasm=HELLO) if self.runtime == "wasm" else Bundle({"main.js": "return 7"})
         for _ in range(3):
             try:
