@@ -30,6 +30,8 @@ from lodger.sandbox.workers import verdict
 _log = logging.getLogger("lodger.node")
 #: An attempt: id of its action, and its number.
 Key = tuple[str, int]
+#: No attempt waits longer for its due time, seconds: the largest ``ahead_s``.
+MAX_AHEAD_S = 1.0
 
 
 def key_of(claim: Claim) -> Key:
@@ -136,11 +138,13 @@ class RunningAttempts:
 
     def begin(self, claims: Iterable[Claim]) -> None:
         """Start claimed attempts, each when it is due."""
-        now_us, due = self._clock.now_us(), []
+        now_us, now_s, due = self._clock.now_us(), self._clock.elapsed_s(), []
         for claim in claims:
-            if claim.due_us <= now_us:
+            early_s = (claim.due_us - now_us) / 1_000_000
+            if early_s <= 0:
                 due.append(claim)
-            attempt = self._attempt(claim) if claim.due_us <= now_us else self._attempt_when_due(claim)
+            when_due = now_s + min(early_s, MAX_AHEAD_S)
+            attempt = self._attempt(claim) if early_s <= 0 else self._attempt_when_due(claim, when_due)
             task = asyncio.create_task(attempt, name=f"lodger-attempt-{claim.action_id}")
             task.add_done_callback(partial(self._over, claim))
             self._empty.clear()
@@ -149,10 +153,9 @@ class RunningAttempts:
         if due:
             self._context.bus.publish(AttemptsStarted(tuple(due)))
 
-    async def _attempt_when_due(self, claim: Claim) -> None:
-        """Wait for the due time of an attempt that was claimed ahead, but no longer if the clock is set back meanwhile."""
+    async def _attempt_when_due(self, claim: Claim, end_s: float) -> None:
+        """Wait for the due time of an attempt that was claimed ahead; until ``end_s`` if the clock is set back meanwhile."""
         clock = self._clock
-        end_s = clock.elapsed_s() + self._context.max_ahead_us / 1_000_000
         try:
             while min(early_s := (claim.due_us - clock.now_us()) / 1_000_000, left_s := end_s - clock.elapsed_s()) > 0:
                 await clock.sleep(min(early_s, left_s))

@@ -1,9 +1,11 @@
 """Nodes at work on a ledger and a platform's own database: conflicts run again, outages wait, any node finishes."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
@@ -38,10 +40,21 @@ def over(events: list[Event]) -> list[str]:
     return [str(event.details["outcome"]) for event in events if event.kind == "finished"]
 
 
-def test_a_node_seals_applies_and_settles(url: str, place: str) -> None:
+@pytest.fixture(params=["url", "engine"])
+def attached(request: pytest.FixtureRequest, place: str) -> Iterator[str | sa.Engine]:
+    """The platform's database, by its URL and as an engine of the platform's."""
+    if request.param == "url":
+        yield place
+    else:
+        made = sa.create_engine(place)
+        yield made
+        made.dispose()
+
+
+def test_a_node_seals_applies_and_settles(url: str, attached: str | sa.Engine) -> None:
     async def go() -> None:
         async with opened(url) as engine:
-            database = furnish(engine.inner, place)
+            database = furnish(engine.inner, attached)
             tenant(engine.inner)
             signals = Signals(engine)
             async with engine.node(Player(engine.inner, busy)):

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -229,6 +230,25 @@ def test_a_clock_that_is_set_back_holds_nothing_up(tmp_path: Path) -> None:
             node.clock.move_to(now_us + 30 * MS)
             await asyncio.gather(*node.attempts.tasks)
             assert len(node.script.seen) == 1
+
+    asyncio.run(scenario())
+
+
+def test_an_attempt_claimed_from_far_away_waits_until_it_is_due(tmp_path: Path) -> None:
+    """On a server 20 ms away claims are made 300 ms ahead, whatever ``ahead_s`` says."""
+
+    async def scenario() -> None:
+        async with ahead(tmp_path) as node:
+            await schedule(node)
+            await node.round_at(SLOT_US - 10 * MS)
+            (claim,) = node.attempts.claims
+            node.attempts.begin([replace(claim, attempt=2, due_us=SLOT_US + 290 * MS)])
+            node.clock.move_to(SLOT_US + 289 * MS)
+            await asyncio.sleep(0.01)
+            assert [each.attempt for each in node.script.seen] == [1]
+            node.clock.move_to(SLOT_US + 290 * MS)
+            await asyncio.gather(*node.attempts.tasks)
+            assert [each.attempt for each in node.script.seen] == [1, 2]
 
     asyncio.run(scenario())
 

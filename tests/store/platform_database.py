@@ -30,7 +30,7 @@ WRITE = [name for name in READ if name != "id"]
 Play = Callable[[Attempt], Awaitable[None]]
 
 
-def furnish(engine: Engine, place: str, *, prepared: bool = True) -> Any:
+def furnish(engine: Engine, place: str | sa.Engine, *, prepared: bool = True) -> Any:
     """Attach the platform's database at a place, make its tables there, expose them; give it."""
     database = engine.attach(place)
     platform.create_all(database.engine)

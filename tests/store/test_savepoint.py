@@ -10,6 +10,7 @@ from tests.databases.fixtures import kind, url
 from lodger.engine.effects import database_errors
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.drivers import prepared
 
 __all__ = ["kind", "url"]
 
@@ -46,6 +47,12 @@ def twice(connection: Connection) -> None:
         put(connection, "before")
 
 
+def sends_last(connection: Connection) -> None:
+    with savepoint(connection):
+        assert connection.scalar(text("SELECT count(*) FROM parts")) == 3
+        prepared.later(connection, "INSERT INTO parts VALUES ('before')")
+
+
 def test_what_fails_is_taken_back_alone(database: Database) -> None:
     with database.write() as connection:
         put(connection, "before")
@@ -54,6 +61,8 @@ def test_what_fails_is_taken_back_alone(database: Database) -> None:
             with pytest.raises(DBAPIError):
                 twice(connection)
             put(connection, "outer, after")
+        with pytest.raises(DBAPIError):
+            sends_last(connection)
         with pytest.raises(ZeroDivisionError):
             outer_of_two(connection)
         put(connection, "after")
