@@ -713,9 +713,6 @@ class _Grammar:
             "each of the days is named", self.since(begin), f"on the 1st through the {ordinal(min(count, 31))}"
         )
 
-    def _skip_of_month(self) -> None:
-        self.at += self._of_month(0)
-
     def _in_month(self, found: list[Days]) -> list[Days]:
         """Read ``of the month``, ``of each quarter``, ``of March``, which bound the days before it."""
         if self._of("month"):
@@ -1288,6 +1285,7 @@ _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
     ("until | to date | to number month | to month number | to the nth | to nth", _Grammar.until),
     ("except", _Grammar.except_),
     ("from | between", _Grammar.window),
+    ("number past number | number past clock | number past moment", _Grammar.times),
     ("number unit past | number past", _Grammar.past_the_hour),
     ("clock to | number to number | number to clock | number to moment | moment to | number half", _Grammar.window),
     ("clock | moment | number clock | half past", _Grammar.times),

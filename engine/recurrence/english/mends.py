@@ -71,7 +71,7 @@ def _wordings_in(text: str) -> Iterator[Wording]:
 
 
 #: Words that change what is meant, so that a text without them is another wish.
-_MEANT = "nearest next this if unless when while night then any odd even before after never"
+_MEANT = frozenset("nearest next this if unless when while night then any odd even before after never".split())
 
 
 def begins(text: str) -> bool:
@@ -185,7 +185,7 @@ def _shortened(text: str, unread: Unread) -> Iterator[str]:
     except Unread as failed:
         yield text[: failed.place]
         return
-    if any(each.text in _MEANT.split() for each in unknown):
+    if any(each.text in _MEANT for each in unknown):
         return
     yield from _instead(text, unread)
     if unknown and not re.search(r"\b(?:every|each|all)\s*$", text[: unknown[0].place], re.IGNORECASE):
@@ -228,7 +228,7 @@ _SHORTEST = 3
 
 @lru_cache(maxsize=512)
 def _nearest(word: str) -> str | None:
-    if len(word) < _SHORTEST or word in _MEANT.split():
+    if len(word) < _SHORTEST or word in _MEANT:
         return None
     near = get_close_matches(
         word, [each for each in WORDS if len(each) >= _SHORTEST], 4, 0.85 if len(word) == _SHORTEST else 0.72
