@@ -32,3 +32,13 @@ def test_what_if_begins_after_now(lodge: RunningApi) -> None:
     found = lodge.ask("POST", "/tenants/acme/schedules/hourly/what-if", {"rules": ["30 * * * *"]}).json()
     assert found["dropped"][0] == "2026-01-01T01:00:00Z", "the slot of this very instant is no more changed"
     assert found["added"][0] == "2026-01-01T00:30:00Z"
+
+
+def test_an_instant_that_utc_lacks_is_refused(lodge: RunningApi) -> None:
+    for bound in (
+        {"start": "0001-01-01T00:00:00+14:00"},
+        {"end": "9999-12-31T23:59:59-12:00"},
+        {"after": "0001-01-01T00:00:00+01:00"},
+    ):
+        answer = lodge.ask("POST", "/preview", {"rules": ["0 9 * * *"], **bound})
+        assert (answer.status_code, answer.json()["code"]) == (422, "time_invalid"), answer.text

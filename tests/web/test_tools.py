@@ -90,7 +90,9 @@ def test_the_builder_says_what_rules_from_elsewhere_mean(lodge: RunningApi, page
         form.locator("[data-tz]").fill(case.tz or "")
         form.locator("[data-rule]").fill(case.text)
         if case.fix:
-            expect(form.locator("[data-problem-of=rules]")).to_contain_text(case.fix.partition("`")[2].partition("`")[0])
+            expect(form.locator("[data-problem-of=rules]")).to_contain_text(
+                case.fix.partition("`")[2].partition("`")[0]
+            )
         elif case.never:
             expect(preview).to_contain_text(f"These rules never run: {case.never}", ignore_case=True)
         else:

@@ -71,7 +71,9 @@ def _wordings_in(text: str) -> Iterator[Wording]:
 
 
 #: Words that change what is meant, so that a text without them is another wish.
-_MEANT = frozenset("nearest next this if unless when while night then any odd even before after never".split())
+_MEANT = {
+    "nearest", "next", "this", "if", "unless", "when", "while", "night", "then", "any", "odd", "even", "before", "after", "never",
+}  # fmt: skip
 
 
 def begins(text: str) -> bool:

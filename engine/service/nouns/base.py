@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Select
@@ -227,12 +227,18 @@ def aware(instant: datetime | None) -> datetime | None:
     """Return an instant with a zone, or None for None.
 
     Raises:
-        InputError: instant_invalid, instant_naive.
+        InputError: instant_invalid, instant_naive, time_invalid.
     """
-    if instant is not None and not isinstance(instant, datetime):
+    if instant is None:
+        return None
+    if not isinstance(instant, datetime):
         raise InputError("instant_invalid", instant=instant)
-    if instant is not None and instant.tzinfo is None:
+    if instant.tzinfo is None:
         raise InputError("instant_naive", instant=instant.isoformat())
+    try:
+        instant.astimezone(UTC)
+    except OverflowError:
+        raise InputError("time_invalid.years", when=instant.isoformat(), tz="UTC") from None
     return instant
 
 

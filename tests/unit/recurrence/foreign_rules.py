@@ -28,7 +28,10 @@ class Case(NamedTuple):
 
 
 CASES = (
-    *(Case("0 0 30 2 *", tz, never="No year of the calendar has such a day") for tz in (None, BERLIN, "America/New_York", "Australia/Lord_Howe")),
+    *(
+        Case("0 0 30 2 *", tz, never="No year of the calendar has such a day")
+        for tz in (None, BERLIN, "America/New_York", "Australia/Lord_Howe")
+    ),
     Case("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", BERLIN, never="no day of the 400-year calendar cycle"),
     Case(
         "DTSTART;TZID=W. Europe Standard Time:20260105T090000\nRRULE:FREQ=DAILY",
