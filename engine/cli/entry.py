@@ -81,7 +81,12 @@ COMMANDS = {
     "version": ("commands.doctor", "version"),
 }
 #: Groups of commands that are all made by hand, by module.
-GROUPS = ("bench", "commands.db", "commands.config", "commands.profile")
+GROUPS = (
+    "lodger.bench.command",
+    "lodger.engine.cli.commands.db",
+    "lodger.engine.cli.commands.config",
+    "lodger.engine.cli.commands.profile",
+)
 #: The main line's nouns and the help of their groups; the commands come from the table of operations, which a list of groups need not load.
 NOUNS = {
     "tenant": "Manage tenants: customers of the platform, with their own scripts and data.",
@@ -123,7 +128,7 @@ def add_commands(arguments: list[str]) -> None:
             app.command(name)(getattr(_module(module), function))
     for module in GROUPS:
         if everything or unknown:
-            app.add_typer(_module(module).app)
+            app.add_typer(import_module(module).app)
     for noun, what in nouns.items():
         if everything or noun == word:
             from lodger.engine.cli.operations import group

@@ -30,8 +30,6 @@ EXPLAINED = {
 HOMES = ("core.errors", "rule_errors", "failure", "problems")
 #: Arguments that are no values of placeholders.
 OTHER = {"near", "index", "details", "headers", "retry_s"}
-#: Folders that no user's error comes from.
-LEFT_OUT = {"escape", "sim", "bench"}
 
 
 def made(path: Path, tree: ast.Module) -> Iterator[tuple[str, ast.expr, set[str]]]:
@@ -54,12 +52,11 @@ def made(path: Path, tree: ast.Module) -> Iterator[tuple[str, ast.expr, set[str]
 
 @cache
 def trees() -> dict[Path, ast.Module]:
-    """Every module of the engine and the sandbox."""
+    """Every module of the engine, the sandbox and the measurements."""
     return {
         path: ast.parse(path.read_text())
-        for package in ("engine", "sandbox")
+        for package in ("engine", "sandbox", "bench")
         for path in sorted((ROOT / package).rglob("*.py"))
-        if not LEFT_OUT & set(path.relative_to(ROOT).parts)
     }
 
 

@@ -1,6 +1,6 @@
 """``lodger bench``: benchmarks of this host; with --check the stated bounds are asserted.
 
-The measurements are :mod:`lodger.bench`, which only this module imports, and only when a command runs.
+Each measurement is imported when its command runs. The command line loads this module by its name.
 """
 
 from enum import StrEnum
