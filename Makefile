@@ -4,6 +4,8 @@ BIN := .venv/bin
 # More processes than cores: many tests wait, for a slot to come due or a limit to be reached.
 PROCESSES ?= $(shell echo $$(($$(nproc) + 2)))
 ARGS ?=
+# Without compiled modules every process compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test quick lint format docs package release screenshots clean

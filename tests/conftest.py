@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,11 @@ from tests.native_share import share
 from tests.run_summary import pytest_sessionfinish, pytest_terminal_summary
 
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary"]
+
+# Images of containers often forbid compiled modules: each of the suite's many processes would then compile all that it imports anew,
+# which takes longer than most of what they are asked to do.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The gate asks the same questions each time, and no clock decides; LODGER_FUZZ=whole draws new ones, and tells how to draw them again.
 # LODGER_FUZZ=brief asks few, for `make quick`.

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FEATURES = ROOT / "engine" / "features"
 WINGS = sorted(path.parent.name for path in FEATURES.glob("*/__init__.py"))
 WHOLE = os.environ.get("LODGER_WINGS") == "all"
-_CACHES = shutil.ignore_patterns(".venv", ".git", ".mypy_cache", ".ruff_cache", "__pycache__", ".hypothesis", "npm")
+_CACHES = shutil.ignore_patterns(".venv", ".git", ".mypy_cache", ".ruff_cache", ".hypothesis", "npm")
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 import lodger.engine, lodger.sandbox, lodger.stdlib, lodger.escape
@@ -51,7 +51,7 @@ def copy_without(folder: Path, *wings: str) -> Path:
 
 def run(copy: Path, *command: str) -> None:
     """Run a Python command in the copy, with its packages."""
-    env = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    env = os.environ | {"PYTHONPATH": str(copy)}
     done = subprocess.run([sys.executable, *command], cwd=copy, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
