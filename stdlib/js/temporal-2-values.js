@@ -54,4 +54,14 @@ $.temporal = {
     return amounts;
   },
   instant: uncurry(Instant.fromEpochNanoseconds).bind(undefined, Instant),
+  // Put another class in the place of Temporal.Instant.
+  replace(Other) {
+    const { now } = Date;
+    const getTime = uncurry(Date.prototype.getTime);
+    const put = (target, name, value) => defineProperty(target, name, { ...describe(target, name), value });
+    put(Temporal, "Instant", Other);
+    put(Temporal.Now, "instant", { instant: () => Other.fromEpochMilliseconds(now()) }.instant);
+    put(ZonedDateTime.prototype, "toInstant", { toInstant() { return new Other(nanosecondsOf[1](this)); } }.toInstant); // prettier-ignore
+    put(Date.prototype, "toTemporalInstant", { toTemporalInstant() { return Other.fromEpochMilliseconds(getTime(this)); } }.toTemporalInstant); // prettier-ignore
+  },
 };

@@ -170,7 +170,7 @@ def test_a_snippet_has_the_same_words(shop: Shop) -> None:
 
 
 REFUSED = """[() => Instant.from('2026-02-30T00:00:00Z'), () => Instant.from('x'), () => now.add({ days: 0.5 }), () => now.add({ day: 1 }),
-  () => now.add({ years: 9000 }), () => now.add({}), () => now.add({ days: 1, hours: -1 }),
+  () => now.add({ years: 300000 }), () => now.add({}), () => now.add({ days: 1, hours: -1 }),
   () => now < 5, () => now - now, () => Instant.from(5),
   () => new Instant(5)].map((f) => { try { f(); return null } catch (e) { return e.name } })"""
 OLD = """["minus", "plus", "toISODate", "toISO", "toLocal", "toDate", "startOf", "year", "weekday",

@@ -59,7 +59,9 @@ await check("calendars that are not there", () => all((id) => Day.from("2026-11-
 const at = Moment.from("2026-11-25T22:00:00.123456789Z");
 await check("Instant and Date", () => [Instant.from(at), Instant.from(at.toZonedDateTimeISO("Europe/Berlin")), Instant.from(Moment.from("1969-12-31T23:59:59.9999999Z")), new Date(5).toTemporalInstant(), Moment.from(Instant.from("2026-11-25T22:00:00.123456Z")), Moment.from(String(Instant.from(at)))].map(String), ["2026-11-25T22:00:00.123456789Z", "2026-11-25T22:00:00.123456789Z", "1969-12-31T23:59:59.9999999Z", "1970-01-01T00:00:00.005Z", "2026-11-25T22:00:00.123456Z", "2026-11-25T22:00:00.123456789Z"]);
 await check("instants of every year keep their microseconds", () => ["0001-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z"].map((text) => [String(Instant.from(Moment.from(text))), String(Moment.from(Instant.from(text)))]), ["0001-01-01T00:00:00.000001Z", "9999-12-31T23:59:59.999999Z"].map((text) => [text, text]));
-await throws("an instant beyond the years of Instant", () => Instant.from(Moment.from("+010000-01-01T00:00Z")), "RangeError");
+await check("instants of years that are not stored", () => ["+010000-01-01T00:00:00Z", "-000001-12-31T23:59:59.5Z", "+275760-09-13T00:00:00Z"].map((text) => String(Moment.from(text).toZonedDateTimeISO("UTC").toInstant())), ["+010000-01-01T00:00:00Z", "-000001-12-31T23:59:59.5Z", "+275760-09-13T00:00:00Z"]);
+await throws("an instant that Temporal lacks", () => Moment.from("+275760-09-13T00:00:00.000000001Z"), "RangeError");
+await check("one class of instants", () => [Instant === Moment, Temporal.Now.instant() instanceof Instant, new Date(0).toTemporalInstant() instanceof Instant], [true, true, true]);
 await throws("a date is no instant", () => Instant.from(Day.from("2026-11-25")), "TypeError");
 await throws("a forged Temporal.Instant", () => Instant.from(Object.create(Moment.prototype)), "TypeError");
 await check("JSON", () => [JSON.stringify({ day: leap, at, span: Duration.from("PT1H") })], ['{"day":"2024-02-29","at":"2026-11-25T22:00:00.123456789Z","span":"PT1H"}']);

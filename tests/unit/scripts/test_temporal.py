@@ -34,9 +34,10 @@ export default async ({ db }) => {
   const span = Temporal.Duration.from("PT1H");
   await db.visits.insert({ key: "a", at, local: at.toZonedDateTimeISO("Asia/Tokyo"), day, time: Temporal.PlainTime.from("09:30"), span });
   await db.visits.insert({ key: "b", at: at.add({ hours: 1 }) });
+  const far = await db.visits.insert({ key: "c", at: Temporal.Instant.from("+010000-01-01T00:00Z") }).catch((error) => error.name);
   const rows = await db.visits.find({ at: { lte: at } });
   console.log(rows.length, at, { day, span });
-  return [rows[0].at instanceof Instant, rows[0], Instant.from(at).add(Temporal.Duration.from({ days: 1, hours: 2 }))];
+  return [rows[0].at instanceof Instant, rows[0], Instant.from(at).add(Temporal.Duration.from({ days: 1, hours: 2 })), far];
 };
 """
 
@@ -92,8 +93,8 @@ def test_every_zone_repeats_from_2100_on() -> None:
 def test_values_in_rows_filters_and_log_lines(runtime: str) -> None:
     ended = try_script(ROWS, None, Limits(), runtime=runtime)
     assert ended.finished.outcome is Outcome.OK, ended.finished.error
-    is_instant, row, moved = json.loads(ended.finished.result or "null")
-    assert (is_instant, moved) == (True, "2026-11-27T00:00:00.123456789Z")
+    is_instant, row, moved, far = json.loads(ended.finished.result or "null")
+    assert (is_instant, moved, far) == (True, "2026-11-27T00:00:00.123456789Z", "RangeError")
     assert {name: row[name] for name in ("at", "local", "day", "time", "span")} == {
         "at": "2026-11-25T22:00:00.123456Z", "local": "2026-11-25T22:00:00.123456Z", "day": "2026-11-25",
         "time": "09:30:00", "span": "PT1H",
