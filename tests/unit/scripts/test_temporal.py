@@ -34,7 +34,8 @@ export default async ({ db }) => {
   const span = Temporal.Duration.from("PT1H");
   await db.visits.insert({ key: "a", at, local: at.toZonedDateTimeISO("Asia/Tokyo"), day, time: Temporal.PlainTime.from("09:30"), span });
   await db.visits.insert({ key: "b", at: at.add({ hours: 1 }) });
-  const far = await db.visits.insert({ key: "c", at: Temporal.Instant.from("+010000-01-01T00:00Z") }).catch((error) => error.name);
+  const insert = async (row) => db.visits.insert(row);
+  const far = await insert({ key: "c", at: Temporal.Instant.from("+010000-01-01T00:00Z") }).catch((error) => error.name);
   const rows = await db.visits.find({ at: { lte: at } });
   console.log(rows.length, at, { day, span });
   return [rows[0].at instanceof Instant, rows[0], Instant.from(at).add(Temporal.Duration.from({ days: 1, hours: 2 })), far];
