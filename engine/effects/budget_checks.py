@@ -5,7 +5,8 @@ tenant's lock, so that usage does not change here.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from sqlalchemy import Connection
 
@@ -55,80 +56,66 @@ def _first_over(overdrawn: Overdrawn, effects: Sequence[Effect]) -> int:
 class BudgetChecks:
     """Day budgets and stored bytes of the tenants of one batch of ended attempts."""
 
-    def __init__(self, context: StoreContext, connection: Connection, now_us: int) -> None:
-        self.day = now_us // usage.DAY_US
-        self._context = context
+    def __init__(
+        self, context: StoreContext, connection: Connection, batch: Iterable[tuple[Claim, Finished]], now_us: int
+    ) -> None:
+        """Ask for the usage of the tenants of attempts with effects."""
         self._connection = connection
+        self._day = now_us // usage.DAY_US
         self._known: dict[str, DayUsage] = {}
         self._stored: dict[str, int] = {}
         self._ended: Counter[tuple[str, str]] = Counter()
         self._held: dict[str, dict[str, int]] = {}
-        self._near_limit = False
         self._answers: tuple[Callable[[], dict[str, DayUsage]], Callable[[], dict[str, int]]] | None = None
-
-    def ask(self, batch: Iterable[tuple[Claim, Finished]]) -> None:
-        """Ask for the usage of the tenants of attempts with effects."""
         tenant_ids = {
             claim.tenant_id for claim, finished in batch if finished.outcome is Outcome.OK and effects_of(finished)
         }
         if tenant_ids:
-            known = usage.ask_usages_of_day(self._context, self._connection, tenant_ids, self.day)
-            stored = storage_usage.ask_kept_bytes(self._connection, tenant_ids)
-            self._answers = known, stored
+            known = usage.ask_usages_of_day(context, connection, tenant_ids, self._day)
+            self._answers = known, storage_usage.ask_kept_bytes(connection, tenant_ids)
 
-    def _usage_now(self, tenant_id: str) -> DayUsage | None:
+    @contextmanager
+    def admit(self, claim: Claim, finished: Finished) -> Iterator[None]:
+        """Check an attempt's day budgets before the body applies its effects, and the tenant's stored bytes after it.
+
+        What was applied, or sealed and reserved, counts for the next attempt of the batch. Deletions are always allowed.
+
+        Raises:
+            BudgetExceeded: of a budget of the day or of ``storage_bytes``.
+        """
         if self._answers is not None:
             (known, stored), self._answers = self._answers, None
             self._known, self._stored = known(), stored()
-        return self._known.get(tenant_id)
+        tenant, amounts = claim.tenant_id, effects_of(finished)
+        known_usage = self._known.get(tenant)
+        is_near_limit = known_usage is not None and self._check_day(tenant, finished, amounts, known_usage)
+        yield
+        if known_usage is not None and is_near_limit:
+            limit, before, now = known_usage.allowed.storage_bytes, self._stored[tenant], self._kept_bytes(tenant)
+            if now > max(limit, before):
+                raise BudgetExceeded(Overdrawn(STORAGE, "tenant", limit, before, now - before), _effects(finished))
+            self._stored[tenant] = now
+        if finished.journal.home is None:
+            self._ended.update({(tenant, name): amount for name, amount in amounts.items()})
+        else:
+            self._held.pop(tenant, None)
 
-    def check_budgets(self, claim: Claim, finished: Finished) -> None:
-        """Check the day budgets of an attempt before its effects are applied.
-
-        Raises:
-            BudgetExceeded: a budget of the day would be exceeded.
-        """
-        tenant = claim.tenant_id
-        usage_now = self._usage_now(tenant)
-        if usage_now is None:
-            return
-        for name, asked in effects_of(finished).items():
-            limit = usage_now.allowed.of_day(name)
+    def _check_day(self, tenant: str, finished: Finished, amounts: dict[str, int], now: DayUsage) -> bool:
+        """Return whether the effects might exceed the tenant's storage."""
+        for name, asked in amounts.items():
+            limit = now.allowed.of_day(name)
             if limit is not None:
-                used = usage_now.used[name] + self._ended[tenant, name] + self._reserved(tenant).get(name, 0)
+                used = now.used[name] + self._ended[tenant, name] + self._reserved(tenant).get(name, 0)
                 if used + asked > limit:
                     raise BudgetExceeded(Overdrawn(name, "day", limit, used, asked), _effects(finished))
         maximum = self._stored.get(tenant, 0) + finished.spent.get("rows_written", 0) * MAX_ROW_BYTES
-        self._near_limit = maximum > usage_now.allowed.storage_bytes
-        self._stored[tenant] = self._kept_bytes(tenant) if self._near_limit else maximum
-
-    def check_storage(self, claim: Claim, finished: Finished) -> None:
-        """Check the stored bytes of the tenant after the effects were applied; deletions are always allowed.
-
-        Raises:
-            BudgetExceeded: of ``storage_bytes``.
-        """
-        tenant = claim.tenant_id
-        usage_now = self._known.get(tenant)
-        if usage_now is None or not self._near_limit:
-            return
-        limit, before, now = usage_now.allowed.storage_bytes, self._stored[tenant], self._kept_bytes(tenant)
-        if now > max(limit, before):
-            raise BudgetExceeded(Overdrawn(STORAGE, "tenant", limit, before, now - before), _effects(finished))
-        self._stored[tenant] = now
-
-    def add(self, claim: Claim, finished: Finished) -> None:
-        """Count the effects of an attempt for the checks of the next one in the batch."""
-        for name, amount in effects_of(finished).items():
-            self._ended[claim.tenant_id, name] += amount
-
-    def forget_reservations(self, claim: Claim) -> None:
-        """Discard the cached reservations of this tenant after one of its attempts was sealed."""
-        self._held.pop(claim.tenant_id, None)
+        is_near_limit = maximum > now.allowed.storage_bytes
+        self._stored[tenant] = self._kept_bytes(tenant) if is_near_limit else maximum
+        return is_near_limit
 
     def _reserved(self, tenant_id: str) -> dict[str, int]:
         if tenant_id not in self._held:
-            self._held[tenant_id] = budget_reservations.reserved(self._connection, tenant_id, self.day)
+            self._held[tenant_id] = budget_reservations.reserved(self._connection, tenant_id, self._day)
         return self._held[tenant_id]
 
     def _kept_bytes(self, tenant_id: str) -> int:

@@ -98,9 +98,7 @@ def ask(
     tenant_ids = sorted({claim.tenant_id for claim, _finished in batch})
     ready_queue.lock(connection, tenant_ids)
     mine = _mine.ask(connection, {"node": lease.node_id, "lease": lease.epoch, "tenants": tenant_ids})
-    checks = BudgetChecks(context, connection, now_us)
-    checks.ask(batch)
-    return Asked(mine, checks)
+    return Asked(mine, BudgetChecks(context, connection, batch, now_us))
 
 
 def commit(
@@ -149,10 +147,7 @@ def commit(
         fetches.store(connection, claim, finished.fetched, outcome)
         if isinstance(end, SealedAttempt):
             sealed_attempts.append(end)
-            checks.forget_reservations(claim)
         else:
-            if outcome is Outcome.OK:
-                checks.add(claim, finished)
             endings.append(end)
     ready_queue.refresh(connection, {each.tenant_id for each in sealed_attempts})
     settled = settle(context, connection, endings, now_us, warned)
@@ -204,14 +199,10 @@ def _apply_effects(
     if finished.outcome is not Outcome.OK or journal is None or claim.trial:
         return _ending(row, finished)
     try:
-        checks.check_budgets(claim, finished)
-        with savepoint(connection):
+        with savepoint(connection), checks.admit(claim, finished):
             if journal.home is not None:
-                end = sealed_commits.seal(context, connection, row, claim, finished, journal.write_set(), now_us)
-                checks.check_storage(claim, finished)
-                return end
+                return sealed_commits.seal(context, connection, row, claim, finished, journal.write_set(), now_us)
             journal_commit.write(connection, journal, now_us=now_us)
-            checks.check_storage(claim, finished)
     except NotApplied as refused:
         finished = replace(finished, outcome=refused.outcome, error=refused.as_error())
     except WriteBlocked:
