@@ -203,6 +203,12 @@ def test_without_the_walls_the_calls_succeed() -> None:
     assert {name: answer for name, answer in found.items() if denied(answer)} == {}
 
 
+def test_a_thread_that_starts_when_it_is_ready_goes_on() -> None:
+    """The C library ends a process whose new thread cannot register its restartable sequences."""
+    with owned(()) as process:
+        assert process.call(334, 0, 0, 0, 0) == -22
+
+
 def test_all_other_calls_are_unknown_to_it() -> None:
     """Every number that is not on the list is answered as a call that the kernel lacks."""
     probes = {
@@ -210,7 +216,7 @@ def test_all_other_calls_are_unknown_to_it() -> None:
         336,
     }  # the kernel's own: it answers them before any filter, with a signal or an error outside of a probe
     listed = probes | {0, 1, 3, 7, 9, 10, 11, 12, 13, 14, 15, 19, 20, 24, 25, 28, 35, 39, 46, 60, 98, 131, 186, 202, 219, 228, 230, 231,
-              232, 233, 234, 271, 281, 318, 329, 425}  # fmt: skip
+              232, 233, 234, 271, 281, 318, 329, 334, 425}  # fmt: skip
     with owned(()) as process:
         others = {number: process.call(number) for number in range(470) if number not in listed}
     assert {number: answer for number, answer in others.items() if answer != -38} == {}
