@@ -11,9 +11,9 @@ from typing import Any
 import typer
 
 from lodger.engine.cli import entry
-from lodger.engine.cli.operations import summary
 from lodger.engine.core import error_table
 from lodger.engine.features import TABLE
+from lodger.engine.service.operations.help_texts import summary
 from lodger.sandbox import advisories
 from lodger.stdlib import npm_packages, reference
 

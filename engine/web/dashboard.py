@@ -20,7 +20,7 @@ from lodger.engine.server.problems import problem, routing_error
 from lodger.engine.store.tenants import sessions
 from lodger.engine.web import listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values
-from lodger.engine.web.pages import actions, overview, schedules, scripts, tenants
+from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
 
 #: What pages may load: our own script and style, nothing inline, nothing from elsewhere.
 POLICY = (
@@ -46,6 +46,8 @@ PAGES: dict[str, Page] = {
     "/actions": actions.actions,
     "/audit": tenants.audit,
     "/nodes": tenants.nodes,
+    "/operations": operations.operations,
+    "/operations/{operation}": operations.operation,
     "/t/{tenant}": overview.overview,
     "/t/{tenant}/schedules": schedules.schedules,
     "/t/{tenant}/new-schedule": schedules.new,
@@ -57,6 +59,8 @@ PAGES: dict[str, Page] = {
     "/t/{tenant}/scripts/{script}": scripts.script,
     "/t/{tenant}/audit": tenants.audit,
     "/t/{tenant}/settings": tenants.settings,
+    "/t/{tenant}/operations": operations.operations,
+    "/t/{tenant}/operations/{operation}": operations.operation,
 }
 #: Pages that are lists, each with its noun and the terms of its fields.
 LISTS: dict[Page, tuple[str, Callable[[Reader], str]]] = {
@@ -129,7 +133,8 @@ class Dashboard:
 
     async def _rendered(self, key: tuple[str, ...], request: Request, page: Page) -> str:
         """Return the page, rendered at most once a second for callers with the same rights, or anew after a change of their own."""
-        anew = request.headers.get("cache-control") == "no-cache"
+        # A form says what has changed against the values that it was given.
+        anew = page is operations.operation or request.headers.get("cache-control") == "no-cache"
         kept, task = self._cached.get(key), self._rendering.get(key)
         if not anew and kept is not None and time.monotonic() - kept[0] < FRESH_S:
             return kept[1]

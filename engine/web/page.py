@@ -10,6 +10,7 @@ from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.clock import from_us
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
+from lodger.engine.service.operations.table import OperationTable
 from lodger.engine.store.connection.database import reads_from_replica
 
 #: Entries of a list on one page.
@@ -39,6 +40,11 @@ class Reader:
     def now(self) -> datetime:
         """The engine's present time."""
         return from_us(self._api.engine.context.clock.now_us())
+
+    @property
+    def table(self) -> OperationTable:
+        """The declared operations."""
+        return self._api.engine.table
 
     def chosen(self, *names: str) -> Values:
         """Return the given query parameters that are not empty."""

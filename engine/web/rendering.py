@@ -93,6 +93,11 @@ def lateness(action: Any) -> float | None:
     return None if action.started_at is None else max(0.0, (action.started_at - action.due_at).total_seconds() * 1000)
 
 
+def verb(operation: str) -> str:
+    """Return the name of an operation as the word on its button."""
+    return operation.partition(".")[2].replace("_", " ").capitalize()
+
+
 def pretty(value: object) -> str:
     """Return a value as indented JSON."""
     return json.dumps(to_jsonable(value), indent=2, ensure_ascii=False)
@@ -148,9 +153,10 @@ def environment() -> Environment:
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
         "relative": relative, "word": words_of,
-        "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
+        "verb": verb, "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
         "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
+    made.tests["markup"] = lambda value: isinstance(value, Markup)
     made.globals |= {
         "frame": frame,
         "detail_lines": detail_lines,

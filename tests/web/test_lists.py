@@ -110,3 +110,48 @@ def test_what_failed_is_retried_from_the_overview_in_two_clicks(lodge: RunningAp
     assert len(lodge.engine.actions.list("acme", state="ready")) == 7
     (entry,) = lodge.engine.audit.list(verb="actions.bulk")
     assert entry.why == "mended"
+
+
+def test_what_the_api_can_do_is_done_on_a_form(lodge: RunningApi, page: Page) -> None:
+    page.goto(lodge.url + "/t/acme/schedules/s")
+    page.get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("Priority")).to_have_value("normal")
+    page.get_by_label("Missed").fill("within:10m")
+    page.get_by_label("Input").fill('{"region": ')
+    page.get_by_role("button", name="Edit").click()
+    expect(page.locator("#notice")).to_contain_text("params is not JSON")
+    page.get_by_label("Input").fill('{"region": "north"}')
+    page.get_by_label("Retry").fill("5")
+    page.get_by_label("Labels").fill("gpu")
+    page.get_by_role("button", name="Edit").click()
+    page.wait_for_url("**/t/acme/schedules/s")
+    found = lodge.engine.schedules.get("acme", "s")
+    assert (found.params, found.missed, found.retry["attempts"]) == ({"region": "north"}, "within:600s", 5)
+    assert (found.conduct["labels"], found.conduct["priority"]) == (["gpu"], "normal")
+    assert found.revision == 2, "one change"
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("Input").fill("")
+    page.get_by_role("button", name="Edit").click()
+    page.wait_for_url("**/t/acme/schedules/s")
+    assert lodge.engine.schedules.get("acme", "s").params is None, "an emptied field"
+    page.get_by_role("link", name="Run with an input").click()
+    page.get_by_label("Input").fill("[1, 2]")
+    page.get_by_role("button", name="Run now").click()
+    page.wait_for_url("**/t/acme/actions/*")
+    assert lodge.engine.actions.get("acme", page.url.rpartition("/")[2]).params == [1, 2]
+    page.goto(lodge.url + "/t/acme/operations")
+    page.get_by_role("region", name="Alerts").get_by_role("link", name="Put").click()
+    page.get_by_label("Name", exact=True).fill("loud")
+    page.locator("[name=kinds]").fill("failed late")
+    page.locator("[name=mail]").fill("ann@shop.example")
+    page.get_by_role("button", name="Put").click()
+    expect(page.locator("#notice")).to_contain_text("cannot be mailed to 'ann@shop.example'")
+    lodge.engine.grants.people("acme", ["ann@shop.example"])
+    page.get_by_role("button", name="Put").click()
+    expect(page.locator("[data-answer]")).to_contain_text('"loud"')
+    page.goto(lodge.url + "/t/acme/settings")
+    page.get_by_role("link", name="Alerts", exact=True).click()
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#notice")).to_contain_text("Done")
+    assert lodge.engine.alerts.list("acme") == []

@@ -265,3 +265,33 @@ def test_the_audit_log_shows_each_changed_field_before_and_after(lodge: RunningA
     text = signed_in("viewer", "acme").get("/t/acme/audit").text
     assert "<dt>limits.runs_per_day</dt><dd><del>5</del> <ins>7</ins></dd>" in text
     assert field_changes(None, {"name": "n", "note": None, "labels": []}) == [FieldChange("name", None, "n")]
+
+
+def test_every_operation_has_its_form_or_its_result(lodge: RunningApi, signed_in: SignIn) -> None:
+    lodge.engine.locks.take("nightly", "host-1")
+    admin, viewer = signed_in("admin"), signed_in("viewer", "acme")
+    for base, client, least in (("", admin, 80), ("/t/acme", admin, 60), ("/t/acme", viewer, 30)):
+        index = client.get(f"{base}/operations").text
+        names = re.findall(r'href="[^"]*/operations/([\w.]+)"', index)
+        assert len(names) >= least, base
+        for name in names:
+            answer = client.get(f"{base}/operations/{name}")
+            assert answer.status_code == 200, (base, name)
+            assert "Your role may not" not in answer.text, (base, name)
+    found = admin.get("/operations/locks.list").text
+    assert "nightly" in found
+    assert '/operations/locks.free?name=nightly"' in found
+    edit = admin.get("/t/acme/operations/schedules.edit?schedule=s").text
+    assert 'data-call="PATCH /tenants/acme/schedules/{schedule}"' in edit
+    assert re.search('name="schedule"[^>]* value="s"', edit)
+    assert re.search(r'<textarea name="rules"[^>]*>every 60s</textarea>', edit)
+    assert re.search('name="priority"[^>]* value="normal"', edit)
+    assert "Your role may not do this" in viewer.get("/t/acme/operations/schedules.edit").text
+    assert "data-call" not in viewer.get("/t/acme/operations/schedules.edit").text
+    refused = admin.get("/t/acme/operations/actions.overdue?limit=many")
+    assert (refused.status_code, "request_invalid" in refused.text) == (400, True)
+    assert [admin.get(f"{base}/operations/nothing.here").status_code for base in ("", "/t/acme", "/t/nobody")] == [
+        404
+    ] * 3
+    assert admin.get("/t/nobody/operations").status_code == 404
+    assert signed_in("viewer", "other").get("/t/acme/operations/schedules.list").status_code == 404

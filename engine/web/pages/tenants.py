@@ -27,6 +27,8 @@ class LimitField:
 
 #: Sections that wings add to a tenant's settings: an operation that lists entries, and the template that shows them.
 SECTIONS: list[tuple[str, str]] = []
+#: Operations that a tenant's settings lead to, each with its title.
+LINKS: list[tuple[str, str]] = [("collections.list", "Collections")]
 
 
 async def tenants(reader: Reader) -> tuple[str, Values]:
@@ -48,6 +50,7 @@ async def settings(reader: Reader) -> tuple[str, Values]:
     admin = reader.caller.role.covers(Role.ADMIN)
     return "settings.html", {
         "subject": tenant,
+        "others": LINKS,
         "limits": _limit_fields(tenant.limits),
         "budgets": account.budgets,
         "grants": await reader.ask("grants.list", **mine),

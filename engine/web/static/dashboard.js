@@ -105,13 +105,14 @@ async function change(element, body) {
   for (const each of buttons) each.disabled = true;
   tell("");
   try {
-    const value = await call(method, path, method === "DELETE" ? undefined : body, keyOf(element, body));
+    const value = await call(method, path, method === "DELETE" && !Object.keys(body ?? {}).length ? undefined : body, keyOf(element, body));
     delete element.asked;
     // {answer.name} in a page's path is a field of the answer.
     if (then) { await go(then.replace(/\{answer\.(\w+)\}/g, (_, name) => encodeURIComponent(value[name]))); return; }
     tell("Done.");
     await refresh(true);
     if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
+    showAnswer(value);
   } catch (error) {
     if (error.problem?.status < 500) delete element.asked;
     tell(error.message, true);
@@ -157,23 +158,56 @@ document.addEventListener("submit", async (event) => {
     }
   } else if (form.dataset.call) {
     event.preventDefault();
-    const body = bodyOf(form);
-    await change(form, body);
+    try {
+      const body = bodyOf(form), words = form.dataset.confirm?.replace(/\{(\w+)\}/g, (_, name) => body[name] ?? name);
+      if (!words || confirm(words)) await change(form, body);
+    } catch (error) {
+      tell(error.message, true);
+    }
   }
 });
 
+// A text, several lines of it, or JSON.
+function mixedOf(text) {
+  if (/^\s*[[{]/.test(text)) return JSON.parse(text);
+  const lines = text.split("\n").filter((each) => each.trim());
+  return lines.length > 1 ? lines : text.trim();
+}
+
+const kinds = { json: JSON.parse, mixed: mixedOf, boolean: (text) => text === "true", words: (text) => text.split(/[\s,]+/).filter(Boolean) };
+
+function wasOf(field) {
+  return field.matches("select") ? [...field.options].find((each) => each.defaultSelected)?.value ?? "" : field.defaultValue;
+}
+
 // The JSON body of a form: empty fields are left out, data-list is a list of words, data-nest puts all fields into an object.
+// Of a form with data-changed, only changed fields count; an emptied one is null.
 function bodyOf(form) {
   const fields = {};
   for (const field of form.elements) {
-    if (!field.name || (field.value === "" && !("list" in field.dataset))) continue;
-    if ("list" in field.dataset) fields[field.name] = field.value.split(/[\s,]+/).filter(Boolean);
+    if (!field.name) continue;
+    const { kind } = field.dataset, was = wasOf(field);
+    if ("changed" in form.dataset && !("needed" in field.dataset)) {
+      if (field.value === was) continue;
+      if (field.value === "") { fields[field.name] = null; continue; }
+    }
+    if (field.value === "" && !("list" in field.dataset)) continue;
+    if (kind in kinds) {
+      try { fields[field.name] = kinds[kind](field.value); } catch (error) { throw new Error(`${field.name} is not JSON: ${error.message}`); }
+    } else if ("list" in field.dataset) fields[field.name] = field.value.split(/[\s,]+/).filter(Boolean);
     else if (field.type === "checkbox") fields[field.name] = field.checked;
     else if (field.type === "number") fields[field.name] = Number(field.value);
     else if (field.type === "datetime-local") fields[field.name] = instantOf(field);
     else fields[field.name] = field.value;
   }
   return form.dataset.nest ? { [form.dataset.nest]: fields } : fields;
+}
+
+function showAnswer(value) {
+  const place = main.querySelector("[data-answer]");
+  if (!place || value === null) return;
+  place.hidden = false;
+  place.querySelector("pre").textContent = JSON.stringify(value, null, 2);
 }
 
 // A secret that no page shows again.

@@ -1,0 +1,249 @@
+"""Pages made from the declared operations: an index, a form for each, and the results of those that read."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from pydantic import ValidationError
+
+from lodger.engine.core.errors import NotFound
+from lodger.engine.core.serialization import adapter, to_jsonable
+from lodger.engine.server.openapi import given, query_of
+from lodger.engine.server.problems import field_errors, not_valid
+from lodger.engine.service.operations.help_texts import WORDS, explained, summary
+from lodger.engine.service.operations.route import Parameter, Route
+from lodger.engine.store.records import Action, Schedule
+from lodger.engine.web import rendering
+from lodger.engine.web.page import Reader, Values
+
+#: Pages that show what an operation answers, below the tenant's.
+SHOWN_AT: dict[Any, str] = {Action: "/actions/{answer.id}", Schedule: "/schedules/{answer.name}"}
+#: Titles of fields whose names are short.
+TITLES = {
+    "tz": "Time zone", "dst": "Daylight saving time", "params": "Input", "jitter_s": "Jitter, seconds", "action_id": "Action",
+    "expires_s": "Expires after, seconds", "tenant_id": "Tenant", "n": "Number", "late_s": "Late after, seconds",
+    "overran_s": "Overran after, seconds", "silent_s": "Silent after, seconds", "grace_s": "Later than, seconds",
+}  # fmt: skip
+#: Characters of a value that a table shows on one line.
+LONG = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an operation's form.
+
+    Attributes:
+        kind: text, number, boolean, choice, instant, words (a list of texts), mixed (a text, or JSON) or json.
+        value: the present value as text.
+    """
+
+    name: str
+    title: str
+    kind: str
+    help: str
+    needed: bool
+    in_path: bool
+    default: str
+    choices: tuple[str, ...]
+    value: str
+
+
+async def operations(reader: Reader) -> tuple[str, Values]:
+    """Return the index of the operations that the caller may carry out."""
+    if (tenant := reader.tenant["tenant_id"]) is not None:
+        await reader.ask("tenants.get", tenant_id=tenant)
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name in dict.fromkeys(each.name for each in reader.table.routes):
+        route = _route(reader, name)
+        if route is not None and reader.caller.role.covers(route.role):
+            groups.setdefault(route.noun, []).append((name, summary(route.function)))
+    return "operations.html", {"groups": groups}
+
+
+async def operation(reader: Reader) -> tuple[str, Values]:
+    """Return an operation's form, with the present values of what it edits, or with what it reads.
+
+    Raises:
+        NotFound: operation_unknown.
+    """
+    name = reader.request.path_params["operation"]
+    route = _route(reader, name)
+    if route is None:
+        raise NotFound("operation_unknown", name=name)
+    tenant = reader.tenant["tenant_id"]
+    if tenant is not None:
+        await reader.ask("tenants.get", tenant_id=tenant)
+    allowed = reader.caller.role.covers(route.role)
+    asked = {key: value for key, value in reader.request.query_params.items() if value}
+    wanted = {each.name for each in route.parameters if each.place == "path" or (each.needed and route.method == "GET")}
+    path = {each.name: asked[each.name] for each in route.at("path") if each.name in asked}
+    if tenant is not None and "tenant_id" in wanted:
+        path["tenant_id"] = tenant
+    complete = wanted <= asked.keys() | path.keys()
+    result = None
+    if route.method == "GET" and allowed and complete:
+        result = await reader.ask(name, **path, **_query(route, asked))
+    present = asked | (await _present(reader, route, path) if complete and allowed else {})
+    call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
+    return "operation.html", {
+        "route": route,
+        "help": route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0],
+        "allowed": allowed,
+        "fields": [_field(route, each, present) for each in route.parameters if _is_shown(each, tenant)],
+        "call": f"{route.method} {call}",
+        "confirm": _question(route, tenant),
+        "then": SHOWN_AT.get(route.answer) if route.changes else None,
+        "rows": None if result is None else _rows(reader, route, result),
+        "listed": isinstance(result, list),
+        "long": LONG,
+        "next": urlencode(asked | {"cursor": cursor}) if (cursor := getattr(result, "next", None)) else None,
+    }
+
+
+def _question(route: Route, tenant: str | None) -> str | None:
+    """Return what is asked before an operation that cannot be taken back, with the names of fields in braces."""
+    asked = route.declared.confirm or (rendering.verb(route.name) if route.method == "DELETE" else None)
+    asked = asked if asked is None or tenant is None else asked.replace("{tenant_id}", tenant)
+    return asked and f"{asked[0].upper()}{asked[1:]}?"
+
+
+def _route(reader: Reader, name: str) -> Route | None:
+    """Return an operation's route in the page's place: a tenant's, or the platform's if it has one. None for another's, and for bytes."""
+    found = [each for each in reader.table.routes if each.name == name and not each.raw and each.kind != "bytes"]
+    of_tenant = reader.tenant["tenant_id"] is not None
+    return next((each for each in found if each.of_tenant == of_tenant), None if of_tenant or not found else found[0])
+
+
+def _query(route: Route, asked: Mapping[str, str]) -> Values:
+    """Return the arguments in a query.
+
+    Raises:
+        Refused: request_invalid.
+    """
+    model = query_of(route)
+    if model is None:
+        return {}
+    try:
+        return given(model.model_validate({name: text for name, text in asked.items() if name in model.model_fields}))
+    except ValidationError as wrong:
+        raise not_valid(field_errors(wrong), "query", dict(asked), model.model_fields) from None
+
+
+async def _present(reader: Reader, route: Route, path: Values) -> Values:
+    """Return the stored values of what an operation edits, by the names of its parameters; nothing for what is new."""
+    reading = _route(reader, f"{route.noun}.get")
+    if reading is None or not route.changes or {each.name for each in reading.at("path")} != path.keys():
+        return {}
+    try:
+        record: Values = to_jsonable(await reader.ask(reading.name, **path))
+    except NotFound:
+        return {}
+    if route.method == "POST":  # no change of what is stored
+        return {"params": record.get("params")}
+    conduct: Values = record.get("conduct", {})
+    return record | conduct | _rules(record)
+
+
+def _rules(record: Values) -> Values:
+    """Return the rules and the script of a schedule as they are given."""
+    rules = record.get("rules")
+    if not isinstance(rules, dict):
+        return {}
+    steps = [each["script"] if each.keys() == {"script"} else each for each in record["steps"]]
+    texts = {name: "\n".join(each["text"] for each in rules[name]) for name in ("rules", "exclusions")}
+    return rules | texts | {"script": steps[0] if len(steps) == 1 else steps}
+
+
+def _is_shown(parameter: Parameter, tenant: str | None) -> bool:
+    return parameter.name != "cursor" and (parameter.name != "tenant_id" or parameter.place != "path" or tenant is None)
+
+
+def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Field:
+    kind, choices = _kind(adapter(parameter.kind).json_schema())
+    name = parameter.name
+    about = explained(route.function).get(name) or WORDS.get(name, "")
+    default = "" if parameter.needed or parameter.shown in (None, ()) else _text(to_jsonable(parameter.shown))
+    value = "" if (found := present.get(name)) is None else _text(found)
+    return Field(
+        name,
+        TITLES.get(name) or name.replace("_", " ").capitalize(),
+        kind,
+        about,
+        parameter.needed,
+        parameter.place == "path",
+        default,
+        choices,
+        value,
+    )
+
+
+def _kind(schema: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of a parameter with a JSON Schema, and the words to choose from."""
+    options = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    kinds = {each.get("type") for each in options}
+    one = options[0]
+    if len(options) > 1 or "$ref" in one:
+        return ("mixed" if "string" in kinds else "json"), ()
+    if one.get("enum"):
+        return "choice", tuple(one["enum"])
+    if one.get("type") == "array":
+        return ("words" if one["items"].get("type") == "string" else "json"), ()
+    if one.get("format") == "date-time":
+        return "instant", ()
+    return {"string": "text", "integer": "number", "number": "number", "boolean": "boolean"}.get(
+        one.get("type"), "json"
+    ), ()
+
+
+def _text(value: Any) -> str:
+    """Return a JSON value as it is typed."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return " ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _rows(reader: Reader, route: Route, result: Any) -> list[tuple[Values, list[tuple[str, str]]]]:
+    """Return the fields of each record of a result, as they are shown, with the operations on it by name and query."""
+    records = [_record(each) for each in (result if isinstance(result, list) else [result])]
+    names = dict.fromkeys(name for each in records for name in each)
+    kept = [name for name in names if any(each.get(name) not in (None, "", [], {}, ()) for each in records)]
+    if reader.tenant["tenant_id"] is not None:
+        kept = [name for name in kept if name != "tenant_id"]
+    return [({name: _shown(each.get(name)) for name in kept}, list(_links(reader, route, each))) for each in records]
+
+
+def _links(reader: Reader, route: Route, record: Values) -> Iterable[tuple[str, str]]:
+    """Yield the operations of a noun that begin with an object, each with the query for this one."""
+    for name in dict.fromkeys(each.name for each in reader.table.routes if each.noun == route.noun):
+        other = _route(reader, name)
+        if other is None or name == route.name or not reader.caller.role.covers(other.role):
+            continue
+        places = [each.name for each in other.at("path") if each.name != "tenant_id"]
+        if not places:
+            continue
+        by = ("id",) if places[0] in {"token", "node", "action_id"} else (places[0], "name", "id")
+        found = next((record[each] for each in by if isinstance(record.get(each), str)), None)
+        if found is not None:
+            of = {"tenant_id": record["tenant_id"]} if other.of_tenant and record.get("tenant_id") else {}
+            yield name, urlencode({places[0]: found} | (of if reader.tenant["tenant_id"] is None else {}))
+
+
+def _record(value: Any) -> Values:
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return dict(value) if isinstance(value, Mapping) else {"value": value}
+
+
+def _shown(value: Any) -> str:
+    """Return a value of a record for people."""
+    if isinstance(value, datetime) or value is None:
+        return rendering.instant(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    plain = to_jsonable(value)
+    if isinstance(plain, list) and all(isinstance(each, str) for each in plain):
+        return ", ".join(plain)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
