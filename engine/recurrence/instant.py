@@ -16,11 +16,6 @@ _BASIC = (
 )
 
 
-def looks_like_time(text: str) -> bool:
-    """Whether the text begins as a date does, so that it can be nothing but a point in time."""
-    return re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None
-
-
 def parse_time(text: str, index: int = 0) -> datetime:
     """Read a point in time.
 

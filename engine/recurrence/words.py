@@ -6,25 +6,10 @@ from itertools import pairwise
 from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial, members, stride
 
-MONTHS = (
-    "",
-    *[
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
-)
+_MONTHS = "January February March April May June July August September October November December"
+MONTHS = ("", *_MONTHS.split())
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-#: Up to so many times of day are listed one by one, and from so many on a series is said by its step.
+#: Up to so many times of day are listed one by one; more than so many are a series where they lie equally far apart.
 MAX_LISTED, MIN_SERIES = 8, 4
 #: Up to so many times are looked through for a series.
 _MAX_SERIES = 288
@@ -92,11 +77,11 @@ def clock_times(dial: Dial) -> str | None:
     over_midnight = next((i for i in range(1, len(times)) if times[i] - times[i - 1] > DAY_S + times[0] - times[-1]), 0)
     turned = times[over_midnight:] + [time + DAY_S for time in times[:over_midnight]]
     step = series(turned)
-    if step and over_midnight:
-        return f"{every(step)} from {clock(turned[0])} through {clock(turned[-1] - DAY_S)}"
+    if step and (over_midnight or dial.count() > MIN_SERIES):
+        return f"{every(step)} from {clock(turned[0])} through {clock(turned[-1] % DAY_S)}"
     if dial.count() <= MAX_LISTED:
         return f"at {joined([clock(time, exact=dial.seconds != 1) for time in times])}"
-    return f"{every(step)} from {clock(times[0])} through {clock(times[-1])}" if step else None
+    return None
 
 
 def _unit(bits: int, size: int, name: str) -> str:

@@ -37,6 +37,8 @@ from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, ordi
 
 _END = Token("end", "", "", 0, 0)
 _ALL = (Days(),)
+#: Kinds of tokens after which a bare number may be a time or a day.
+_AFTER_BARE = ("end", "and", ",", "zone", "on", "every", "weekday", "days", "in", "until", "except")
 #: Most days of one year's dates that a range excepts, less one.
 MAX_EXCEPTED = 30
 
@@ -123,6 +125,13 @@ class _Grammar:
         self.at += 1
         return self.peek(-1)
 
+    def separators(self) -> int:
+        """Number of *and* and commas that come next."""
+        ahead = 0
+        while self.peek(ahead).kind in ("and", ","):
+            ahead += 1
+        return ahead
+
     def since(self, first: int) -> tuple[int, int]:
         """Places of the text from a token to the one just read."""
         return self.left[first].place, self.left[max(self.at - 1, first)].end
@@ -193,19 +202,7 @@ class _Grammar:
 
     def _bare_number(self, token: Token) -> Unread:
         texts = f"at {token.text}", f"on the {ordinal(token.value)} of the month"
-        follows = self.peek(1).kind in [
-            "end",
-            "and",
-            ",",
-            "zone",
-            "on",
-            "every",
-            "weekday",
-            "days",
-            "in",
-            "until",
-            "except",
-        ]
+        follows = self.peek(1).kind in _AFTER_BARE
         if self.peek(1).kind == "unit":
             return self.unread("every is missing before a step", token, f"every {token.text}")
         return self.unread(
@@ -405,8 +402,7 @@ class _Grammar:
         """Read days with *and* or commas between them, and the month or quarter that they are counted in."""
         found = self.day()
         while self._more_days():
-            while self.peek().kind in ("and", ","):
-                self.at += 1
+            self.at += self.separators()
             prior, place, either = found[-1], self.peek(), self.peek(-1)
             before = self.left[self.at - 2] if self.peek(-1).kind in ("and", ",") else self.peek(-1)
             more = self.day()
@@ -567,9 +563,7 @@ class _Grammar:
         """``1, 3 and 5 through 7``."""
         found = [self.next().value]
         while True:
-            ahead = 0
-            while self.peek(ahead).kind in ("and", ","):
-                ahead += 1
+            ahead = self.separators()
             if self.peek(ahead).kind == kind and ahead and self.peek(ahead + 1).kind not in ("month", "unit"):
                 self.at += ahead + 1
                 found.append(self.peek(-1).value)
@@ -615,9 +609,7 @@ class _Grammar:
         begin = self.at
         numbers, places, breaks = [self._ordinal()], [self.left[begin]], []
         while True:
-            ahead = 0
-            while self.peek(ahead).kind in ("and", ","):
-                ahead += 1
+            ahead = self.separators()
             through = self.kinds("to", "nth") or self.kinds("to", "the", "nth")
             the = self.peek(ahead).kind in ("the", "on")
             at = self.peek(ahead + (self.peek(ahead).kind == "the"))
@@ -834,9 +826,7 @@ class _Grammar:
                 last = self.next().value
             for each in range((last - first) % 12 + 1):
                 found |= 1 << (first + each - 1) % 12 + 1
-            ahead = 0
-            while self.peek(ahead).kind in ("and", ","):
-                ahead += 1
+            ahead = self.separators()
             if not ahead or self.peek(ahead).kind != "month" or self._is_date(ahead):
                 return found
             self.at += ahead
@@ -859,9 +849,6 @@ class _Grammar:
     def in_months(self, _strong: bool, first: int) -> None:
         self.next()
         self.months_of(_strong, first)
-
-    def of_month(self, _strong: bool, first: int) -> None:
-        raise self.unexpected("days before it")
 
     # Times
 

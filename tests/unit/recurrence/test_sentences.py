@@ -236,6 +236,7 @@ COMMON = [
     ("0 */2 * * *", "Every 2 hours", "On the hour, every 2 hours"),
     ("0 0 * * *", "Daily at 00:00", "At 12:00 AM"),
     ("30 9 * * *", "Daily at 09:30", "At 09:30 AM"),
+    ("0 0-6 * * *", "Every hour from 00:00 through 06:00", "Every hour, between 12:00 AM and 06:00 AM"),
     ("0 9,17 * * *", "Daily at 09:00 and 17:00", "At 09:00 AM and 05:00 PM"),
     ("0 9-17 * * *", "Every hour from 09:00 through 17:00", "Every hour, between 09:00 AM and 05:00 PM"),
     ("0 9 * * 1-5", "At 09:00, on Monday through Friday", "At 09:00 AM, Monday through Friday"),
