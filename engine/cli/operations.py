@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import ValidationError
@@ -74,7 +74,7 @@ def command_name(operation: Operation) -> str | None:
 
 def _function(operation: Operation) -> Callable[..., None]:
     declared, function = operation.declared, operation.function
-    hints = get_type_hints(function)
+    hints = {name: str if get_origin(hint) is Literal else hint for name, hint in get_type_hints(function).items()}
     parameters = [each for each in inspect.signature(function).parameters.values() if each.name not in ("self", JOINED)]
     positional = _positional(operation, parameters)
     helps = explained(function)

@@ -1,6 +1,7 @@
 """Table of the policies' defaults; documentation and tests read it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,6 @@ def number(name: str) -> float:
     return float(_BY_NAME[name].default)
 
 
-def word(name: str) -> str:
+def word(name: str) -> Any:
     """Return a default that is a word."""
     return str(_BY_NAME[name].default)

@@ -181,9 +181,9 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         return JSONResponse(answer.model_dump(mode="json"))
 
     @router.get(ROOT + "/openapi.json", operation_id="openapi", tags=["service"], include_in_schema=False)
-    async def openapi() -> Response:
-        """Return this description."""
-        return JSONResponse(description())
+    async def openapi(request: Request) -> Response:
+        """Return this description, with the place that the API is mounted at."""
+        return JSONResponse(description() | {"servers": [{"url": request.scope.get("root_path") or "/"}]})
 
     async def lines(request: Request, tenant_id: str | None, query: ExportQuery) -> Response:
         share = authenticated(request).key

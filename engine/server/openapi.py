@@ -1,8 +1,9 @@
 """The OpenAPI 3.1 description, and the pydantic models of bodies and queries, both made from the table of operations."""
 
 import inspect
+import re
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
@@ -24,6 +25,8 @@ PAGE_LIMIT = 100
 MAX_TEXT = 2000
 
 
+_SECTION = re.compile(r"\n\n(?:Args|Attributes|Raises|Returns):\n")
+_ABOUT = re.compile(r"^    (\w+(?:, \w+)*): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 _REF = "#/components/schemas/{model}"
 
 
@@ -97,6 +100,14 @@ def _bounded(hint: Any) -> Any:
     return Annotated[str, Field(max_length=MAX_TEXT)] if hint is str else hint
 
 
+class Wrong(BaseModel):
+    """A field of a request that does not match its description."""
+
+    at: str = Field(description="body or query, and the path of the field")
+    what: str
+    fix: str
+
+
 class Problem(BaseModel):
     """What went wrong (RFC 9457): a stable code, what happened, and where known why and how to fix it."""
 
@@ -107,6 +118,9 @@ class Problem(BaseModel):
     code: str = Field(description="stable name of the error, as docs/reference/errors.md lists them")
     why: str | None = None
     fix: str | None = None
+    index: int | None = Field(None, description="0-based position of the mistake in the text")
+    rule: int | None = Field(None, description="0-based number of the rule, exclusions after the rules")
+    errors: list[Wrong] | None = Field(None, description="the fields that do not match this description")
 
 
 #: By status: its meaning.
@@ -206,6 +220,7 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
     made = get_openapi(
         title="Lodger",
         version=VERSION,
+        license_info={"name": "MIT", "identifier": "MIT"},
         description="Run untrusted scripts on a schedule, in a sandbox. Errors are problem documents with stable codes.",
         routes=app.routes,
     )
@@ -214,7 +229,10 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
     _, defined = models_json_schema([(body, "validation") for body in bodies], ref_template=_REF)
     schemas = made.setdefault("components", {}).setdefault("schemas", {})
     schemas |= {name: schema for name, schema in defined.get("$defs", {}).items() if name not in schemas}
-    schemas["Problem"] = Problem.model_json_schema(ref_template=_REF)
+    _, problem = models_json_schema([(Problem, "serialization")], ref_template=_REF)
+    schemas |= problem["$defs"]
+    for pairs in _without_items(schemas):
+        pairs["items"] = {}  # tools want it beside "prefixItems", which say all of a pair
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     made["components"]["securitySchemes"] = {
@@ -222,4 +240,30 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
         "session": {"type": "apiKey", "in": "cookie", "name": "lodger", "description": "POST /api/v1/session"},
     }
     made["security"] = [{"token": []}, {"session": []}]
+    verbs = [verb for path in made["paths"].values() for verb in path.values()]
+    for schema in schemas.values():
+        _explain(schema, schema.get("properties", {}))
+    for verb in verbs:
+        content = verb.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        body = schemas.get(content.get("$ref", "").rpartition("/")[2], {})
+        _explain(verb, body.get("properties", {}) | {each["name"]: each for each in verb.get("parameters", ())})
+    made["tags"] = [{"name": tag} for tag in sorted({tag for verb in verbs for tag in verb["tags"]})]
     return made
+
+
+def _explain(documented: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Move what a docstring says of its arguments or attributes to the fields of these names."""
+    lead, *sections = _SECTION.split(documented.get("description", ""))
+    if sections:
+        documented["description"] = lead
+        for names, about in _ABOUT.findall(sections[0]):
+            for name in names.split(", "):
+                fields.get(name, {}).setdefault("description", re.sub(r"\bNone\b", "null", " ".join(about.split())))
+
+
+def _without_items(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield the arrays of a schema that have items by place alone."""
+    if isinstance(schema, dict) and "prefixItems" in schema:
+        yield schema
+    for inside in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _without_items(inside)

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+from lodger.engine.core.states import ActionState, Origin, OverlapPolicy, RoleName, ScheduleState, TenantState
 from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
@@ -44,7 +45,7 @@ class Tenant:
 
     id: str
     name: str
-    state: str
+    state: TenantState
     generation: int
     limits: dict[str, Any]
     created_at: datetime
@@ -135,14 +136,14 @@ class Schedule:
     id: str
     tenant_id: str
     name: str
-    state: str
+    state: ScheduleState
     next_at: datetime | None
     text: str
     revision: int
     script: str
     steps: tuple[dict[str, Any], ...]
     missed: str
-    overlap: str
+    overlap: OverlapPolicy
     rules: ScheduleRules
     tz: str
     retry: dict[str, Any]
@@ -180,8 +181,8 @@ class Action:
     schedule: str | None
     script: str | None
     script_version: int | None
-    origin: str
-    state: str
+    origin: Origin
+    state: ActionState
     reason: str | None
     slot: datetime | None
     slot_to: datetime | None
@@ -245,7 +246,7 @@ class LastRun:
     due_at: datetime
     started_at: datetime
     finished_at: datetime | None
-    state: str
+    state: ActionState
     outcome: Outcome | None
     node: str
 
@@ -308,7 +309,7 @@ class Token:
 
     id: str
     name: str
-    role: str
+    role: RoleName
     tenant_id: str | None
     prefix: str
     created_at: datetime
@@ -338,7 +339,7 @@ class FileDiff:
     """One file that differs: added, removed or changed, with a unified diff of its lines."""
 
     file: str
-    state: str
+    state: Literal["added", "removed", "changed"]
     text: str
 
 
@@ -387,7 +388,7 @@ class ScheduleRevision:
     rules: ScheduleRules
     steps: tuple[dict[str, Any], ...]
     missed: str
-    overlap: str
+    overlap: OverlapPolicy
     retry: dict[str, Any]
     limits: dict[str, Any]
     params: Json

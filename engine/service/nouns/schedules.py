@@ -11,6 +11,7 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.core.states import OverlapPolicy, PlacementName, PriorityName
 from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.defaults import number, whole, word
 from lodger.engine.policy.retry import Retry
@@ -66,16 +67,16 @@ class Schedules(Previews[M]):
         start: datetime | None = None,
         end: datetime | None = None,
         missed: str = word("missed"),
-        overlap: str = word("overlap"),
+        overlap: OverlapPolicy = word("overlap"),
         params: Json = None,
         limits: Mapping[str, Any] | None = None,
         retry: Retry | Mapping[str, Any] | int | None = None,
         jitter_s: float = number("jitter_s"),
         expires_s: float = number("expires_s"),
-        priority: str = word("priority"),
+        priority: PriorityName = word("priority"),
         pause_after: int = whole("pause_after"),
         labels: str | Iterable[str] = word("labels"),
-        placement: str = word("placement"),
+        placement: PlacementName = word("placement"),
         grants: Iterable[str] | None = None,
         first_after: datetime | None = None,
         version: int | str | None = None,
@@ -147,16 +148,16 @@ class Schedules(Previews[M]):
         start: datetime | None = UNCHANGED,
         end: datetime | None = UNCHANGED,
         missed: str = UNCHANGED,
-        overlap: str = UNCHANGED,
+        overlap: OverlapPolicy = UNCHANGED,
         params: Json = UNCHANGED,
         limits: Mapping[str, Any] | None = UNCHANGED,
         retry: Retry | Mapping[str, Any] | int | None = UNCHANGED,
         jitter_s: float = UNCHANGED,
         expires_s: float = UNCHANGED,
-        priority: str = UNCHANGED,
+        priority: PriorityName = UNCHANGED,
         pause_after: int = UNCHANGED,
         labels: str | Iterable[str] = UNCHANGED,
-        placement: str = UNCHANGED,
+        placement: PlacementName = UNCHANGED,
         grants: Iterable[str] | None = UNCHANGED,
         version: int | str | None = UNCHANGED,
         why: str | None = None,

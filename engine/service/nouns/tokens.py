@@ -4,6 +4,7 @@ from datetime import datetime
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
+from lodger.engine.core.states import RoleName
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store import pages, signing_keys
@@ -21,7 +22,7 @@ class Tokens(Noun[M]):
 
     @operation("POST", "/tokens", Role.ADMIN, status=201, secret=True)
     def create(
-        self, name: str, role: str, *, tenant_id: str | None = None, expires_at: datetime | None = None
+        self, name: str, role: RoleName, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
         """Create a token. Its text is only in this result; the ledger stores a hash.
 

@@ -184,6 +184,8 @@ def wire(hint: Any) -> Any:
     if hint is int:
         return Whole
     origin, inside = get_origin(hint), get_args(hint)
+    if origin is Literal:  # other spellings are accepted, and other words are refused with an error that names these
+        return Annotated[str, Field(json_schema_extra={"enum": list(inside)})]
     if origin in {Union, types.UnionType}:
         kept = [wire(each) for each in inside if each not in {timedelta, bytes}]
         return Union[tuple(kept)]  # noqa: UP007 - made at run time

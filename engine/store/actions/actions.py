@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import Connection, Select, String, cast, false, func, insert, select, update
 
@@ -13,6 +13,7 @@ from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import validate_params
+from lodger.engine.core.states import Origin
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
@@ -39,7 +40,7 @@ IDENTITY = _a.id
 FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
 STATES = tables.STATES
 RETRIED = "retried"
-ORIGINS = ("slot", "backfill", "run_now", "replay", "once", "change")
+ORIGINS = get_args(Origin)
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 #: Latest instant that a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
@@ -129,7 +130,7 @@ def run_now(
             "origin": origin,
             "due_at": now_us,
             "priority": parse_priority(found.conduct["priority"]),
-            "held": int(busy and found.overlap != Overlap.ALLOW),
+            "held": int(busy and found.overlap != Overlap.ALLOW.value),
             "script_id": script.script_id,
             "script_version": version_pins.first_version(revision.steps, script.version),
             "steps": version_pins.pin(connection, tenant_id, revision.steps),

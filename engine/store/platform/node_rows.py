@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from lodger.engine.core.access.labels import SET
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.states import NodeState
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
@@ -64,7 +65,7 @@ class NodeRow:
 
     id: str
     name: str
-    state: str
+    state: NodeState
     labels: tuple[str, ...]
     version: str
     started_at: datetime
@@ -110,9 +111,9 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
     ]  # fmt: skip
 
 
-def _state(row: AnyRow, now_us: int) -> str:
+def _state(row: AnyRow, now_us: int) -> NodeState:
     if row.state != "alive":
-        return str(row.state)
+        return "stopped" if row.state == "stopped" else "lost"
     if row.lease_until_us < now_us:
         return "silent"
     if row.held is not None:

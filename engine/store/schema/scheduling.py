@@ -6,6 +6,7 @@ tables may live in the same file.
 """
 
 from collections.abc import Iterable
+from typing import get_args
 
 from sqlalchemy import (
     BigInteger,
@@ -27,6 +28,7 @@ from sqlalchemy import (
 )
 
 from lodger.engine.core.ids import PLATFORM
+from lodger.engine.core.states import ActionState, Origin, ScheduleState, TenantState
 from lodger.engine.store.drivers.expressions import Id, partial
 from lodger.engine.store.drivers.guards import Churn, Stored, guards
 from lodger.engine.store.schema.metadata import metadata
@@ -69,7 +71,7 @@ tenants = Table(
     # Labels that a node must carry to run any action of this tenant, in the format of policy.labels.
     Column("labels", Labels, nullable=False, server_default=""),
     Column("created_us", Us, nullable=False),
-    CheckConstraint("state IN ('active', 'suspended', 'deleted')", name="state"),
+    CheckConstraint(f"state IN {get_args(TenantState)}", name="state"),
 )
 
 #: The ready queue, hot and narrow: when each tenant was served last, and when its next action may start. A tenant has
@@ -221,7 +223,7 @@ schedule_clock = Table(
     ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
     Index("ix_lodger_schedule_clock_schedule", "schedule_id"),
     CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="armed_has_next"),
-    CheckConstraint("state IN ('armed', 'paused', 'suspended', 'ended', 'deleted')", name="state"),
+    CheckConstraint(f"state IN {get_args(ScheduleState)}", name="state"),
     CheckConstraint("wake_at IS NULL OR state = 'paused'", name="wake_from_pause"),
     Index(
         "ix_lodger_schedule_clock_next",
@@ -248,7 +250,7 @@ is_requested = text("requested_by IS NOT NULL AND state = 'ready'")
 is_failed = text(f"state IN ({_listed(FAILED)})")
 
 #: States of an action.
-STATES = ("ready", "running", "sealed", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired")
+STATES = get_args(ActionState)
 
 actions = Table(
     "lodger_actions",
@@ -302,7 +304,7 @@ actions = Table(
         f"state IN {STATES}",
         name="state",
     ),
-    CheckConstraint("origin IN ('slot', 'backfill', 'run_now', 'replay', 'once', 'change')", name="origin"),
+    CheckConstraint(f"origin IN {get_args(Origin)}", name="origin"),
     CheckConstraint(
         "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)", name="running_is_leased"
     ),

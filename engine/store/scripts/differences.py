@@ -17,8 +17,8 @@ def of_files(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[FileDi
         before, after = older.get(file), newer.get(file)
         if before == after:
             continue
-        state = "added" if before is None else "removed" if after is None else "changed"
-        found.append(FileDiff(file, state, unified(before or "", after or "")))
+        text = unified(before or "", after or "")
+        found.append(FileDiff(file, "added" if before is None else "removed" if after is None else "changed", text))
     return tuple(found)
 
 
