@@ -64,7 +64,6 @@ def _everywhere(
 COMMANDS = {
     "demo": ("commands.demo", "demo"),
     "up": ("up", "up"),
-    "top": ("top", "top"),
     "exec": ("commands.exec", "execute"),
     "next": ("next", "next_slots"),
     "init": ("commands.init", "init"),

@@ -1,13 +1,16 @@
-"""Feeds the story of the demo: the engine's events as they happen, and schedules from the ledger."""
+"""The lines that the demo writes: the engine's events as they happen, and mails that came."""
 
 import asyncio
+import json
+from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from lodger.engine.core.clock import from_us, from_us_or_none
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.plain_text import code_frame
-from lodger.engine.demo import demo_words
-from lodger.engine.demo.story import Missed, Run, Story, Upcoming
+from lodger.engine.demo.mailbox import Mail
+from lodger.engine.service.humanize import humanize_duration
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from lodger.engine import Engine
     from lodger.engine.core.execution import Finished
 
-_LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK}
+_LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK, Outcome.BAD_REQUEST}
 
 _NOTES = {
     "lost": "{subject}: the run ended after another node had taken it over, and is discarded",
@@ -24,26 +27,34 @@ _NOTES = {
     "lease_lost": "this node lost its lease: {reason}",
     "fault": "{service}: {error}",
 }
+_REASONS = {"missed": "missed while the engine was off", "overlap": "an earlier run had not ended"}
 
 
 class Feed:
-    """Listens to the engine until :meth:`stop`.
+    """Writes a line for each run, mail, gap of missed slots and note, until :meth:`stop`.
 
     Args:
+        write: prints one line.
         sources: a script's text by (tenant, script name), for the line of an error.
         missed_after_s: a slot later than this was due while the engine was off.
 
     Attributes:
-        late_ms: start minus due of each attempt that came due since the story began, and was not missed.
+        late_ms: start minus due of each attempt that came due since the demo began, and was not missed.
     """
 
     def __init__(
-        self, engine: "Engine", story: Story, sources: dict[tuple[str, str], str], missed_after_s: float
+        self,
+        engine: "Engine",
+        write: Callable[[str], None],
+        sources: dict[tuple[str, str], str],
+        missed_after_s: float,
     ) -> None:
-        self._engine, self._story, self._sources = engine, story, sources
+        self._engine, self._write, self._sources = engine, write, sources
         self._missed_s = missed_after_s
+        self._begun = self._now()
         self._names: dict[str, str] = {}
-        self._started: dict[str, tuple[int, float]] = {}
+        self._late_s: dict[str, float] = {}
+        self._announced = False
         self.late_ms: list[float] = []
         self._loop = asyncio.get_running_loop()
         self._forget = engine.on_event(self._heard)
@@ -52,16 +63,28 @@ class Feed:
         """Stop listening."""
         self._forget()
 
+    def _now(self) -> datetime:
+        return from_us(self._engine.context.clock.now_us())
+
     async def look(self) -> None:
-        """Read the schedules and their next slots."""
-        found = await self._engine.schedules.list()
+        """Read the schedules; write their next slots once, when all that was missed has its row."""
+        found, now = await self._engine.schedules.list(), self._now()
         self._names = {each.id: each.name for each in found}
-        self._story.upcoming = tuple(
-            Upcoming(each.tenant_id, each.name, each.text, each.next_at, each.state) for each in found
-        )
+        if self._announced or not found or any(each.next_at is not None and each.next_at < now for each in found):
+            return
+        self._announced = True
+        for each in found:
+            soon = "no further slot" if each.state == "armed" else str(each.state)
+            if each.next_at is not None:
+                soon = f"in {humanize_duration(max(1.0, (each.next_at - now).total_seconds()))}"
+            self._write(f"due     {each.tenant_id}/{each.name}: {each.text}; next {soon}")
+
+    def mail(self, mail: Mail) -> None:
+        """Write a mail that came."""
+        self._write(f"mail    to {', '.join(mail.to)}: {mail.subject}")
 
     def _heard(self, event: Event) -> None:
-        # Events come from the thread that did the thing; the story belongs to the loop.
+        # Events come from the thread that did the thing; the lines belong to the loop.
         self._loop.call_soon_threadsafe(self._tell, event)
 
     def _tell(self, event: Event) -> None:
@@ -69,46 +92,52 @@ class Feed:
         match event.kind:
             case "started" if event.action_id:
                 late_ms = details["lateness_ms"]
-                self._started[event.action_id] = (event.at_us, late_ms / 1000)
-                if from_us(details["due_us"]) >= self._story.begun and late_ms <= self._missed_s * 1000:
+                self._late_s[event.action_id] = late_ms / 1000
+                if from_us(details["due_us"]) >= self._begun and late_ms <= self._missed_s * 1000:
                     self.late_ms.append(late_ms)
             case "finished" if event.action_id:
-                self._story.tell(self._run(event, *self._started.pop(event.action_id, (event.at_us, 0.0))))
+                self._run(event, self._late_s.pop(event.action_id, 0.0))
             case "skipped":
-                first = details["slot_us"]
-                last = first if details["slot_to_us"] is None else details["slot_to_us"]
-                name = self._names.get(event.schedule_id or "", "?")
-                gap = Missed(event.tenant_id or "?", name, from_us(first), from_us(last), details["reason"] or "")
-                self._story.tell(gap)
+                self._write(f"missed  {self._subject(event)}: {_missed(details)}")
             case kind if kind in _NOTES:
-                subject = f"{event.tenant_id}/{self._names.get(event.schedule_id or '', 'a request')}"
-                self._story.tell(_NOTES[kind].format(subject=subject, **details))
+                self._write(f"note    {_NOTES[kind].format(subject=self._subject(event), **details)}")
 
-    def _run(self, event: Event, started_us: int, late_s: float) -> Run:
+    def _subject(self, event: Event) -> str:
+        name = self._names.get(event.schedule_id or "", event.details.get("script", "a request"))
+        return f"{event.tenant_id}/{name}"
+
+    def _run(self, event: Event, late_s: float) -> None:
         details = event.details
         finished: Finished = details["finished"]
-        tenant, script, slot = event.tenant_id or "?", details["script"], details["slot_us"]
-        outcome = Outcome(details["outcome"])
-        error = finished.error
-        source = self._sources.get((tenant, script), "")
-        stopped = _stopped(outcome, finished)
-        return Run(
-            at=from_us(started_us),
-            tenant=tenant,
-            name=self._names.get(event.schedule_id or "", script),
-            slot=from_us_or_none(slot),
-            late_s=late_s,
-            missed=late_s > self._missed_s,
-            outcome=outcome.value,
-            said=demo_words.result(finished.result) if error is None else f"{error.name}: {error.message}",
-            place=() if error is None or stopped else tuple(code_frame(source, error.line, error.column, before=1)),
-            stopped_by=stopped,
-        )
+        error, stopped = finished.error, _stopped(Outcome(details["outcome"]), finished)
+        late = f"{max(0.0, late_s) * 1000:.0f} ms late"
+        if details["slot_us"] is None:
+            late = "requested"
+        elif late_s > self._missed_s:
+            late = f"missed {humanize_duration(late_s)} ago"
+        head = "ran     " if details["outcome"] == Outcome.OK else "stopped " if stopped else "failed  "
+        said = stopped or (_result(finished.result) if error is None else f"{error.name}: {error.message}")
+        self._write(f"{head}{self._subject(event)} ({late}): {said or 'no result'}")
+        if error is not None and not stopped:
+            source = self._sources.get((event.tenant_id or "", details["script"]), "")
+            for line in code_frame(source, error.line, error.column, before=1):
+                self._write("        " + line)
+
+
+def _missed(details: Any) -> str:
+    """Return the words for a gap of missed slots."""
+    first, last = (
+        f"{from_us(us):%d %b %H:%M:%S}" for us in (details["slot_us"], details["slot_to_us"] or details["slot_us"])
+    )
+    reason = _REASONS.get(details["reason"] or "", (details["reason"] or "").replace("_", " "))
+    if first == last:
+        return f"slot {first} did not run: {reason}"
+    return f"slots {first} to {last} did not run: {reason}; one gap row in the ledger"
 
 
 def _stopped(outcome: Outcome, finished: "Finished") -> str | None:
-    """Return the limit that ended a run, with its value."""
-    if outcome not in _LIMITED or outcome is Outcome.BAD_REQUEST:
+    """Return the limit that ended a run in words, None if none did."""
+    if outcome not in _LIMITED:
         return None
     used: Any = {
         Outcome.CPU_LIMIT: f"after {finished.usage.cpu_ms:.0f} ms of CPU",
@@ -118,3 +147,17 @@ def _stopped(outcome: Outcome, finished: "Finished") -> str | None:
     line = f" in line {finished.error.line}" if finished.error is not None and finished.error.line else ""
     last = f"; last log line{line}: {finished.logs[-1].text}" if finished.logs else ""
     return f"stopped by the {outcome.value.replace('_', ' ')} {used}{last}".rstrip()
+
+
+def _result(text: str | None) -> str:
+    """Return a result's JSON text as words."""
+    value = None if text is None else json.loads(text)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(each)}" for name, each in value.items())
+    return "" if value is None else _value(value)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "; ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

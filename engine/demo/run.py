@@ -1,4 +1,4 @@
-"""One run of the demo: ledger, node, walls, mailbox and viewer, from set-up to summary."""
+"""One run of the demo: ledger, node, walls and mailbox, from set-up to summary."""
 
 import asyncio
 import contextlib
@@ -6,9 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Protocol
 
 from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import audit_as
@@ -18,15 +16,14 @@ from lodger.engine.demo.cast import CAST, OFF_DAYS
 from lodger.engine.demo.demo_feed import Feed
 from lodger.engine.demo.mailbox import Mailbox
 from lodger.engine.demo.setup import Stage, set_up
-from lodger.engine.demo.story import Story
 from lodger.engine.demo.summary import Summary, summarise
 from lodger.engine.demo.tables import carts, customers, orders, products, tickets
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.web import dashboard_link
 from lodger.sandbox.runtimes.js.artefact import ensure
 
-#: How often the viewer is drawn anew and the schedules are read.
-DRAW_S = 0.25
+#: How often the schedules are read.
+LOOK_S = 0.25
 #: How often the outbox is emptied.
 MAIL_S = 0.5
 #: The demo's live slots come every few seconds: an older one was missed.
@@ -35,14 +32,6 @@ MISSED_AFTER_S = 2.0
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SENDER = "shops@lodger.example"
 DATABASE = "ledger.db"
-
-
-class Viewer(Protocol):
-    """What shows the story."""
-
-    def refresh(self) -> None:
-        """Draw the present state."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,54 +60,40 @@ def expose(engine: Engine) -> None:
     engine.expose(tickets, tenant_column="shop", write=["state", "answered"], insert=False, delete=False)
 
 
-async def play(
-    plan: Plan,
-    clock: Clock,
-    say: Callable[[str], None],
-    viewer: Callable[[Story, Callable[[], datetime]], contextlib.AbstractContextManager[Viewer]],
-) -> Summary:
-    """Run the demo.
+async def play(plan: Plan, clock: Clock, say: Callable[[str], None]) -> Summary:
+    """Play the demo to its end, and return the summary.
 
     Args:
-        say: called with a sentence about each preparation.
-        viewer: creates the viewer; entered when the engine starts, left before the summary.
+        say: prints a line.
     """
-
-    def now() -> datetime:
-        return from_us(clock.now_us())
-
     settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1, api_port=0)
     await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
-        story = Story(begun=now())
-        mailbox = await stack.enter_async_context(Mailbox(story.tell))
         stage = await asyncio.to_thread(set_up, engine.inner)
         say(_prepared(stage, plan))
         if plan.dashboard:
-            story.dashboard = await _dashboard(stack, engine, say)
-        story.begun = now()
-        story.ends = None if plan.for_s is None else story.begun + timedelta(seconds=plan.for_s)
-        async with _at_work(engine, story, mailbox, settings) as feed:
-            with viewer(story, now) as drawn:
-                interrupted = await _watch(feed, drawn, clock, plan.for_s)
+            await _dashboard(stack, engine, say)
+        begun = from_us(clock.now_us())
+        async with _at_work(engine, say, settings) as feed:
+            interrupted = await _watch(feed, clock, plan.for_s)
             if plan.serve and not interrupted:
                 say("The engine and its dashboard stay up; Ctrl-C ends them.")
-                await _watch(feed, None, clock, None)
-        return await asyncio.to_thread(summarise, engine.inner, story.begun, now(), feed.late_ms)
+                await _watch(feed, clock, None)
+        return await asyncio.to_thread(summarise, engine.inner, begun, from_us(clock.now_us()), feed.late_ms)
 
 
-async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str], None]) -> str | None:
+async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str], None]) -> None:
     """Serve the dashboard on a free port; return its address, on a terminal the link that signs in once; None without the extra for it."""
     try:
         from lodger.engine.server.server import Server
     except ModuleNotFoundError:
         say(dashboard_link.MISSING)
-        return None
+        return
     server = Server(engine.inner)
     if not dashboard_link.add_dashboard(server.api):
         say(dashboard_link.MISSING)
-        return None
+        return
     await server.start()
     stack.push_async_callback(server.stop)
     with audit_as(via="cli"):
@@ -128,10 +103,9 @@ async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str],
         say(
             f"Its dashboard: {server.url}/. To print a link that signs in once: lodger token link --db {place} --url {server.url}"
         )
-        return server.url
+        return
     found = await asyncio.to_thread(dashboard_link.link, engine.inner, server.url)
     say(f"Its dashboard, signed in once by this link for 15 minutes: {found}")
-    return found
 
 
 def _prepared(stage: Stage, plan: Plan) -> str:
@@ -142,29 +116,28 @@ def _prepared(stage: Stage, plan: Plan) -> str:
 
 
 @asynccontextmanager
-async def _at_work(engine: Engine, story: Story, mailbox: Mailbox, settings: Settings) -> AsyncIterator[Feed]:
-    context = engine.context
+async def _at_work(engine: Engine, say: Callable[[str], None], settings: Settings) -> AsyncIterator[Feed]:
+    """Start the mailbox, the mailer and the node; when the block ends, the mails of the last runs are still sent."""
     expose(engine)
-    mailer = Mailer(
-        context.database, MailServer(mailbox.host, mailbox.port, sender=SENDER), context.clock, poll_s=MAIL_S
-    )
     sources = {(part.shop, part.script): part.source() for part in CAST}
-    feed = Feed(engine, story, sources, settings.missed_after_s)
-    try:
-        await feed.look()
-        await mailer.start()
-        async with engine.node(name="demo", deliver=False):
-            yield feed
-        # What the last runs put into the outbox goes out before the curtain falls.
-        while await mailer.round():
-            pass
-    finally:
-        await mailer.stop()
-        feed.stop()
+    feed = Feed(engine, say, sources, settings.missed_after_s)
+    async with Mailbox(feed.mail) as mailbox:
+        server = MailServer(mailbox.host, mailbox.port, sender=SENDER)
+        mailer = Mailer(engine.context.database, server, engine.context.clock, poll_s=MAIL_S)
+        try:
+            await feed.look()
+            await mailer.start()
+            async with engine.node(name="demo", deliver=False):
+                yield feed
+            while await mailer.round():
+                pass
+        finally:
+            await mailer.stop()
+            feed.stop()
 
 
-async def _watch(feed: Feed, drawn: Viewer | None, clock: Clock, for_s: float | None) -> bool:
-    """Draw until the time is over or the user interrupts; return whether it was the user."""
+async def _watch(feed: Feed, clock: Clock, for_s: float | None) -> bool:
+    """Look until the time is over or a signal comes; return whether one came."""
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _ENDS:
@@ -173,14 +146,10 @@ async def _watch(feed: Feed, drawn: Viewer | None, clock: Clock, for_s: float | 
     try:
         while not interrupted.is_set() and (for_s is None or clock.elapsed_s() - begun < for_s):
             await feed.look()
-            if drawn is not None:
-                drawn.refresh()
-            left = DRAW_S if for_s is None else min(DRAW_S, for_s - (clock.elapsed_s() - begun))
+            left = LOOK_S if for_s is None else min(LOOK_S, for_s - (clock.elapsed_s() - begun))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(interrupted.wait(), max(0.0, left))
         await feed.look()
-        if drawn is not None:
-            drawn.refresh()
         return interrupted.is_set()
     finally:
         for number in _ENDS:

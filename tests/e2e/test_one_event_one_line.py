@@ -49,7 +49,7 @@ def forger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forger]:
     "words",
     [
         ("action", "show", "acme", "ACTION"), ("action", "logs", "acme", "ACTION"), ("action", "list", "acme"),
-        ("action", "attempts", "acme", "ACTION"), ("action", "follow", "acme", "ACTION"), ("top", "--once"),
+        ("action", "attempts", "acme", "ACTION"), ("action", "follow", "acme", "ACTION"),
         ("schedule", "last-run", "acme", "nightly"), ("action", "replay-locally", "acme", "ACTION"),
     ],
 )  # fmt: skip

@@ -1,17 +1,12 @@
 """What an operator sees of actions on the command line: names and short ids, slots, durations, errors, steps, codes explained."""
 
-import contextlib
-import os
-import pty
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.command import Said, bare, inside
+from tests.e2e.command import Said, inside
 
 from lodger.engine.core.error_table import OUTCOME, REASON, error_table
 from lodger.engine.core.events import Event
@@ -178,35 +173,3 @@ def test_every_outcome_and_reason_has_its_explanation() -> None:
     limit = inside("errors", "call_limit").out
     assert "host_calls" in limit
     assert "default 200" in limit
-
-
-def test_the_overview_is_one_frame_or_one_object(look: Look) -> None:
-    seen = look("top", "--json").json
-    assert set(seen) == {"activity", "running", "overdue", "nodes"}
-    assert (seen["activity"]["failed"], seen["activity"]["outcomes"]) == (1, {"script_error": 1})
-    assert [each["id"] for each in seen["activity"]["failures"]] == [look.failed]
-    out = look("top", "--once", columns=80).out
-    assert max(map(len, out.splitlines())) <= 80
-    for words in ("running 0   due 1", "1 failed (script_error 1)", "daily", "Error: no stock left", "Nodes\nnone"):
-        assert words in out
-    of_tenant = look("top", "acme").out
-    assert "daily" in of_tenant
-    assert "Nodes" not in of_tenant
-    assert look("top", "absent", "--json").json["error"]["code"] == "tenant_unknown"
-
-
-def test_the_overview_follows_until_q_is_pressed(look: Look) -> None:
-    terminal, its_end = pty.openpty()
-    command = [sys.executable, "-m", "lodger.engine.cli", "top", "--interval", "600", "--db", str(look.place)]
-    environment = bare() | {"TERM": "xterm", "LINES": "40"}
-    with subprocess.Popen(command, stdin=its_end, stdout=its_end, stderr=its_end, env=environment) as following:
-        os.close(its_end)
-        shown = b""
-        while b"Failures of the last hour" not in shown:
-            shown += os.read(terminal, 65536)
-        os.write(terminal, b"q")
-        with contextlib.suppress(OSError):  # the terminal has no other end any more
-            while os.read(terminal, 65536):
-                pass
-        os.close(terminal)
-        assert following.wait(60) == 0

@@ -1,23 +1,17 @@
-"""``lodger demo``: the engine at work on two made-up shops, live in the terminal."""
+"""``lodger demo``: the engine at work on two made-up shops, a line for each event."""
 
 import contextlib
 import logging
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.result_output import AsJson, say, write_json
-
-if TYPE_CHECKING:
-    from lodger.engine.demo.run import Viewer
-    from lodger.engine.demo.story import Story
 
 KEPT = Path("lodger-demo")
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h)?", re.ASCII)
@@ -73,18 +67,11 @@ def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> N
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Unavailable("folder_unwritable", folder=str(folder), reason=error.strerror or "") from None
-    # What the node notes is told as part of the story: a second voice would tear the screen.
+    # What the node notes is told among the demo's lines.
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())
-    show = _silent if as_json else _now
-    summary = asyncio.run(
-        play(
-            Plan(folder, for_s, serve=serve, dashboard=serve or not as_json),
-            SystemClock(),
-            show,
-            _viewer(as_json=as_json),
-        )
-    )
+    plan = Plan(folder, for_s, serve=serve, dashboard=serve or not as_json)
+    summary = asyncio.run(play(plan, SystemClock(), _silent if as_json else _now))
     if as_json:
         write_json(summary.as_dict())
     else:
@@ -99,25 +86,3 @@ def _silent(_text: str) -> None:
 def _now(text: str) -> None:
     say(text)
     sys.stdout.flush()
-
-
-def _viewer(*, as_json: bool) -> "Callable[[Story, Callable[[], datetime]], contextlib.AbstractContextManager[Viewer]]":
-    @contextlib.contextmanager
-    def viewer(story: "Story", now: "Callable[[], datetime]") -> "Iterator[Viewer]":
-        from lodger.engine.demo.lines import Lines
-
-        if as_json:
-            yield Lines(story, _silent, now)
-            return
-        from rich.console import Console
-
-        console = Console(highlight=False)
-        if not console.is_terminal or console.is_dumb_terminal or console.height < 20 or console.width < 60:
-            yield Lines(story, _now, now)
-            return
-        from lodger.engine.demo.screen import Screen
-
-        with Screen(story, console, now) as screen:
-            yield screen
-
-    return viewer
