@@ -27,9 +27,11 @@ _NODE = dict.fromkeys(("dns", "http", "https", "net", "tls"), "use fetch") | {
     "timers": "use setTimeout", "timers/promises": "use setTimeout", "url": "use the global URL",
     "util": "console.log shows values", "worker_threads": "a script starts no thread", "zlib": "use DecompressionStream",
 }  # fmt: skip
-_IMPORT = re.compile(r"""(?<![\w$.])(?:from|import(\s*\()?)\s*(["'])""")
-_TYPE_ONLY = re.compile(r"(?<![\w$.])(?:im|ex)port\s+type\b[^;]*$")
-_DEFAULT = re.compile(r"(?<![\w$.])export\s*(?:default\b|\{[^}]*\bas\s+default\b|\{\s*default\b)")
+# Whether the next "from" is of types only, or an import's module.
+_IMPORT = re.compile(
+    r"""(?<![\w$.])(?:(?:im|ex)port\b(?!\s*["'(])(?:\s+(?P<types>type)\b)?|(?:from|import(?P<dynamic>\s*\()?)\s*(?P<mark>["']))"""
+)
+_DEFAULT = re.compile(r"(?<![\w$.])export\s*(?:default\b|\{[^{}]*\bas\s+default\b|\{\s*default\b)")
 _EXPORT = re.compile(
     r"(?<![\w$.])export\s*(?:[{*]|(?:const|let|var|function|async|class|type|interface|enum|abstract|declare)\b)"
 )
@@ -37,10 +39,14 @@ _MODULE_EXPORTS = re.compile(r"(?<![\w$.])(?:module\s*\.\s*exports|exports\s*\.\
 _REQUIRE = re.compile(r"""(?<![\w$.])require\s*\(\s*(["'])""")
 _OWN_REQUIRE = re.compile(r"(?:typeof|function|const|let|var|,|\()\s*require\b(?!\s*\()")
 _NAMED = re.compile(r"(?<![\w$.])(?:function\s*\*?|class|const|let|var)\s+([\w$]+)")
-# Applied to the outermost text, where brackets are empty.
-_FUNCTION = re.compile(r"(?:async\s+)?function\s*\*?\s*[\w$]+\s*\(\s*\)[^{;]*\{\s*\}|class\s+[\w$]+[^{;]*\{\s*\}")
+# Applied to the outermost text, where brackets are empty. Possessive and bounded: a tenant's text must not take long.
+_IMPORTED = re.compile(r"(?<![\w$.])import\b(?!\s*+[(.])[^;\n]*+[;\n]?")
+_FUNCTION = re.compile(
+    r"(?<![\w$])(?:(?:async\s++)?function\s*+(?:\*\s*+)?[\w$]++\s*+\(\s*+\)|class\s++[\w$]++)[^{;]{0,500}+\{\s*+\}"
+)
 _ARROW = re.compile(
-    r"(?:const|let|var)\s+[\w$]+[^=;\n]*=\s*(?:async\s+)?(?:function[^{;]*\{\s*\}|(?:\(\s*\)|[\w$]+)[^=;\n]*=>\s*(?:\{\s*\}|[^;\n{]*))"
+    r"(?<![\w$])(?:const|let|var)\s++[\w$]++[^=;\n]{0,500}+=\s*+(?:async\s++)?"
+    r"(?:function\b[^{;]{0,500}+\{\s*+\}|(?:\(\s*+\)|[\w$]++)[^=;\n]{0,500}+=>\s*+(?:\{\s*+\}|[^;\n{]*+))"
 )
 _TYPESCRIPT = re.compile(
     r"""^\s*(?:export\s+)?(?:interface|enum|namespace|declare|abstract\s+class|type)\s+\w+[\s<{=] | \bimport\s+type\b
@@ -65,11 +71,12 @@ class Outline:
     @cached_property
     def imports(self) -> list[tuple[str, int, bool]]:
         """Module, position and whether it is a literal ``import()`` of each import that is not of types only."""
-        imports = []
+        imports, types = [], False
         for each in _IMPORT.finditer(self.code):
-            end = self.code.find(each[2], each.end())
-            if end > 0 and not _TYPE_ONLY.search(self.code, max(0, each.start() - 2000), each.start()):
-                imports.append((self.text[each.end() : end], each.end(), each[1] is not None))
+            end = self.code.find(each["mark"], each.end()) if each["mark"] else 0
+            if end > 0 and not types:
+                imports.append((self.text[each.end() : end], each.end(), each["dynamic"] is not None))
+            types = each["types"] is not None
         return imports
 
     @property
@@ -154,7 +161,7 @@ def idle(modules: Mapping[str, str]) -> ScriptError | None:
         message = f"the file has only comments, so nothing would run: write {SHAPE}"
         return ScriptError("EmptyScript", message, file=file, line=1)
     top = outermost(outline.code)
-    left, functions = _FUNCTION.subn(";", re.sub(r"import\b[^;\n]*[;\n]", " ", top))
+    left, functions = _FUNCTION.subn(";", _IMPORTED.sub(" ", top))
     left, arrows = _ARROW.subn(";", left)
     if functions + arrows and not re.sub(r"(?:const|let|var)\s[^;(`\n]*", "", left).strip(" \n\r\t;"):
         named = _NAMED.search(top)

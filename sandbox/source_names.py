@@ -31,8 +31,10 @@ _WORDS = frozenset(re.findall(
 """,
 ))  # fmt: skip
 _CONTROL = frozenset({"if", "while", "for", "switch", "with"})
+# Patterns here are possessive: tenants' texts must not make them go back.
 _ARGUMENT = re.compile(
-    r"\bexport\s+default\s+(?:script\s*\(\s*)?(?:async\b\s*)?(?:function\b\s*\*?\s*[\w$]*\s*)?\(\s*\{([^{}()]*)\}\s*\)"
+    r"\bexport\s++default\s++(?:script\s*+\(\s*+)?(?:async\b\s*+)?(?:function\b\s*+(?:\*\s*+)?(?:[\w$]++\s*+)?)?"
+    r"\(\s*+\{([^{}()]*+)\}\s*+\)"
 )
 #: What a script has in the place of names that other platforms have.
 _INSTEAD = {
@@ -78,13 +80,20 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
     words = [part[1] if part[0] in ("word", "mark") else "" for part in parts] + ["", "", "", ""]
     close = _pairs(parts, words)
     declared, defined = set[str](), set[int]()
+    reached = 0  # words before it are declared already, if the lists and patterns that hold them are
+
+    def declare(start: int, end: int) -> None:
+        nonlocal reached
+        declared.update(words[max(start, reached) : end])
+        reached = max(reached, end)
+
     for at, word in enumerate(words[:-4]):
         after = words[at + 1]
         if word in ("function", "class", "typeof", "break", "continue", "as"):
             declared.add(words[at + 2] if after == "*" else after)
         elif word == "import" and after not in ("(", "."):
-            end = next((here for here in range(at, len(words)) if words[here] in ("from", ";", "")), at)
-            declared.update(words[at:end])
+            end = next((here for here in range(max(at, reached), len(words)) if words[here] in ("from", ";", "")), at)
+            declare(at, end)
         elif word in ("const", "let", "var", "using"):
             here = at + 1
             while words[here + 1] == "," and _is_name(words[here]):
@@ -102,7 +111,7 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
                 (then == "=" and words[end + 2] == ">") or (then == "{" and before not in _CONTROL)
             )
             if pattern or function:
-                declared.update(words[at:end])
+                declare(at, end)
             if function and then == "{":
                 defined.add(at - 1)
     used: dict[str, int] = {}

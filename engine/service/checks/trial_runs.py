@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.errors import InputError, Unavailable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 #: Maximum number of concurrent trials in a process, and how long another one waits, seconds.
 AT_ONCE = 2
 PATIENCE_S = 60.0
+#: Maximum number of hints of a check.
+MAX_HINTS = 20
 
 
 class TrialRuns:
@@ -99,7 +102,7 @@ class TrialRuns:
         content, problem = engine.scripts.source_check.strip(tenant_id, content)
         if problem is None:
             problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
-        hints = tuple(unknown_names(runnable(content.modules)))
+        hints = tuple(islice(unknown_names(runnable(content.modules)), MAX_HINTS))
         return Checked(ok=problem is None, problems=() if problem is None else (problem,), hints=hints)
 
     def _run(self, claim: "Claim") -> "Finished":

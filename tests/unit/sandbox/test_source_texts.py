@@ -1,0 +1,75 @@
+"""What reads tenants' texts in the engine's process takes time in proportion to their length."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.regex_literals import line_with_flag_v
+from lodger.sandbox.source_faults import Outline, explained, faults, idle
+from lodger.sandbox.source_names import unknown_names
+from lodger.stdlib import standard_modules
+
+READERS: dict[str, Callable[[str], object]] = {
+    "names": lambda text: next(unknown_names({"main.js": text}), None),
+    "faults": lambda text: next(faults({"main.js": text}), None),
+    "idle": lambda text: idle({"main.js": text}),
+    "outline": lambda text: (Outline("export " + text).has_default, Outline("export " + text).is_module),
+    "imports": lambda text: Outline(text).imports,
+    "flag v": lambda text: line_with_flag_v("RegExp " + text),
+    "standard": lambda text: standard_modules.imported({"main.js": text}),
+    "advice": lambda text: explained(ScriptError("SyntaxError", "x", file="main.js", line=1), {"main.js": text}),
+}
+UNITS = """
+import |import\\n|import a |from "a";|function|function a() |async function a()\\n|class a |class a extends b {} ;|const a |const a\\n|const a = async |
+const a = b |const a = function |const a = (b) |export default |export default function |export default async |export default script( |
+export default ({ |export { |export { as default |export { as as |import type |import type a; |RegExp( |RegExp("' |((|{{|[{a=|a<|a: |require ( |exports. |\t
+""".replace("\n", "").replace("\\n", "\n")
+
+
+def seconds(read: Callable[[str], object], unit: str, length: int) -> float:
+    text = unit * (length // len(unit))
+    began = time.process_time()
+    read(text)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_time_grows_with_the_length(reader: str) -> None:
+    read = READERS[reader]
+    for unit in UNITS.split("|"):
+        short = seconds(read, unit, 3000)
+        # Eight times the length: what goes back over the text takes 64 times as long.
+        assert seconds(read, unit, 24000) < 24 * short + 0.1, unit
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("import type A from 'a'\nimport B from 'b'", ["b"]),
+        ("export type { A } from 'a'; export { B } from 'b'", ["b"]),
+        ("import type A from\n'a'; const b = import('b')", ["b"]),
+        ("import 'a'\nexport * from 'b'", ["a", "b"]),
+        ("import type from 'a'", []),
+    ],
+)
+def test_imports_are_those_that_are_not_of_types_only(source: str, names: list[str]) -> None:
+    assert [name for name, *_ in Outline(source).imports] == names
+
+
+@pytest.mark.parametrize(
+    ("source", "runs_nothing"),
+    [
+        ("function a(b, c) { return 1 }", True),
+        ("async function * a () {}", True),
+        ("import a from './a.js'\nconst b = async (x) => a(x), c = 1;", True),
+        ("class A extends B { m() {} }\nlet f = function (a) { return a }", True),
+        ("const f = x => x", True),
+        ("function a() {}\na()", False),
+        ("function a() {}\nimport('./a.js')", False),
+        ("const f = (x) => { return x }\nawait f(1)", False),
+    ],
+)
+def test_a_file_that_only_declares(source: str, runs_nothing: bool) -> None:
+    assert (idle({"main.js": source}) is not None) is runs_nothing
