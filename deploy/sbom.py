@@ -62,16 +62,18 @@ def bundled(folder: Path, known: set[str]) -> list[dict[str, Any]]:
         {
             "type": "library",
             "bom-ref": f"npm-{path.removeprefix('node_modules/')}",
-            "name": path.removeprefix("node_modules/"),
+            "name": name,
             "version": about["version"],
-            "purl": f"pkg:npm/{path.removeprefix('node_modules/').replace('@', '%40')}@{about['version']}",
+            "purl": f"pkg:npm/{name.replace('@', '%40')}@{about['version']}",
             "hashes": [
                 {"alg": "SHA-512", "content": base64.b64decode(about["integrity"].removeprefix("sha512-")).hex()}
             ],
             "licenses": [{"license": {"id": about["license"]}}],
         }
         for path, about in lock["packages"].items()
-        if path and "esbuild" not in path and "@types" not in path and path.removeprefix("node_modules/") not in known
+        if (name := path.rpartition("node_modules/")[2]) not in ("", *known)
+        and "esbuild" not in path
+        and "@types" not in path
     ]
 
 

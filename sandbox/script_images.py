@@ -7,6 +7,7 @@ outcome.
 
 import asyncio
 import hashlib
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -22,8 +23,10 @@ from lodger.sandbox.job import Job
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.runtimes.js.artefact import read_sources, realm_key
+from lodger.sandbox.runtimes.js.guest import STACK_BYTES
+from lodger.sandbox.runtimes.js.image import PART_BYTES
 from lodger.sandbox.wasm.code_cache import CodeCache, packed
-from lodger.sandbox.wasm.compiler import Compilation
+from lodger.sandbox.wasm.compiler import PERMANENT, Compilation
 from lodger.sandbox.workers import codec
 from lodger.sandbox.workers.version_image import VersionImage, read_image
 from lodger.stdlib import standard_modules
@@ -36,11 +39,9 @@ _FORMAT = b"lodger image 1"
 LEAST_BYTES = 4096
 _MAX_KNOWN = 4096
 _MAX_WAITING = 64
+_journal = logging.getLogger("lodger.sandbox")
 #: How the state of a warm worker comes about, beside the realm.
 _WARM_UP = ("quickjs.py", "warm_up.py", "js/realm.py", "js/image.py", "js/modules.py")
-
-#: Outcomes that the same modules would have again.
-_PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
 
 _Key = tuple[str, str, tuple[tuple[str, int, int], ...]]
 
@@ -73,13 +74,11 @@ class ScriptImages:
     Args:
         pool: whose workers compile.
         code_cache: where the images are kept, in memory and on disk; closed by its owner.
-        least_bytes: size of a script from which it has an image.
     """
 
-    def __init__(self, pool: "WarmPool", code_cache: CodeCache, least_bytes: int = LEAST_BYTES) -> None:
+    def __init__(self, pool: "WarmPool", code_cache: CodeCache) -> None:
         self._pool = pool
         self._cache = code_cache
-        self._least_bytes = least_bytes
         #: Bindings of versions, so that no digest is made for each run; None for versions without an image.
         self._known: OrderedDict[_Key, bytes | None] = OrderedDict()
         self._making: dict[_Key, asyncio.Task[bool]] = {}
@@ -90,7 +89,7 @@ class ScriptImages:
         bound = self._known.get(_key(job))
         code = bound and self._cache.find(bound)
         image = read_image(code.descriptor, code.size) if code else None
-        if image is not None and image.memory_bytes > job.limits.memory_bytes:
+        if image is not None and image.memory_bytes - STACK_BYTES > job.limits.memory_bytes:
             image.close()
             return None
         return image
@@ -99,7 +98,7 @@ class ScriptImages:
         """Make the image of a job's version in the background, unless it is small, known to have none, or its tenant's turn is taken."""
         key = _key(job)
         size = sum(map(len, job.bundle.modules.values()))
-        if size < self._least_bytes and not standard_modules.imported(job.bundle.modules):
+        if size < LEAST_BYTES and not standard_modules.imported(job.bundle.modules):
             return
         turns = {tenant for tenant, *_ in self._making}
         if self._known.get(key, b"") is not None and job.tenant not in turns and len(turns) < _MAX_WAITING:
@@ -125,12 +124,13 @@ class ScriptImages:
         async with self._turn:
             bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules)
             code = self._cache.find(bound) or await self._cache.recall(job.tenant, bound)
-            if code is None or (image := read_image(code.descriptor, code.size)) is None:
-                image = await self._compile(key, job, bound)
-        if image:
-            image.close()
-            self._note(key, bound)
-        return image is not None
+            image = read_image(code.descriptor, code.size) if code else None
+            if image:
+                image.close()
+            if image or await self._compile(key, job, bound):
+                self._note(key, bound)
+                return True
+        return False
 
     def _note(self, key: _Key, bound: bytes | None) -> None:
         self._known[key] = bound
@@ -138,26 +138,31 @@ class ScriptImages:
         while len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
 
-    async def _compile(self, key: _Key, job: Job, bound: bytes) -> VersionImage | None:
+    async def _compile(self, key: _Key, job: Job, bound: bytes) -> bool:
+        """Make an image and keep it in the cache; return whether there is one."""
+        limits = replace(job.limits, frame_bytes=max(job.limits.frame_bytes, PART_BYTES))
         writer = self._cache.begin(bound)
         try:
-            order = replace(job, tag=f"compile {job.tag}", trace=None, stop=None)
+            order = replace(job, limits=limits, tag=f"compile {job.tag}", trace=None, stop=None)
             report = await self._pool.attempt(partial(ImageCompilation, writer, order))
-            if report.outcome in _PERMANENT:
-                self._note(key, None)
-            if report.outcome is not Outcome.OK:
-                return None
-            kept = writer.finish()
-            image = read_image(os.dup(kept.descriptor), kept.size)
-            if image is None:
-                kept.close()
-                return None
+            kept = writer.finish() if report.outcome is Outcome.OK else None
+            image = read_image(os.dup(kept.descriptor), kept.size) if kept else None
+            if kept is None or image is None:
+                if kept or report.outcome in (Outcome.PROTOCOL_ERROR, *PERMANENT):
+                    self._note(key, None)
+                if kept or report.outcome is Outcome.PROTOCOL_ERROR:
+                    why = report.error.message if report.error else "it cannot be read"
+                    _journal.warning("the image of a version of tenant %s was refused: %s", job.tenant, why)
+                if kept:
+                    kept.close()
+                return False
+            image.close()
             given = self._cache.keep(bound, kept)
             try:
                 await asyncio.to_thread(self._cache.store, job.tenant, bound, given)
             finally:
                 given.close()
-            return image
+            return True
         finally:
             writer.drop()
 

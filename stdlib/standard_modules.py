@@ -64,7 +64,8 @@ def imported(modules: Mapping[str, str]) -> dict[str, str]:
         for name in _named(texts.pop()):
             if name not in found and name not in modules:
                 found[name] = source(name)
-                texts.append(found[name] if name not in npm_packages.imported() else "")
+                if name not in npm_packages.imported():
+                    texts.append(found[name])
     return found
 
 
@@ -75,5 +76,5 @@ def _named(text: str) -> tuple[str, ...]:
     if found is None:
         if len(_known) >= _MAX_KNOWN:
             _known.clear()
-        found = _known[key] = tuple(dict.fromkeys(IMPORT.findall(text)))
+        found = _known[key] = tuple(filter(is_one, dict.fromkeys(IMPORT.findall(text))))
     return found

@@ -24,7 +24,7 @@ LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
 #: Maximum size of compiled code.
 MAX_CODE_BYTES = 128 * MIB
 #: Outcomes that the same module would have again.
-_PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
+PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
 _MAX_REFUSED = 1000
 _SMALL = 1 << 18
 
@@ -149,7 +149,7 @@ class Compiler:
         error = report.error
         if error is not None and report.outcome is not Outcome.COMPILE_ERROR:
             report = replace(report, error=replace(error, message=f"compilation of the module: {error.message}"))
-        if report.outcome in _PERMANENT:
+        if report.outcome in PERMANENT:
             self._refused[binding] = report
             while len(self._refused) > _MAX_REFUSED:
                 self._refused.popitem(last=False)

@@ -37,10 +37,9 @@ def header(job: Job, *, image: bool = False) -> bytes:
 
 
 def bundle(content: Bundle) -> bytes:
-    """Return the payload of the BUNDLE frame: context, entry module, other modules, standard modules that these import."""
-    entry = {content.entry: content.modules[content.entry]} if content.entry in content.modules else {}
+    """Return the payload of the BUNDLE frame: context, modules with the entry first, standard modules that these import."""
     standard = standard_modules.imported(content.modules)
-    parts = {"": content.context, **entry, **content.modules, **standard}
+    parts = {"": content.context, **content.modules, **standard}
     if packages := [name for name in standard if name in npm_packages.imported()]:
         parts[frames.PACKAGES] = "".join(f'import "{name}";' for name in packages)
     wire: list[bytes] = []
@@ -100,8 +99,8 @@ def failure(payload: bytes) -> Verdict:
 def _details(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict) or not value:
         return None
-    text = json.dumps(value)
-    return json.loads(text.encode("utf-8", "replace")) if len(text) <= _DETAILS else None
+    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")  # no store keeps half surrogates
+    return json.loads(text) if len(text) <= _DETAILS else None
 
 
 def _text(value: Any, maximum: int) -> str | None:

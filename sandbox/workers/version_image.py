@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 
 from lodger.sandbox.frames import IMAGE_HEAD, MAX_RUNS, PAGE, RUN
+from lodger.sandbox.runtimes.js.modules import WAYS
 
 _MAX_MEMORY_PAGES = 1 << 20  # of 4 KiB: what WebAssembly can address
-_WAYS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def _read_layout(descriptor: int, size: int) -> bytes | None:
     head = os.pread(descriptor, IMAGE_HEAD.size, end)
     pages, way, count = IMAGE_HEAD.unpack(head)
     start = end - count * RUN.size
-    if not 0 < pages <= _MAX_MEMORY_PAGES or way >= _WAYS or not 0 < count <= MAX_RUNS or start < 0:
+    if not 0 < pages <= _MAX_MEMORY_PAGES or way >= len(WAYS) or not 0 < count <= MAX_RUNS or start < 0:
         return None
     runs = os.pread(descriptor, end - start, start)
     held = free = 0

@@ -148,7 +148,7 @@
   function finish(value) {
     let json;
     try {
-      json = value === undefined ? "null" : $.json(value);
+      json = (value === undefined ? undefined : $.json(value)) ?? "null"; // toJSON may return undefined
     } catch (error) {
       const why = $.blame(error);
       if (why !== "script_error") return crash(error);

@@ -15,6 +15,7 @@ let last = 0;
 function encode(op, args) {
   if (typeof op !== "string" || exec(NAME, op) === null) throw new TypeErrorClass("the name of a call must be 1 to 255 printable ASCII characters");
   const json = $.json(args === undefined ? null : args);
+  if (json === undefined) throw new TypeErrorClass(op + ": the arguments are not JSON: their toJSON returns nothing");
   const most = $.limits().frame;
   if (json.length > most) throw new RangeErrorClass(op + ": the arguments are " + json.length + " characters of JSON, at most " + most + " may cross");
   return wellFormed(json); // JSON.rawJSON allows lone surrogates

@@ -140,9 +140,10 @@ class Instant {
       const last = new DateClass(days(year, inMonth + 1, 1) - DAY).getUTCDate();
       ms = fromLocal(days(year, inMonth, min(date.getUTCDate(), last)) + (weeks * 7 + wholeDays) * DAY + clock);
     }
-    const ns = this.#ns + microseconds * 1000 + nanoseconds;
-    const carry = floor(ns / 1000000);
-    return new Instant(ms + hours * 3600000 + minutes * 60000 + seconds * 1000 + milliseconds + carry, ns - carry * 1000000, INSIDE);
+    const [us, rest] = [microseconds % 1000, nanoseconds % 1000000]; // large amounts are exact only apart
+    const ns = this.#ns + us * 1000 + rest;
+    const carry = floor(ns / 1000000) + (microseconds - us) / 1000 + (nanoseconds - rest) / 1000000;
+    return new Instant(ms + hours * 3600000 + minutes * 60000 + seconds * 1000 + milliseconds + carry, ns - floor(ns / 1000000) * 1000000, INSIDE);
   }
 
   since(other, options) { return temporal(this.epochNanoseconds).since(temporal(Instant.from(other).epochNanoseconds), options); }

@@ -361,7 +361,7 @@ function details(error, depth, room) {
     for (let index = 0; index < names.length && index < 20 && room.left > 0; index++) {
       const about = names[index] in KNOWN ? undefined : describeProperty(error, names[index]);
       if (about === undefined || !("value" in about) || typeof about.value === "function") continue;
-      made[slice(wellFormed(names[index]), 0, 60)] = shownShort(about.value, room);
+      made[wellFormed(slice(names[index], 0, 60))] = shownShort(about.value, room);
       found = true;
     }
     const cause = describeProperty(error, "cause");
@@ -428,8 +428,9 @@ const { parse } = {
     } catch (error) {
       if (unread === null || unread.error !== error || typeof source !== "string") throw error;
       const told = exec(/ at position (\d+)/, member(error, "message"));
-      let at = told === null ? unread.column - 1 : +told[1];
-      for (let start = 0, line = 1; told === null && line < unread.line; line++, at += start) start = indexOf(source, "\n", start) + 1;
+      let begin = 0; // of its line
+      for (let line = 1; told === null && line < unread.line; line++) begin = indexOf(source, "\n", begin) + 1;
+      const at = told === null ? begin + unread.column - 1 : +told[1];
       const start = at > 20 ? at - 10 : 0;
       const shown = (start > 0 ? "…" : "") + slice(source, start, start + 40) + (start + 40 < source.length ? "…" : "");
       const message = source === "" ? "an empty text is not JSON" : member(error, "message") + ", " + quoteJson(shown) + " is not valid JSON";

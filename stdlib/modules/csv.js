@@ -20,7 +20,7 @@ export function parse(text, options = {}) {
   // Papaparse takes one kind of line ends: a text with several, as spreadsheets write it, gets LF.
   const mixed = /\r\n/.test(text) && /(?:^|[^\r])\n/.test(text);
   const { data, errors } = Papa.parse(mixed ? text.replaceAll("\r\n", "\n") : text, { delimiter: separator, header, skipEmptyLines: true, ...(header && { transformHeader }) });
-  if (errors.length > 0) throw new SyntaxError(`csv.parse: row ${(errors[0].row ?? 0) + 1}: ${errors[0].message}`);
+  if (errors.length > 0) throw new SyntaxError(`csv.parse: row ${(errors[0].row ?? 0) + (errors[0].type === "FieldMismatch" ? 2 : 1)}: ${errors[0].message}`);
   return data;
 }
 

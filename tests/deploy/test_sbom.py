@@ -2,8 +2,10 @@
 
 import hashlib
 import importlib.util
+import json
 import shutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tests.deploy.lock_file import digests
@@ -23,15 +25,20 @@ def change_a_byte(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_the_bill_names_every_package_of_the_lock_and_every_file_inside_the_sandbox() -> None:
+@pytest.fixture(scope="module")
+def sbom() -> ModuleType:
     pytest.importorskip(
         "cyclonedx_py", reason="NOT TESTED with cyclonedx-bom: it is not installed (pip install cyclonedx-bom)"
     )
     spec = importlib.util.spec_from_file_location("sbom", ROOT / "deploy" / "sbom.py")
     assert spec is not None
     assert spec.loader is not None
-    sbom = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sbom)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_bill_names_every_package_of_the_lock_and_every_file_inside_the_sandbox(sbom: ModuleType) -> None:
     bill = sbom.bill()
     sbom.check(bill)
     listed = {
@@ -52,6 +59,20 @@ def test_the_bill_names_every_package_of_the_lock_and_every_file_inside_the_sand
     bill["components"][0].pop("name")
     with pytest.raises(ValueError, match="'name' is a required property"):
         sbom.check(bill)
+
+
+def test_packages_inside_of_packages_have_their_own_names(sbom: ModuleType, tmp_path: Path) -> None:
+    about = {"version": "1.2.3", "integrity": "sha512-AAAA", "license": "MIT"}
+    paths = [
+        "",
+        "node_modules/a",
+        "node_modules/a/node_modules/@b/c",
+        "node_modules/a/node_modules/known",
+        "node_modules/@types/a",
+    ]
+    (tmp_path / "package-lock.json").write_text(json.dumps({"packages": dict.fromkeys(paths, about)}))
+    found = [(each["name"], each["purl"]) for each in sbom.bundled(tmp_path, {"known"})]
+    assert found == [("a", "pkg:npm/a@1.2.3"), ("@b/c", "pkg:npm/%40b/c@1.2.3")]
 
 
 def test_a_guest_with_another_byte_is_not_baked(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import struct
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
 from lodger.sandbox.frames import IMAGE_HEAD, PAGE, RUN
 from lodger.sandbox.script_images import LEAST_BYTES, ScriptImages, binding
 from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers import launcher as launching
 from lodger.sandbox.workers.version_image import read_image
 from lodger.stdlib import npm_packages
@@ -76,8 +78,9 @@ def test_a_script_ends_the_same_from_its_image() -> None:
     async def go() -> dict[str, tuple[object, object]]:
         ends = {}
         async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
+            narrow = replace(LIMITS, frame_bytes=4096)  # an image comes in larger frames than calls
             for name, modules in SCRIPTS.items():
-                made = await compiled.compile(job(modules))
+                made = await compiled.compile(job(modules, limits=narrow))
                 assert made is (name not in ("syntax", "missing", "no default")), name
                 ends[name] = [end(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
         return ends
@@ -171,14 +174,19 @@ def test_a_record_is_replayed_the_same_with_an_image_and_without() -> None:
 
 
 def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() -> None:
-    modules = {"main.js": FILLER + "export default () => 1"}
+    modules = {
+        "main.js": FILLER + "import './a.js';\nexport default () => 1",
+        "a.js": f"export const a = '{'x' * 3_000_000}'",
+    }
+
+    large = replace(LIMITS, source_bytes=4 << 20, memory_bytes=64 << 20, cpu_ms=2000)
 
     async def go() -> None:
         async with pool_of(cache := CodeCache()) as pool:
             images = ScriptImages(pool, cache)
-            assert (await pool.run(job(modules), Echo())).outcome is Outcome.OK
-            assert await pool.compile(job(modules))  # waits for the one that is being made
-            assert await images.make(job(modules))
+            assert (await pool.run(job(modules, limits=large), Echo())).outcome is Outcome.OK
+            assert await pool.compile(job(modules, limits=large))  # waits for the one that is being made
+            assert await images.make(job(modules, limits=large))
             kept = cache.find(binding("acme", "main.js", modules))
             assert kept
             kept.close()
@@ -188,9 +196,42 @@ def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() ->
             found = images.find(job(modules))
             assert found
             found.close()
+            # The guest's own stack is not the script's memory.
+            tight = replace(LIMITS, memory_bytes=found.memory_bytes - (1 << 20))
+            beside = images.find(job(modules, limits=tight))
+            assert beside
+            beside.close()
+            tight = replace(LIMITS, memory_bytes=found.memory_bytes - (2 << 20))
+            assert images.find(job(modules, limits=tight)) is None
             await images.close()
 
     asyncio.run(go())
+
+
+def _descriptors() -> int:
+    return sum("lodger-code" in os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink())
+
+
+def test_an_image_that_is_not_awaited_leaves_no_descriptor() -> None:
+    begun, ends = threading.Event(), threading.Event()
+
+    class SlowDisk(CodeCache):
+        def store(self, tenant: str, binding: bytes, code: SealedCode) -> None:
+            begun.set()
+            ends.wait(30)
+            super().store(tenant, binding, code)
+
+    async def go() -> None:
+        async with pool_of(cache := SlowDisk()) as pool:
+            made = asyncio.create_task(pool.compile(job({"main.js": "export default () => 1"})))
+            await asyncio.to_thread(begun.wait, 60)
+        ends.set()
+        await asyncio.gather(made, return_exceptions=True)
+        cache.close()
+
+    before = _descriptors()
+    asyncio.run(go())
+    assert _descriptors() == before
 
 
 def file_of(content: bytes) -> tuple[int, int]:

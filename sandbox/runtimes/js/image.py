@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _WASM_PAGE = 65536
 #: Unchanged pages between changed ones that are kept, because a further run costs more than they do.
 _GAP = 1
-_PART = 1 << 18
+#: Largest part of an image in a frame.
+PART_BYTES = 1 << 18
 _REFUSED = b"\x0dcompile_error" + b'{"name":"SyntaxError","message":"the modules cannot be compiled in advance"}'
 
 
@@ -91,8 +92,8 @@ def compile_into(modules: Modules, guest: Guest, numbers: dict[str, int], channe
     head = IMAGE_HEAD.pack(guest.size() // PAGE, way, len(runs))
     layout = b"".join(RUN.pack(*run) for run in runs) + head
     for first, count in runs:
-        for at in range(first * PAGE, (first + count) * PAGE, _PART):
-            part = guest.peek(at, min(_PART, (first + count) * PAGE - at))
+        for at in range(first * PAGE, (first + count) * PAGE, PART_BYTES):
+            part = guest.peek(at, min(PART_BYTES, (first + count) * PAGE - at))
             channel.send(ARTEFACT, part)
             sent += len(part)
     channel.send(ARTEFACT, layout)

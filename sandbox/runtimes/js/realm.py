@@ -315,8 +315,11 @@ class QuickRealm(HostFunctions):
             lowered = self.guest.peek(at, 4) != limit
             self.guest.poke(at, limit)
             return b"%d" % lowered
-        name, line, column = text.rsplit(b"\n", 2)
-        return self._modules.around(name, int(line), int(column))
+        try:
+            name, line, column = text.rsplit(b"\n", 2)
+            return self._modules.around(name, int(line), int(column))
+        except ValueError:
+            return None  # no numbers
 
     # -- the answer --
 

@@ -14,6 +14,12 @@ def test_an_answer_is_a_value(run) -> None:
     assert reported.calls == [("echo.ask", {"value": {"deep": [1, "ä", None]}})]
 
 
+def test_arguments_are_json(run) -> None:
+    source = "export default ({ echo }) => { try { echo.ask() } catch (e) { return e.message } }"
+    said = run(f"Object.prototype.toJSON = () => undefined; {source}").result
+    assert said == "echo.ask: the arguments are not JSON: their toJSON returns nothing"
+
+
 def test_the_context_reaches_the_factory(run) -> None:
     assert run("export default ({ echo }) => echo.plan", context={"plan": "gold"}).result == "gold"
 

@@ -95,6 +95,10 @@ MESSAGES = [
     ("[1].map((x) => ({ v: x })).find((x) => x.v === 9).v", "cannot read property 'v' of undefined"),
     ("null.x", "cannot read property 'x' of null"),
     ("JSON.parse('<!DOCTYPE html>')", "unexpected token: '<', \"<!DOCTYPE html>\" is not valid JSON"),
+    (
+        r"""JSON.parse('{\n"first": 1,\n"second": 2,\n"third": ?,\n"fourth": "a longer text, a longer text"}')""",
+        r"""unexpected token: '?', "…cond\": 2,\n\"third\": ?,\n\"fourth\": \"a longe…" is not valid JSON""",
+    ),
     ("JSON.parse('')", "an empty text is not JSON"),
     ("JSON.parse('[1]', () => { throw new SyntaxError('own') })", "own"),
 ]
@@ -182,6 +186,13 @@ def test_an_error_keeps_its_fields_causes_and_errors(run) -> None:
         "let e = new Error('0'); for (let i = 1; i < 5000; i++) e = new Error('x'.repeat(900), { cause: e }); throw e"
     ).error
     assert len(str(chained["details"])) < 16_000
+
+
+def test_names_of_fields_are_cut_to_whole_characters(run) -> None:
+    details = run("throw Object.assign(new Error('x'), { ['a'.repeat(59) + '\\u{1f600}']: '\\ud800' })").error[
+        "details"
+    ]
+    assert details == {"a" * 59 + "\ufffd": "\ufffd"}
 
 
 def test_the_code_of_an_error_comes_along(run) -> None:

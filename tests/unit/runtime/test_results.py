@@ -26,6 +26,7 @@ pytestmark = pytest.mark.parametrize("runtime", ["quickjs", "quickjs-native"], i
         ("const exported = 'the word export in a snippet'; return exported.length", 28),
         ("'use strict'; if (1) return 9", 9),
         ("return { toJSON() { return 'own' } }", "own"),
+        ("return { toJSON() {} }", None),
         ("return new Date(0)", "1970-01-01T00:00:00.000Z"),
         ("return [undefined, -0, { a: undefined }]", [None, 0, {}]),
         ("return 9007199254740993", 9007199254740992),

@@ -21,11 +21,16 @@ READERS: dict[str, Callable[[str], object]] = {
     "standard": lambda text: standard_modules.imported({"main.js": text}),
     "advice": lambda text: explained(ScriptError("SyntaxError", "x", file="main.js", line=1), {"main.js": text}),
 }
-UNITS = """
-import |import\\n|import a |from "a";|function|function a() |async function a()\\n|class a |class a extends b {} ;|const a |const a\\n|const a = async |
-const a = b |const a = function |const a = (b) |export default |export default function |export default async |export default script( |
-export default ({ |export { |export { as default |export { as as |import type |import type a; |RegExp( |RegExp("' |((|{{|[{a=|a<|a: |require ( |exports. |\t
-""".replace("\n", "").replace("\\n", "\n")
+UNITS = (
+    r"""
+import |import\n|import a |from "a";|import type |import type a; |export { |export { as default |export { as as |export default |
+export default function |export default async |export default script( |export default ({ |function|function a() |
+async function a()\n|class a |class a extends b {} ;|const a |const a\n|const a = async |const a = b |const a = function |
+const a = (b) |RegExp( |RegExp("' |((|{{|[{a=|a<|a: |require ( |exports. |\t
+""".replace("\n", "")
+    .replace("\\n", "\n")
+    .replace("\\t", "\t")
+)
 
 
 def seconds(read: Callable[[str], object], unit: str, length: int) -> float:

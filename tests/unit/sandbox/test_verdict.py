@@ -6,6 +6,7 @@ import pytest
 
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Blame, Outcome
+from lodger.sandbox.workers import codec
 from lodger.sandbox.workers.verdict import of_death
 
 LIMITS = Limits(cpu_ms=100, memory_bytes=32 * MIB)
@@ -48,3 +49,10 @@ def test_crash_names_its_signal() -> None:
 
 def test_real_time_signals_have_a_name_too() -> None:
     assert of_death(40, 1, 0, LIMITS).outcome is Outcome.CRASHED
+
+
+def test_texts_of_an_error_can_be_stored() -> None:
+    error = rb'{"name":"\ud800","message":"m\udfff","stack":"","details":{"\ud83d":["\udc00", {"a":"\ud83d\ude00"}]}}'
+    found = codec.failure(b"\x0cscript_error" + error).error
+    assert found is not None
+    assert (found.name, found.message, found.details) == ("?", "m?", {"?": ["?", {"a": "\U0001f600"}]})

@@ -27,6 +27,7 @@ CASES: dict[str, Any] = {
     r"""parse('a,"b ""c""\r\nd",\r\n1,2,3\n\n')""": [["a", 'b "c"\nd', ""], ["1", "2", "3"]],
     """parse("\ufeffx;y\\n1;2\\n\\n", { separator: ";", header: true })""": [{"x": "1", "y": "2"}],
     """["a\\n\\"b", "a,b\\n1", "a,a\\n1,2"].map((t) => error(() => parse(t, { header: true })).split(":")[0])""": ["SyntaxError"] * 3,
+    """["a,b\\n1,2\\n3", 'a,b\\n1,2\\n"3'].map((t) => error(() => parse(t, { header: true })).split(":")[2])""": [" row 3"] * 2,
     """error(() => parse("a", { delimiter: ";" }))""": 'TypeError: csv.parse: there is no option "delimiter"; it has separator, header',
     """error(() => parse("a", { headers: true }))""": 'TypeError: csv.parse: there is no option "headers"; it has separator, header',
     """stringify([{ a: 1, b: 'x"y' }, { a: null, b: " z" }])""": 'a,b\r\n1,"x""y"\r\n," z"\r\n',
@@ -113,6 +114,12 @@ def test_what_does_not_come_with_lodger_is_refused_with_what_to_do(name: str, ad
     ended = try_script(f'import x from "{name}";\nexport default () => x;', None, Limits()).finished
     assert ended.error is not None
     assert advice in ended.error.message
+
+
+def test_names_that_packages_do_not_export_are_no_modules() -> None:
+    wanted = {"date-fns/addDays", "lodash-es/sortBy.js"}
+    names = "".join(f"import '{name}';" for name in (*wanted, "date-fns/nope", "lodash-es/a1", "lodash-es/a2.js"))
+    assert {*standard_modules.imported({"main.js": names})} == {*wanted, "date-fns", "lodash-es"}
 
 
 def test_a_changed_package_does_not_run(tmp_path: Path) -> None:

@@ -131,3 +131,14 @@ def test_a_file_that_is_not_the_pinned_one_is_refused(tmp_path: Path, monkeypatc
     with pytest.raises(RealmUnavailable) as failure:
         read_sources()
     assert failure.value.why.endswith("is missing")
+
+
+def test_large_amounts_are_added_exactly() -> None:
+    source = """
+    const all = [{ microseconds: 9007199254740991 }, { microseconds: 23456789012345680 }, { nanoseconds: 9007199254740991 },
+      { milliseconds: 1, microseconds: 9007199254740991, nanoseconds: 9007199254740991 }];
+    return all.flatMap((each) => ["add", "subtract"].map((way) => [Instant, Temporal.Instant].map((kind) =>
+      String(kind.fromEpochNanoseconds(1234567890123456789n)[way](each).epochNanoseconds))));
+    """
+    pairs = json.loads(try_script(source, None, Limits()).finished.result or "null")
+    assert [pair for pair in pairs if pair[0] != pair[1]] == []
