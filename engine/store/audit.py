@@ -13,6 +13,7 @@ from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
 from lodger.engine.store.schema.access import audit
@@ -55,7 +56,8 @@ def write(
         brief: store only lengths and digests, for a tenant that has used up its storage.
     """
     maximum = 0 if brief else MAX_BYTES
-    connection.execute(
+    prepared.write(
+        connection,
         insert(audit).values(
             tenant_id=PLATFORM if doing.tenant_id is None else doing.tenant_id,
             id=context.ids.new(),
@@ -69,7 +71,7 @@ def write(
             after=_encode(after, maximum),
             why=audit_context.why,
             request_id=audit_context.request_id,
-        )
+        ),
     )
 
 

@@ -174,6 +174,32 @@ def test_an_api_call_that_reads_costs_at_most_five(proxy: SlowProxy) -> None:
     assert max(costs.values()) <= MAX_READ, costs
 
 
+ACME = "/tenants/acme"
+#: Of changes: method, path, body, and how often the API waits for them at most.
+CHANGES: tuple[tuple[str, str, Callable[[int], object], int], ...] = (
+    ("POST", "/tenants", lambda n: {"tenant_id": f"t{n}"}, 8),
+    ("POST", ACME + "/schedules", lambda n: {"name": f"s{n}", "script": "job", "rules": ["0 9 * * *"]}, 8),
+    ("POST", ACME + "/schedules/s/run-now", lambda _n: {}, 8),
+    ("POST", ACME + "/run-at", lambda _n: {"script": "job", "at": "2040-01-01T00:00:00Z"}, 8),
+    ("POST", ACME + "/schedules/s/pause", lambda _n: {}, 8),
+    ("PUT", ACME + "/scripts/job", lambda n: {"source": f"export default () => {n}"}, 10),
+    ("PATCH", ACME + "/schedules/s", lambda n: {"rules": [f"{n} 9 * * *"]}, 12),
+)
+
+
+def test_an_api_call_that_changes_waits_as_often_as_is_promised(proxy: SlowProxy) -> None:
+    with running_api(proxy.url) as lodge:
+        lodge.furnish()
+        costs: dict[str, list[int]] = {}
+        for method, path, body, _most in CHANGES:
+            # The first of each prepares its statements.
+            costs[method + path] = [
+                counted(proxy, lambda n=n: lodge.ask(method, path, body(n)).raise_for_status())  # type: ignore[misc]  # noqa: B023 - called at once
+                for n in range(4)
+            ]
+    assert [min(costs[method + path]) <= most for method, path, _body, most in CHANGES] == [True] * len(CHANGES), costs
+
+
 SCRIPT = """
 export default async function () {
   for (let i = 0; i < 3; i++) await db.lamps.get("k" + i);

@@ -18,6 +18,7 @@ from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.context import StoreContext, load_json
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
@@ -170,7 +171,7 @@ def insert_request(context: StoreContext, connection: Connection, values: dict[s
 
 def insert_ready(connection: Connection, action_id: str, values: dict[str, Any]) -> None:
     """Insert a ready action; the caller derives the tenant's ready queue afterwards."""
-    connection.execute(insert(tables.actions).values(id=action_id, state="ready", **values))
+    prepared.write(connection, insert(tables.actions).values(id=action_id, state="ready", **values))
     storage_usage.add_history(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
     ready_queue.add_queues(connection, [(values["tenant_id"], values["requires"])])
 

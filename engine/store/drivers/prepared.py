@@ -81,7 +81,7 @@ class CompiledOnce:
         dialect = connection.dialect
         self._options = driver_of(connection).hot_options
         compiled: Any = self._statement.compile(dialect=dialect)
-        for name, bound in compiled.binds.items():
+        for bound, name in compiled.bind_names.items():
             processor = bound.type.dialect_impl(dialect).bind_processor(dialect)
             if processor is not None:
                 self._processors[name] = processor
@@ -220,6 +220,11 @@ def later(connection: Connection, statement: str, values: Any = None) -> int:
     if send(connection, statement, values, is_awaited=False) is None:
         connection.exec_driver_sql(statement, values)
     return sent(connection)
+
+
+def write(connection: Connection, statement: UpdateBase) -> None:
+    """Execute an INSERT, UPDATE or DELETE of which nothing is asked; a server does so with the next statement that is waited for."""
+    CompiledOnce(statement).rows(connection, {})
 
 
 def sent(connection: Connection) -> int:

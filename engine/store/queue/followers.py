@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.feeds import cursors, followers
@@ -29,7 +30,7 @@ class Follower(NamedTuple):
 
 def bind(connection: Connection, tenant_id: str, schedule_id: str, names: Iterable[str], now_us: int) -> None:
     """Replace the sets that a schedule follows."""
-    connection.execute(delete(followers).where(_f.tenant_id == tenant_id, _f.schedule_id == schedule_id))
+    prepared.write(connection, delete(followers).where(_f.tenant_id == tenant_id, _f.schedule_id == schedule_id))
     rows = [{"tenant_id": tenant_id, "schedule_id": schedule_id, "name": name, "bound_us": now_us} for name in names]
     if rows:
         connection.execute(insert(followers), rows)
@@ -38,13 +39,13 @@ def bind(connection: Connection, tenant_id: str, schedule_id: str, names: Iterab
 def record_armed(connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> None:
     """Record that a schedule was armed: the sets it follows may have changed meanwhile."""
     mine = (_f.tenant_id == tenant_id, _f.schedule_id == schedule_id)
-    connection.execute(update(followers).where(*mine).values(bound_us=now_us, woken_xid=None, woken_seq=None))
+    prepared.write(connection, update(followers).where(*mine).values(bound_us=now_us, woken_xid=None, woken_seq=None))
 
 
 def unbind(connection: Connection, tenant_id: str, schedule_id: str) -> None:
     """Delete the sets that a schedule follows and its positions."""
     bind(connection, tenant_id, schedule_id, (), 0)
-    connection.execute(delete(cursors).where(_c.tenant_id == tenant_id, _c.consumer == schedule_id))
+    prepared.write(connection, delete(cursors).where(_c.tenant_id == tenant_id, _c.consumer == schedule_id))
 
 
 _own_clock = (_k.tenant_id == _f.tenant_id) & (_k.schedule_id == _f.schedule_id)

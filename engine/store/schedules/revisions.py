@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, insert, select, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -20,6 +20,7 @@ from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.context import StoreContext, dump_json, load_list
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.placements import require_placement
@@ -145,8 +146,14 @@ def store_revision(
     conduct = parse_conduct(wish.conduct)
     require_placement(conduct, tenant_id)
     if number > 1:
-        _set_revision(connection, tenant_id, schedule_id, number, steps[0]["script_id"])
-    connection.execute(
+        prepared.write(
+            connection,
+            update(tables.schedules)
+            .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
+            .values(revision=number, script_id=steps[0]["script_id"]),
+        )
+    prepared.write(
+        connection,
         insert(tables.schedule_revisions).values(
             tenant_id=tenant_id,
             schedule_id=schedule_id,
@@ -167,21 +174,10 @@ def store_revision(
             created_us=now_us,
             created_by=audit_context.actor,
             why=audit_context.why,
-        )
+        ),
     )
     followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
     return to_us(first.instant if isinstance(first, SearchedTo) else first), searching
-
-
-def _set_revision(connection: Connection, tenant_id: str, schedule_id: str, number: int, script_id: str) -> None:
-    """Set the schedule's revision number, and delete revisions with this number or a higher one, which external SQL inserted."""
-    mine = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
-    connection.execute(delete(tables.schedule_revisions).where(*mine))
-    connection.execute(
-        update(tables.schedules)
-        .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
-        .values(revision=number, script_id=script_id)
-    )
 
 
 def _limits_text(step: Step, wish: ScheduleFields) -> str | None:

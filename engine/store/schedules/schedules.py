@@ -12,6 +12,7 @@ from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue
 from lodger.engine.store.queue.stops import stop_waiting
@@ -54,10 +55,13 @@ def create(
     _check_spacing(wish.rules, allowed)
     steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
     revisions.require_within(context, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
-    taken = select(_s.id).where(_s.tenant_id == tenant_id, _s.name == name, _s.deleted_us.is_(None))
-    if connection.scalar(taken) is not None:
+    mine = (_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
+    exist = select(func.count(), func.count().filter(_s.name == name)).where(*mine)  # under the tenant's lock
+    number, taken = connection.execute(exist).one()
+    if taken:
         raise Conflict("schedule_exists", tenant=tenant_id, name=name)
-    _check_count(connection, tenant_id, allowed)
+    if number >= allowed.schedules:
+        raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = context.ids.new()
     values = {
@@ -71,11 +75,12 @@ def create(
     next_us, searching = revisions.store_revision(
         context, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
     )
-    connection.execute(
+    prepared.write(
+        connection,
         insert(tables.schedule_clock).values(
             tenant_id=tenant_id, schedule_id=schedule_id, state="armed", next_at=next_us, accounted_us=owed_us - 1,
             revision=1, tzdata=tzdata_version(), searching=int(searching),
-        )
+        ),
     )  # fmt: skip
     return get(connection, tenant_id, schedule_id)
 
@@ -86,14 +91,6 @@ def _check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
         raise InputError(
             "rule_too_frequent", gap_s=gap_s, min_interval_s=allowed.min_interval_s, details={"smallest_gap_s": gap_s}
         )
-
-
-def _check_count(connection: Connection, tenant_id: str, allowed: Allowance) -> None:
-    # The tenant's row is locked, so that concurrent creations are counted.
-    connection.execute(select(tables.tenants.c.id).where(tables.tenants.c.id == tenant_id).with_for_update())
-    exist = select(func.count()).select_from(tables.schedules).where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
-    if (connection.scalar(exist) or 0) >= allowed.schedules:
-        raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
 
 
 def edit(
@@ -139,10 +136,11 @@ def edit(
     )
     coming = {"state": "armed", "next_at": next_us, "searching": int(searching)}
     armed = coming if clock.state in {"armed", "ended"} else {}
-    connection.execute(
+    prepared.write(
+        connection,
         update(tables.schedule_clock)
         .where(_k.tenant_id == tenant_id, _k.schedule_id == before.id)
-        .values(revision=number, accounted_us=owed_us - 1, **armed)
+        .values(revision=number, accounted_us=owed_us - 1, **armed),
     )
     return get(connection, tenant_id, before.id)
 
@@ -164,7 +162,8 @@ def pause(
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past")
     tick.disarm(context, connection, _clock(connection, found), now_us, "paused", until_us)
-    connection.execute(update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=note))
+    mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id)
+    prepared.write(connection, mine.values(note=note))
     return get(connection, tenant_id, found.id)
 
 
@@ -177,9 +176,8 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
         if fault is not None:
             raise Unavailable("rule_unreadable", name=found.name, reason=fault)
         tick.arm(context, connection, _clock(connection, found), now_us, gap_reason="paused")
-        connection.execute(
-            update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(note=None, failures=0)
-        )
+        mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id)
+        prepared.write(connection, mine.values(note=None, failures=0))
     return get(connection, tenant_id, found.id)
 
 
@@ -193,9 +191,8 @@ def erase(context: StoreContext, connection: Connection, tenant_id: str, schedul
     tick.disarm(context, connection, clock, now_us, "deleted")
     followers.unbind(connection, tenant_id, found.id)
     stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
-    connection.execute(
-        update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id).values(deleted_us=now_us)
-    )
+    mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id)
+    prepared.write(connection, mine.values(deleted_us=now_us))
     ready_queue.refresh(connection, [tenant_id])
     return deleted(connection, tenant_id, found.id)
 

@@ -17,6 +17,7 @@ from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.context import StoreContext, load_list
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow, Script, ScriptVersion
@@ -68,16 +69,12 @@ def put(
         Conflict: scripts_full, versions_full.
     """
     ready_queue.lock(connection, [tenant_id])
-    limits = limits_of(context, connection, tenant_id)
+    granted = json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True)
     names.check_path_part(name, "script_name_invalid")
     if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
         raise _reserved(name, offered=offered)
-    content = source if isinstance(source, Content) else read(source, limits, name)
-    allowed = context.content_cache.allowance(json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True))
-    row = connection.execute(
-        select(scripts).where(scripts.c.tenant_id == tenant_id, scripts.c.name == name).with_for_update()
-    ).first()
-    before = None if row is None else get(connection, tenant_id, name)
+    content = source if isinstance(source, Content) else read(source, context.content_cache.limits(granted, None), name)
+    before = find_latest(connection, tenant_id, name)
     held = needs(before.grants if before else None)
     typed = None if fields is None else json.dumps(dump_fields(fields))
     if before is not None and before.kind != content.kind:
@@ -85,27 +82,27 @@ def put(
     if before is not None and (before.digest, encode(before.grants), before.fields) == (
         content.digest, held, None if typed is None else json.loads(typed),
     ):  # fmt: skip
-        connection.execute(
-            update(scripts).where(scripts.c.id == before.script_id, _not_bound).values(offered=int(offered))
-        )
+        kept = (scripts.c.id == before.script_id, _not_bound)
+        prepared.write(connection, update(scripts).where(*kept).values(offered=int(offered)))
         return before
-    _check_counts(connection, tenant_id, row, allowed)
-    script_id, version = (row.id, row.version + 1) if row is not None else (context.ids.new(), 1)
-    if row is None:
+    _check_counts(connection, tenant_id, before, context.content_cache.allowance(granted))
+    script_id, version = (context.ids.new(), 1) if before is None else (before.script_id, before.version + 1)
+    if before is None:
         values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
                   "kind": "script" if content.kind == LIBRARY else content.kind, "offered": int(offered)}  # fmt: skip
         connection.execute(insert(scripts).values(values))
     else:
         # Tenants that have bound it run the newest version too.
-        connection.execute(update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
+        prepared.write(connection, update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
         mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
-        connection.execute(update(scripts).where(*mine).values(version=version, offered=int(offered)))
-    connection.execute(
+        prepared.write(connection, update(scripts).where(*mine).values(version=version, offered=int(offered)))
+    prepared.write(
+        connection,
         insert(script_versions).values(
             tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
             modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
             grants=held, created_by=audit_context.actor, why=audit_context.why, fields=typed,
-        )
+        ),
     )  # fmt: skip
     return get(connection, tenant_id, name, version)
 
@@ -139,10 +136,10 @@ def _reserved(name: str, *, offered: bool) -> InputError:
     return InputError("script_name_invalid.reserved", name=name, prefix=PLATFORM_PREFIX)
 
 
-def _check_counts(connection: Connection, tenant_id: str, row: AnyRow | None, allowed: Allowance) -> None:
-    if row is not None and row.version >= allowed.versions:
-        raise Conflict("versions_full", name=row.name, maximum=row.version)
-    if row is None:
+def _check_counts(connection: Connection, tenant_id: str, before: ScriptVersion | None, allowed: Allowance) -> None:
+    if before is not None and before.version >= allowed.versions:
+        raise Conflict("versions_full", name=before.name, maximum=before.version)
+    if before is None:
         exist = connection.scalar(select(func.count()).select_from(scripts).where(scripts.c.tenant_id == tenant_id))
         if (exist or 0) >= allowed.scripts:
             raise Conflict("scripts_full", tenant=tenant_id, maximum=allowed.scripts)

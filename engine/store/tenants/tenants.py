@@ -18,6 +18,7 @@ from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import list_filter
 from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache
 from lodger.engine.store.context import StoreContext, load_list
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import ready_queue
@@ -76,12 +77,10 @@ def create(
         except IntegrityError:  # created by a concurrent transaction
             raise Conflict("tenant_exists", tenant=tenant_id) from None
     else:
-        connection.execute(
-            update(tenants).where(tenants.c.id == tenant_id).values(generation=before.generation + 1, **values)
-        )
-    connection.execute(
-        insert(turn_rows).values(tenant_id=tenant_id, bound=bound, served_us=0, startable_at=None, cap=cap)
-    )
+        mine = update(tenants).where(tenants.c.id == tenant_id)
+        prepared.write(connection, mine.values(generation=before.generation + 1, **values))
+    turn = insert(turn_rows).values(tenant_id=tenant_id, bound=bound, served_us=0, startable_at=None, cap=cap)
+    prepared.write(connection, turn)
     return get(connection, tenant_id)
 
 
@@ -181,12 +180,12 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
         limits = dict(wanted["limits"] or {})
         cap = _check_limits(limits, context.content_cache).concurrent_runs
         values["limits"] = json.dumps(limits, sort_keys=True)
-        connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
+        prepared.write(connection, update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
     if "labels" in wanted:
         values["labels"] = bound = written(parse_labels(wanted["labels"]))
-        connection.execute(update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(bound=bound))
+        prepared.write(connection, update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(bound=bound))
     if values:
-        connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(values))
+        prepared.write(connection, update(tenants).where(tenants.c.id == tenant_id).values(values))
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, tenant_id)
 

@@ -12,6 +12,7 @@ from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, NewToken, Token
 from lodger.engine.store.schema.access import sessions, tokens
@@ -131,9 +132,10 @@ def oldest_administrator(connection: Connection, now_us: int) -> str | None:
 def authenticate(connection: Connection, text: str, now_us: int) -> tuple[Caller, int | None] | str:
     """Return the caller of a token and its last use; or the reason for refusal: ``unknown``, ``expired``, ``revoked``.
 
-    The cost is the same for unknown and wrong tokens: always one query and one comparison.
+    The cost is the same for unknown and wrong tokens: always one query and one comparison. It is the last one of its read.
     """
     form = _FORM.fullmatch(text)
+    prepared.last(connection)
     row = connection.execute(select(tokens).where(_t.prefix == (form[1] if form else ""))).first()
     if not hmac.compare_digest(_digest(text), row.digest if row is not None else _digest("nobody's")) or row is None:
         return "unknown"
