@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -146,6 +146,9 @@ def store_revision(
     conduct = parse_conduct(wish.conduct)
     require_placement(conduct, tenant_id)
     if number > 1:
+        # Revisions that external SQL inserted give way.
+        later = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
+        prepared.write(connection, delete(tables.schedule_revisions).where(*later))
         prepared.write(
             connection,
             update(tables.schedules)
