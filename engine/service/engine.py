@@ -62,7 +62,7 @@ class Engine(Nouns[Sync]):
         self._counted = 0
         self.table: OperationTable = table_of(type(self))
         for name, noun in self.table.nouns.items():
-            setattr(self, name, noun.of(self))
+            setattr(self, name, noun(self))
         #: Set by :meth:`own_people`.
         self.is_own: Callable[[str, str], bool] | None = None
         #: Set by :meth:`on`.

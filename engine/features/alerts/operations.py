@@ -29,8 +29,6 @@ MAX_LISTED = 1000
 class Alerts(Noun[M]):
     """Alert rules: messages to people when schedules fail, are late, slow or silent, or budgets are nearly used up."""
 
-    __slots__ = ()
-
     @operation("PUT", "/tenants/{tenant_id}/alerts/{name}", Role.EDITOR, tagged=True, stores=True)
     def put(
         self,
@@ -95,8 +93,7 @@ class Alerts(Noun[M]):
         Raises:
             NotFound: alert_unknown.
         """
-        with self.context.database.read() as connection:
-            return rules.named.get(connection, tenant_id, name)
+        return self._read(rules.named.get, tenant_id, name)
 
     @operation("GET", "/tenants/{tenant_id}/alerts", Role.VIEWER)
     def list(self, tenant_id: str) -> RuleList:
@@ -105,8 +102,7 @@ class Alerts(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.context.database.read() as connection:
-            return rules.named.list_all(connection, tenant_id)
+        return self._read(rules.named.list_all, tenant_id)
 
     @operation(
         "DELETE",

@@ -11,8 +11,6 @@ from lodger.engine.store.records import Tenant
 class TenantVerbs(Noun[M]):
     """Verbs on tenants."""
 
-    __slots__ = ()
-
     @operation("GET", "/tenants/{tenant_id}/archive", Role.ADMIN, media="application/gzip")
     def export(self, tenant_id: str) -> bytes:
         """Export a suspended tenant as one archive, which another ledger on SQLite or PostgreSQL can restore.
@@ -26,8 +24,7 @@ class TenantVerbs(Noun[M]):
             Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
         """
         # A snapshot needs no lock, so writers do not wait until the last row is packed.
-        with self.context.database.read() as connection:
-            return export_tenant(connection, tenant_id, self._now_us)
+        return self._read(export_tenant, tenant_id, self._now_us)
 
     @operation("PUT", "/tenants/{tenant_id}/archive", Role.ADMIN, status=201, raw="archive", media="application/gzip")
     def restore(self, tenant_id: str, archive: bytes) -> Tenant:

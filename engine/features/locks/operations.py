@@ -23,8 +23,6 @@ MAX_US = 86_400_000_000
 class Locks(Noun[M]):
     """Locks between the platform's processes: each has at most one holder. Their changes are frequent and not in the audit log."""
 
-    __slots__ = ()
-
     @operation("POST", "/locks/{name}/take", Role.OPERATOR, may_fail=True)
     def take(
         self, name: str, holder: str, lease: float | str | timedelta = "1m", *, slot: datetime | None = None

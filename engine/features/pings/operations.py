@@ -13,8 +13,6 @@ from lodger.engine.store.scripts import scripts
 class ScriptVerbs(Noun[M]):
     """Verbs on scripts."""
 
-    __slots__ = ()
-
     @operation("PUT", "/tenants/{tenant_id}/scripts/{name}/ping", Role.EDITOR, tagged=True, command="ping")
     def put_ping(
         self,

@@ -18,8 +18,6 @@ UrlList = list[ScriptUrl]
 class Urls(Noun[M]):
     """URLs that run scripts: each carries a secret, and POST to it requests a one-off run with the request as input."""
 
-    __slots__ = ()
-
     @operation("POST", "/tenants/{tenant_id}/urls", Role.EDITOR, status=201, secret=True)
     def create(
         self,
@@ -70,8 +68,7 @@ class Urls(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.context.database.read() as connection:
-            return script_urls.named.list_all(connection, tenant_id)
+        return self._read(script_urls.named.list_all, tenant_id)
 
     @operation(
         "DELETE", "/tenants/{tenant_id}/urls/{name}", Role.EDITOR, status=204, confirm="revoke URL {name} of {tenant_id}"

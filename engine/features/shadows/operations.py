@@ -12,8 +12,6 @@ from lodger.engine.store.scripts import scripts
 class ScriptVerbs(Noun[M]):
     """Verbs on scripts."""
 
-    __slots__ = ()
-
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/shadow", Role.EDITOR)
     def shadow(self, tenant_id: str, name: str) -> Shadow:
         """Return the shadow of a script: the version that runs dry beside the live one, and how its runs compare.

@@ -15,8 +15,6 @@ DurationList = list[ScheduleDurations]
 class ScheduleVerbs(Noun[M]):
     """Verbs on schedules."""
 
-    __slots__ = ()
-
     @operation("GET", "/tenants/{tenant_id}/durations", Role.VIEWER, everywhere=True)
     def durations(self, tenant_id: str | None = None, *, limit: int = 100) -> DurationList:
         """Compare the latest successful runs of each schedule with its earlier ones, the most changed first.

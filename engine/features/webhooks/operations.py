@@ -1,32 +1,20 @@
 """The verbs on webhooks, the receivers of a tenant's events."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Self
+from typing import Generic
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.features.webhooks import webhooks
 from lodger.engine.features.webhooks.webhooks import NewWebhook, Webhook
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
-from lodger.engine.vault.vault import Vault
-
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
 
 # Inside the class ``list`` is a verb.
 WebhookList = list[Webhook]
 
 
-@dataclass(frozen=True, slots=True)
 class Webhooks(Noun[M]):
     """Receivers of the events that scripts emit, and of the engine's own, such as ``lodger.action.done`` and ``lodger.action.failed``."""
-
-    vault: Vault
-
-    @classmethod
-    def of(cls, engine: "Engine") -> Self:
-        return cls(engine.context, engine.changed, engine.vault)
 
     @operation("PUT", "/tenants/{tenant_id}/webhooks/{name}", Role.EDITOR, secret=True, tagged=True, stores=True)
     def put(
@@ -72,8 +60,7 @@ class Webhooks(Noun[M]):
         Raises:
             NotFound: webhook_unknown.
         """
-        with self.context.database.read() as connection:
-            return webhooks.named.get(connection, tenant_id, name)
+        return self._read(webhooks.named.get, tenant_id, name)
 
     @operation("GET", "/tenants/{tenant_id}/webhooks", Role.VIEWER)
     def list(self, tenant_id: str) -> WebhookList:
@@ -82,8 +69,7 @@ class Webhooks(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.context.database.read() as connection:
-            return webhooks.named.list_all(connection, tenant_id)
+        return self._read(webhooks.named.list_all, tenant_id)
 
     @operation(
         "DELETE",

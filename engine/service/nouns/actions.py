@@ -57,8 +57,6 @@ class Actions(Noun[M]):
     least four characters, is sufficient where it is unique.
     """
 
-    __slots__ = ()
-
     @operation("GET", "/tenants/{tenant_id}/actions", Role.VIEWER, everywhere=True)
     def list(
         self,
@@ -168,8 +166,7 @@ class Actions(Noun[M]):
         return self._get(tenant_id, action_id)
 
     def _get(self, tenant_id: str | None, action_id: str) -> Action:
-        with self.context.database.read() as connection:
-            return _found(connection, tenant_id, action_id)
+        return self._read(_found, tenant_id, action_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)
     def attempts(self, tenant_id: str | None, action_id: str) -> AttemptList:
@@ -374,8 +371,7 @@ class Actions(Noun[M]):
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
         """List the actions that run now, longest first, beside the usual duration of the same schedule and step."""
-        with self.context.database.read() as connection:
-            return monitoring.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
+        return self._read(monitoring.running, self._now_us, tenant_id, max(1, min(limit, 10_000)))
 
     @operation("GET", "/tenants/{tenant_id}/overdue", Role.VIEWER, everywhere=True)
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:

@@ -16,8 +16,6 @@ EntryPage = Page[AuditEntry]
 class Audit(Noun[M]):
     """Every change, append-only."""
 
-    __slots__ = ()
-
     @operation("GET", "/tenants/{tenant_id}/audit", Role.VIEWER, everywhere=True, items="entries")
     def list(
         self,

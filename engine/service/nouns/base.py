@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Select
 
@@ -39,6 +39,7 @@ else:
 #: ``limits``.
 StepsArgument = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -153,7 +154,6 @@ def to_audit_json(record: object) -> Json:
     return body
 
 
-@dataclass(frozen=True, slots=True)
 class Noun(Operations[M]):
     """Base of the nouns. ``changed`` is called after every write, so that nodes in this process look for work.
 
@@ -161,17 +161,20 @@ class Noun(Operations[M]):
     idempotency keys.
     """
 
-    context: StoreContext
-    changed: Callable[[], None]
-
-    @classmethod
-    def of(cls, engine: "Engine") -> Self:
-        """Return the noun of an engine; overridden by nouns with more fields."""
-        return cls(engine.context, engine.changed)
+    def __init__(self, engine: "Engine") -> None:
+        self.context = engine.context
+        self.changed = engine.changed
+        self.vault = engine.vault
+        self.process_metrics = engine.process_metrics
 
     @property
     def _now_us(self) -> int:
         return self.context.clock.now_us()
+
+    def _read(self, look: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return what a function of the store finds, in one transaction."""
+        with self.context.database.read() as connection:
+            return look(connection, *args, **kwargs)
 
     def _count(self, statement: Select[Any], tenant_id: str | None) -> Matched:
         """Count the rows of a statement, of a tenant that must exist; None for all tenants."""

@@ -13,8 +13,6 @@ CollectionList = list[CollectionInfo]
 class Collections(Noun[M]):
     """Documents of tenants. They need no setup; an index makes filters on a path fast in large collections."""
 
-    __slots__ = ()
-
     @operation("GET", "/tenants/{tenant_id}/collections", Role.VIEWER)
     def list(self, tenant_id: str) -> CollectionList:
         """List a tenant's collections with their indexes, by name.
@@ -25,8 +23,7 @@ class Collections(Noun[M]):
         return self._all(tenant_id)
 
     def _all(self, tenant_id: str) -> CollectionList:
-        with self.context.database.read() as connection:
-            return collections.list_all(connection, tenant_id)
+        return self._read(collections.list_all, tenant_id)
 
     @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections")
     def index(self, tenant_id: str, collection: str, path: str) -> CollectionList:

@@ -16,8 +16,6 @@ Held = tuple[str, ...]
 class Grants(Noun[M]):
     """Grants of tenants. A change affects attempts that start later."""
 
-    __slots__ = ()
-
     @operation("GET", "/tenants/{tenant_id}/grants", Role.VIEWER)
     def list(self, tenant_id: str) -> Held:
         """List a tenant's grants, as they are written.

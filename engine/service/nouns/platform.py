@@ -1,11 +1,10 @@
 """The verbs on nodes and metrics."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from lodger.engine.core.access.roles import Role
-from lodger.engine.core.metrics import Metric, ProcessMetrics, joined, labelled, prometheus_text
+from lodger.engine.core.metrics import Metric, joined, labelled, prometheus_text
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store.connection import lock_waits
@@ -13,17 +12,12 @@ from lodger.engine.store.connection.lock_waits import Chain
 from lodger.engine.store.platform import gauges, node_rows
 from lodger.engine.store.platform.node_rows import NodeRow
 
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
-
 # Inside the class ``list`` is a verb.
 NodeList = list[NodeRow]
 
 
 class Nodes(Noun[M]):
     """The running engine processes."""
-
-    __slots__ = ()
 
     @operation("GET", "/nodes", Role.OPERATOR)
     def list(self, *, gone: bool = False) -> NodeList:
@@ -62,15 +56,8 @@ class Nodes(Noun[M]):
             return change.made(now, after={"name": now.name, "state": now.state})
 
 
-@dataclass(frozen=True, slots=True)
 class Metrics(Noun[M]):
     """Metrics of this process, of the nodes in other processes, and of the ledger."""
-
-    process_metrics: ProcessMetrics
-
-    @classmethod
-    def of(cls, engine: "Engine") -> Self:
-        return cls(engine.context, engine.changed, engine.process_metrics)
 
     @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
     def read(self) -> list[Metric]:
@@ -95,5 +82,4 @@ class Metrics(Noun[M]):
     @operation("GET", "/metrics/blocked", Role.OPERATOR)
     def blocked(self) -> list[Chain]:
         """List database sessions that have waited for a lock for a second, with the sessions that block them; empty on SQLite."""
-        with self.context.database.read() as connection:
-            return lock_waits.chains(connection)
+        return self._read(lock_waits.chains)

@@ -42,8 +42,6 @@ class WhatIf:
 class Previews(Noun[M]):
     """Explanations of rules."""
 
-    __slots__ = ()
-
     @operation("POST", "/preview", Role.VIEWER, reads=True)
     def preview(
         self,

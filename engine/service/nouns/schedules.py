@@ -340,8 +340,7 @@ class Schedules(Previews[M]):
         return self._get(tenant_id, schedule)
 
     def _get(self, tenant_id: str, schedule: str) -> Schedule:
-        with self.context.database.read() as connection:
-            return schedules.get(connection, tenant_id, schedule)
+        return self._read(schedules.get, tenant_id, schedule)
 
     @operation("GET", "/tenants/{tenant_id}/schedules", Role.VIEWER, everywhere=True)
     def list(

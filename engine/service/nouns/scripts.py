@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -72,23 +72,15 @@ BESIDE: list[
 ] = []
 
 
-@dataclass(frozen=True, slots=True)
 class Scripts(Noun[M]):
     """Scripts and their versions."""
 
-    module_check: ModuleCheck
-    source_check: SourceCheck
-    trial_runs: TrialRuns
-
-    @classmethod
-    def of(cls, engine: "Engine") -> Self:
-        return cls(
-            engine.context,
-            engine.changed,
-            ModuleCheck(engine.context.settings, TrialBudget(engine.context)),
-            SourceCheck(engine.context.settings, TrialBudget(engine.context)),
-            TrialRuns(engine),
-        )
+    def __init__(self, engine: "Engine") -> None:
+        super().__init__(engine)
+        budget = TrialBudget(engine.context)
+        self.module_check = ModuleCheck(engine.context.settings, budget)
+        self.source_check = SourceCheck(engine.context.settings, budget)
+        self.trial_runs = TrialRuns(engine)
 
     @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
     @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True, stores=True)
@@ -295,8 +287,7 @@ class Scripts(Noun[M]):
         Raises:
             NotFound: script_unknown.
         """
-        with self.context.database.read() as connection:
-            return scripts.get(connection, tenant_id, name, version)
+        return self._read(scripts.get, tenant_id, name, version)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/module", Role.VIEWER, media="application/wasm")
     def module(self, tenant_id: str, name: str, version: int | None = None) -> bytes:
@@ -306,8 +297,7 @@ class Scripts(Noun[M]):
             NotFound: script_unknown.
             InputError: no_module.
         """
-        with self.context.database.read() as connection:
-            return scripts.module(connection, tenant_id, name, version)
+        return self._read(scripts.module, tenant_id, name, version)
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}/versions", Role.VIEWER, max_page=100)
     def versions(
@@ -389,8 +379,7 @@ class Scripts(Noun[M]):
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:
         """List the platform's scripts that every tenant may bind, by name, with their typed params (``fields``)."""
-        with self.context.database.read() as connection:
-            return scripts.list_offered(connection)
+        return self._read(scripts.list_offered)
 
     @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
     def list(

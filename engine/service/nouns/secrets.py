@@ -2,17 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.tenants import grants, secrets
 from lodger.engine.store.tenants.secrets import Secret
-from lodger.engine.vault.vault import Vault
-
-if TYPE_CHECKING:
-    from lodger.engine.service.engine import Engine
 
 # Inside the class ``list`` is a verb.
 SecretList = list[Secret]
@@ -27,15 +22,8 @@ class Rotated:
     dropped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Secrets(Noun[M]):
     """Secrets that scripts use in requests. No verb returns a value."""
-
-    vault: Vault
-
-    @classmethod
-    def of(cls, engine: "Engine") -> Self:
-        return cls(engine.context, engine.changed, engine.vault)
 
     @operation("PUT", "/tenants/{tenant_id}/secrets/{name}", Role.EDITOR, secret=True, stores=True)
     def put(self, tenant_id: str, name: str, value: str, *, hosts: Iterable[str] = (), grant: bool = False) -> Secret:
@@ -65,8 +53,7 @@ class Secrets(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.context.database.read() as connection:
-            return secrets.named.list_all(connection, tenant_id)
+        return self._read(secrets.named.list_all, tenant_id)
 
     @operation(
         "DELETE",

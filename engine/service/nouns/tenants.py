@@ -26,8 +26,6 @@ TenantPage = Page[Tenant]
 class Tenants(Noun[M]):
     """Customers of the platform."""
 
-    __slots__ = ()
-
     @operation("POST", "/tenants", Role.ADMIN, status=201)
     def create(
         self,
@@ -78,8 +76,7 @@ class Tenants(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.context.database.read() as connection:
-            return tenants.get(connection, tenant_id)
+        return self._read(tenants.get, tenant_id)
 
     @operation("GET", "/tenants", Role.OPERATOR)
     def list(

@@ -18,8 +18,6 @@ TokenPage = Page[Token]
 class Tokens(Noun[M]):
     """Bearer tokens of the HTTP API."""
 
-    __slots__ = ()
-
     @operation("POST", "/tokens", Role.ADMIN, status=201, secret=True)
     def create(
         self, name: str, role: RoleName, *, tenant_id: str | None = None, expires_at: datetime | None = None
@@ -47,8 +45,7 @@ class Tokens(Noun[M]):
     @local("a client is one that has a token")
     def any_administrator(self) -> bool:
         """Whether an administrator's token was ever created in this ledger."""
-        with self.context.database.read() as connection:
-            return tokens.any_of_platform(connection)
+        return self._read(tokens.any_of_platform)
 
     @local("a client needs a token, and this creates the first one: use lodger up or lodger token first")
     def first(self, name: str) -> NewToken | None:
@@ -94,8 +91,7 @@ class Tokens(Noun[M]):
         Raises:
             NotFound: token_unknown.
         """
-        with self.context.database.read() as connection:
-            return tokens.get(connection, token)
+        return self._read(tokens.get, token)
 
     @operation("GET", "/tokens", Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
