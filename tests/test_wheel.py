@@ -78,6 +78,14 @@ def test_what_npm_packages_lack_is_fetched_and_nothing_else(tmp_path: Path, monk
         fetch("temporal-polyfill", {"version": "1"}, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel's files: what the first command compiles serves the next."""
+    folder = tmp_path_factory.mktemp("installed")
+    zipfile.ZipFile(wheel).extractall(folder)
+    return folder
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -88,14 +96,13 @@ def test_what_npm_packages_lack_is_fetched_and_nothing_else(tmp_path: Path, monk
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_a_command_beside_the_engine_runs_from_it(wheel: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+def test_a_command_beside_the_engine_runs_from_it(installed: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     code = (
         f"import sys; sys.path[:] = [sys.argv.pop(1), *(each for each in sys.path if each != {str(ROOT)!r})];"
         "import lodger.engine as e; assert e.__file__.startswith(sys.path[0]);"
         "from lodger.engine.cli import main; main()"
     )
-    command = [sys.executable, "-I", "-c", code, str(tmp_path / "installed"), *arguments]
+    command = [sys.executable, "-I", "-c", code, str(installed), *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
@@ -107,11 +114,24 @@ def test_it_installs_without_compiler_npm_or_git(wheel: Path, tmp_path: Path) ->
     if subprocess.run(asked, capture_output=True, timeout=100, check=False).returncode:
         pytest.skip("NOT TESTED with a package index: none can be reached (give this machine access to PyPI)")
     place = tmp_path / "clean"
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True, timeout=100)
-    env = {"PATH": str(place / "bin"), "HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True, timeout=100)
+    cached = subprocess.run([sys.executable, "-m", "pip", "cache", "dir"], capture_output=True, text=True, check=False)
+    env = {"PATH": str(place / "bin"), "HOME": str(tmp_path), "PIP_CACHE_DIR": cached.stdout.strip() or str(tmp_path)}
     env |= {name: text for name, text in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    quiet = ("--quiet", "--no-compile", "--disable-pip-version-check")
     for command in (
-        ["python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{wheel}[cli]"],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(place),
+            "install",
+            *quiet,
+            "--only-binary",
+            ":all:",
+            f"{wheel}[cli]",
+        ],
         ["python", "-I", "-c", "from lodger import Engine, AsyncEngine, Client, AsyncClient, __version__"],
         ["lodger", "exec", "--json", "-"],
     ):

@@ -27,9 +27,11 @@ def out(relay: Relay) -> None:
     relay.cut()
 
 
-def begun(url: str, *options: str, **environment: str) -> "subprocess.Popen[str]":
+def begun(
+    url: str, *options: str, python: tuple[str, ...] = ("-m", "lodger.engine.cli"), **environment: str
+) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "lodger.engine.cli", "up", "--role", "node", "--name", "early", "--db", url, *options],
+        [sys.executable, *python, "up", "--role", "node", "--name", "early", "--db", url, *options],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
     )  # fmt: skip
@@ -90,9 +92,9 @@ def test_an_outage_is_a_few_lines_each_with_time_and_level(server: Server, relay
     server.drop(name)
 
 
-@pytest.mark.slow
 def test_a_node_whose_database_never_comes_ends_and_says_what_it_lacks(relay: Relay) -> None:
-    node = begun(relay.url("any"), "--json")
+    code = "import sys; from lodger.engine.cli import main, up; up.START_PATIENCE_S = 2.0; main()"
+    node = begun(relay.url("any"), "--json", python=("-c", code))
     out, err = node.communicate(timeout=120)
     assert node.returncode == 1
     *waits, error = [json.loads(line) for line in out.splitlines()]

@@ -112,7 +112,12 @@ IN_THE_SQL = [
     ),
     PlantedBug("a turn ignores the cap", rf"({_REFRESH}.*)< lodger_turns.cap", r"\1< 1000000", 2, "turns are", first=2),
     PlantedBug(
-        "a turn ignores retries", rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$", r"\1'ready'\2", 2, "turns are"
+        "a turn ignores retries",
+        rf"({_REFRESH}.*)'ready', 'waiting_retry'(.*)$",
+        r"\1'ready'\2",
+        2,
+        "turns are",
+        first=2,
     ),
     PlantedBug(
         "a turn ignores the tenant's state",

@@ -30,6 +30,12 @@ def plain(described: object) -> str:
     return re.sub(r"::[a-z ]+(\[\])?|[()]", "", str(described))
 
 
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The next release."""
+    return next_release(tmp_path_factory.mktemp("next") / "newer")
+
+
 def schema(url: str) -> dict[str, Any]:
     """Return the columns, constraints and indexes of each table of Lodger's, in no order."""
     driver, address = addresses.ledger_url(url)
@@ -97,9 +103,10 @@ def test_a_database_of_a_later_lodger_is_left_alone_unless_that_says_that_it_may
     assert inspect_database(url).verdict == "newer"
 
 
-def test_the_next_release_upgrades_a_ledger_to_the_schema_of_a_new_one(url: str, place: str, tmp_path: Path) -> None:
+def test_the_next_release_upgrades_a_ledger_to_the_schema_of_a_new_one(
+    url: str, place: str, newer: Path, tmp_path: Path
+) -> None:
     Database(url).close()
-    newer = next_release(tmp_path / "newer")
     mine, step = ("--db", url), {"revision": REVISION, "sentence": SENTENCE}
     shown = lodger(newer, "db", "upgrade", "--dry-run", *mine)
     assert (shown["revision"], shown["wanted"], shown["pending"]) == (head(), REVISION, [step])
@@ -119,8 +126,7 @@ def test_the_next_release_upgrades_a_ledger_to_the_schema_of_a_new_one(url: str,
     assert schema(place) == schema(url)
 
 
-def test_the_next_release_creates_the_schema_that_it_upgrades_to(empty_url: str, place: str, tmp_path: Path) -> None:
-    newer = next_release(tmp_path / "newer")
+def test_the_next_release_creates_the_schema_that_it_upgrades_to(empty_url: str, place: str, newer: Path) -> None:
     assert lodger(newer, "db", "upgrade", "--db", empty_url)["applied"][0]["revision"] == REVISION
     Database(place).close()
     assert schema(place) != schema(empty_url)
@@ -128,8 +134,7 @@ def test_the_next_release_creates_the_schema_that_it_upgrades_to(empty_url: str,
     assert schema(place) == schema(empty_url)
 
 
-def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_so(url: str, tmp_path: Path) -> None:
-    newer = next_release(tmp_path / "newer")
+def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_so(url: str, newer: Path) -> None:
     database = Database(url)
     command = [sys.executable, "-u", "-m", "lodger.engine.cli", "db", "upgrade", "--without-backup", "--db", url]
     with ExitStack() as stack:
@@ -153,7 +158,7 @@ def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_s
 
 def test_an_upgrade_that_fails_changes_nothing(url: str, tmp_path: Path) -> None:
     database = Database(url)
-    newer = next_release(tmp_path / "newer")
+    newer = next_release(tmp_path / "newer")  # its own: it gets a migration that fails
     # A column that is there already.
     write_migration(newer, "9002", REVISION, "slots")
     before = schema(url)
