@@ -160,16 +160,17 @@ def taken(arguments: list[str]) -> list[str]:
         Usage: option_empty.
     """
     _said.clear()
-    left, waiting = [], iter(arguments)
-    words = [each for each in arguments if not each.startswith("-")]
-    before, own = True, bool({tuple(words[:1]), tuple(words[:2])} & OF_RULES)
-    for argument in waiting:
-        before = before and argument not in words[:1]
+    left, waiting = [], iter(enumerate(arguments))
+    values = {at + 1 for at, each in enumerate(arguments) if each in EVERYWHERE}
+    words = [at for at, each in enumerate(arguments) if at not in values and not each.startswith("-")]
+    own = any(tuple(arguments[at] for at in words[:count]) in OF_RULES for count in (1, 2))
+    for place, argument in waiting:
         name, equals, value = argument.partition("=")
         if argument == "--":
-            left += [argument, *waiting]
-        elif name in EVERYWHERE and (name != "--tz" or before or not own):
-            value = value if equals else next(waiting, "")
+            left += arguments[place:]
+            break
+        if name in EVERYWHERE and (name != "--tz" or not own or place < words[0]):
+            value = value if equals else next(waiting, (0, ""))[1]
             if not value or value.startswith("--"):
                 raise Usage("option_empty", option=name, example=_EXAMPLES[name])
             _said[name] = value

@@ -130,9 +130,10 @@ class CommonHeaders:
         self._meters, self._clock = engine.process_metrics, engine.context.clock
 
     def _count(self, scope: Scope, status: int, begun_s: float) -> None:
-        route = getattr(scope.get("route"), "path", None)
-        # A fixed word for what is no route: a path of a client's is no label.
-        label = f"{scope['method']} {route}" if route else "other"
+        route: Any = scope.get("route")
+        # A fixed word for all that is no route: neither a client's path nor its method is a label.
+        known = scope["method"] in (getattr(route, "methods", None) or ())
+        label = f"{scope['method']} {route.path}" if known else "other"
         self._meters.count("lodger_http_requests_total", label, str(status))
         self._meters.observe("lodger_http_request_seconds", [self._clock.elapsed_s() - begun_s], None, label)
         if status == 429:

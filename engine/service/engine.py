@@ -4,7 +4,6 @@ import platform
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
@@ -15,6 +14,7 @@ from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.core.settings import Settings
+from lodger.engine.core.version import VERSION
 from lodger.engine.data.changes.external_writes import record_changed, record_sessions
 from lodger.engine.data.changes.prepare import prepare
 from lodger.engine.data.sets.dataset import TableDataset
@@ -330,7 +330,7 @@ class Engine(Nouns[Sync]):
 
     def _measure(self) -> None:
         meters, database = self.process_metrics, self.context.database
-        meters.put("lodger_build_info", 1, version("lodger"), platform.python_version())
+        meters.put("lodger_build_info", 1, VERSION, platform.python_version())
         for state, number in database.connections().items():
             meters.put("lodger_database_connections", number, state)
         transactions = database.transactions

@@ -24,13 +24,14 @@ _LINK = "what it leads to may lie outside the folder"
 CODE = frozenset({".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs"})
 
 
-def script(path: Path, root: Path | None = None) -> dict[str, str] | bytes:
+def script(path: Path, root: Path | None = None, raw: bytes | None = None) -> dict[str, str] | bytes:
     """Read a script: a file of UTF-8 text or a folder of them, with the files that it imports, or a WebAssembly module.
 
     Names are paths below the script's own folder, or below ``root`` if it imports files outside of that folder; the entry comes first.
 
     Args:
         root: no file outside of this folder is read; by default :func:`root_of`.
+        raw: the file's content if it has been read: a pipe can be read once only.
 
     Raises:
         Usage: as :func:`read_whole`; or it is none of them.
@@ -50,7 +51,7 @@ def script(path: Path, root: Path | None = None) -> dict[str, str] | bytes:
         )
     if path.suffix in CODE:
         raise not_javascript(path)
-    raw = read_whole(path)
+    raw = read_whole(path) if raw is None else raw
     if raw.startswith(WASM):
         return raw
     place = _place(path, root) if path.suffix in SUFFIXES else MAIN

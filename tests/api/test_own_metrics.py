@@ -16,6 +16,10 @@ def test_requests_connections_versions_and_tenants_are_measured(url: str) -> Non
         lodge.http.get(f"{lodge.url}/api/v1/tenants/acme", headers=bearer)
         lodge.http.get(f"{lodge.url}/api/v1/tenants/nobody", headers=bearer)
         lodge.http.get(f"{lodge.url}/api/v1/no/such/route/of/a/client", headers=bearer)
+        for number in range(3):
+            assert (
+                lodge.http.request(f"M{number}", f"{lodge.url}/api/v1/tenants/acme", headers=bearer).status_code == 405
+            )
         text = lodge.http.get(f"{lodge.url}/api/v1/metrics/text", headers=bearer).text
     found = {
         name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
@@ -30,4 +34,5 @@ def test_requests_connections_versions_and_tenants_are_measured(url: str) -> Non
     assert found['lodger_database_connections{state="in_use"}'] >= 0
     assert any(name.startswith("lodger_build_info{") for name in found)
     assert 'le="14400.0"' in text
-    assert "no/such/route" not in text
+    assert found['lodger_http_requests_total{route="other",status="405"}'] >= 3
+    assert not any(word in text for word in ("no/such/route", "M0", "M1", "M2"))

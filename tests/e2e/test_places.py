@@ -16,10 +16,28 @@ from tests.api.running_api import ONE, RunningApi, running_api
 from tests.e2e.command import ROOT, Said, inside
 from tests.e2e.ready import lodger
 
-from lodger.engine.cli import entry
+from lodger.engine.cli import entry, place
 from lodger.engine.cli.operations import command_name
 from lodger.engine.core.errors import InputError
 from lodger.engine.features import TABLE
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--profile", "p"), ("--profile=p",), ("--profile", "next"), ("--server", "http://127.0.0.1:1")]
+)
+def test_a_commands_own_zone_stays_its_own_behind_global_options(words: tuple[str, ...]) -> None:
+    rule = ["next", "0 9 * * *", "--tz", "Asia/Tokyo"]
+    assert (place.taken([*words, *rule]), place.zone_said()) == (rule, None)
+    assert (place.taken([*words, *rule[:1], "--json", *rule[1:]]), place.zone_said()) == (
+        ["next", "--json", *rule[1:]],
+        None,
+    )
+    assert (place.taken([*words, "--tz", "UTC", *rule]), place.zone_said()) == (rule, "UTC")
+    shown = ["schedule", "list", "acme"]
+    assert (place.taken([*words, *shown, "--tz", "UTC"]), place.zone_said()) == (shown, "UTC")
+    put = ["alert", "put", "acme", "a", "--tz", "Asia/Tokyo"]
+    assert (place.taken([put[0], *words, *put[1:]]), place.zone_said()) == (put, None)
+    assert place.taken([*words, *shown, "--", "--tz", "x"]) == [*shown, "--", "--tz", "x"]
 
 
 @pytest.fixture

@@ -52,6 +52,26 @@ def _shell(line: str, *arguments: str | Path, **env: str) -> subprocess.Complete
 RUN = '"$1" -m lodger.engine.cli'
 
 
+def test_a_source_is_read_once_wherever_it_comes_from(tmp_path: Path) -> None:
+    folder, pipe = tmp_path / "folder", tmp_path / "pipe.js"
+    folder.mkdir()
+    (folder / "main.js").write_text("export default () => 7")
+    os.mkfifo(pipe)
+    for line, code, found in (
+        ("printf 'export default () => 7' | {} exec /dev/stdin --json", 0, '"result": 7'),
+        (f"printf 'export default () => 7' > {pipe} & {{}} exec {pipe} --json", 0, '"result": 7'),
+        ("printf '\\357\\273\\277export default () => 7' | {} exec - --json", 0, '"result": 7'),
+        ("printf '\\357\\273\\277export default () => 7' | {} exec /dev/stdin --json", 0, '"result": 7'),
+        (f"{{}} exec {folder} --json", 0, '"result": 7'),
+        ("{} exec - --json </dev/null", 1, "EmptyScript"),
+        ("{} exec /dev/null --json", 1, "EmptyScript"),
+        ("printf ' \\n' | {} exec - --json", 1, "EmptyScript"),
+        (f"{{}} exec {folder} --runtime wasm --json", 2, "file_is_folder"),
+    ):
+        said = _shell(line.format(RUN))
+        assert (said.returncode, found in said.stdout) == (code, True), (line, said.stdout, said.stderr)
+
+
 @pytest.mark.parametrize("verb", ["version --json", "version"])
 def test_a_full_disk_behind_stdout_is_told_on_stderr(verb: str) -> None:
     said = _shell(f"{RUN} {verb} >/dev/full")

@@ -35,6 +35,9 @@ def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> N
     (clocks, *_turns) = plans(bench, late)
     assert "ix_lodger_schedule_clock_next" in clocks
     bench.tick()
+    for tenant in (None, "t1"):
+        (*_, groups) = plans(bench, lambda tenant=tenant: bench.engine.actions.errors(tenant))
+        assert "ix_lodger_actions_failed" in groups, groups
     (line,) = [plan for plan in plans(bench, lambda: bench.claim(5)) if "served_us, lodger_turns.tenant_id" in plan]
     assert "ix_lodger_turns_line" in line
     assert "TEMP B-TREE" not in line

@@ -68,20 +68,22 @@ def execute(
     params = inputs.value("--input", input_json)
     limits = _limits(cpu_ms=cpu_ms, wall_ms=wall_ms, memory_bytes=None if memory_mb is None else memory_mb * MIB)
     root = script_files.root_of(file)
-    raw = b"" if script_files.is_script(file) else read_whole(file)
-    wasm = runtime == "wasm" or (runtime is None and raw.startswith(script_files.WASM))
-    refused = None if wasm or not (raw or file.is_file()) else _refused(raw, limits.source_bytes, file.name)
+    raw = None if runtime != "wasm" and script_files.is_script(file) else read_whole(file)
+    wasm = runtime == "wasm" or (runtime is None and raw is not None and raw.startswith(script_files.WASM))
+    refused = None if wasm or raw is None else _refused(raw, limits.source_bytes, file.name)
     files: dict[str, str] = {}
     if not wasm and refused is None:
-        read = script_files.script(file, root) if file.exists() else {script_files.MAIN: raw.decode()}
-        files = read if isinstance(read, dict) else {}
+        if str(file) == "-":
+            files = {script_files.MAIN: (raw or b"").decode("utf-8-sig")}
+        elif isinstance(read := script_files.script(file, root, raw), dict):
+            files = read
     from lodger.engine.trials.trial import not_run, try_script
 
     body = as_dict(
         not_run(*refused)
         if refused is not None
         else try_script(
-            raw if wasm else files,
+            raw if wasm and raw is not None else files,
             params,
             limits,
             runtime=runtime or "quickjs",
@@ -95,7 +97,7 @@ def execute(
     own = file if file.is_dir() and not entry.startswith(f"{file.absolute().name}/") else root
     place = file if file.is_file() and where == entry else own / where
     shown = os.path.normpath(place) if file.is_absolute() else os.path.relpath(place)
-    present(body, files.get(where) or raw.decode("utf-8", "replace"), shown, as_json=as_json)
+    present(body, files.get(where) or (raw or b"").decode("utf-8", "replace"), shown, as_json=as_json)
 
 
 def as_dict(ran: "Ran") -> dict[str, Any]:

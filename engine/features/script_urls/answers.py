@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from lodger.engine.core.errors import NotFound
+from lodger.engine.core.events import Event
 from lodger.engine.features.script_urls.url_requests import UrlRefused
 from lodger.engine.server.operation_call import Calls
 from lodger.engine.store.actions import actions
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 ANSWER_S = 25.0
 #: Seconds between two looks at the ledger, where another process runs the action.
 POLL_S = 0.25
-#: Headers that a script may set, beside those that begin with x- and mean nothing to browsers.
-ALLOWED = frozenset({"cache-control", "content-language", "content-type", "etag", "link", "location", "retry-after"})
-_OURS = re.compile(
-    r"x-(?!frame-options|content-type-options|csrf-token|request-id|robots-tag|xss|dns)[a-z0-9-]{1,60}", re.ASCII
+#: Headers that a script may set, beside those of its own. Proxies obey many of other names: x-accel-redirect, x-sendfile, link, …
+ALLOWED = frozenset(
+    {"cache-control", "content-language", "content-type", "etag", "location", "retry-after", "x-hook-secret"}
 )
+_OWN = re.compile(r"x-script-[a-z0-9-]{1,60}", re.ASCII)
 _VALUE = re.compile("[ -~\\t\xa0-\xff]{0,2000}")
 #: Pages of a script have an origin of their own and load nothing, so that they reach no session of this server.
 SANDBOX = {
@@ -60,10 +61,11 @@ class Answers:
                 except NotFound:  # a deleted tenant
                     return None
 
-        def wake() -> None:
-            loop.call_soon_threadsafe(written.set)
+        def wake(event: Event) -> None:
+            if event.action_id == action_id:
+                loop.call_soon_threadsafe(written.set)
 
-        forget = self._engine.watch(wake)
+        forget = self._engine.on_event(wake)
         try:
             async with asyncio.timeout(ANSWER_S):
                 while True:
@@ -107,7 +109,7 @@ def response(result: Any) -> Response:
     given: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()
-        if lower not in ALLOWED and not _OURS.fullmatch(lower):
+        if lower not in ALLOWED and not _OWN.fullmatch(lower):
             raise UrlRefused(502, "url_answer_invalid", reason=f"the header {name[:60]!r} cannot be set")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
             raise UrlRefused(

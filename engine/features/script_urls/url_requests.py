@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -195,5 +195,7 @@ def _number(digits: str) -> int | float | str:
     """Return a number, or its digits as text if a script's numbers cannot hold it exactly."""
     if digits.lstrip("-").isdigit():
         return int(digits) if len(digits) <= 17 and abs(int(digits)) <= MAX_INTEGER else digits
-    exact = len(digits) <= 17 or Decimal(repr(float(digits))) == Decimal(digits)
-    return float(digits) if exact else digits
+    with suppress(InvalidOperation):  # of exponents beyond those of Decimal
+        if Decimal(repr(float(digits))) == Decimal(digits):
+            return float(digits)
+    return digits

@@ -4,9 +4,10 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, func, literal_column, select
+from sqlalchemy import Connection, func, select
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.schema import scheduling as tables
 
 #: Most groups, and most different texts (with their stacks) that are read for them.
@@ -47,13 +48,13 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int) -> list
             func.max(_a.script_version).label("last_version"),
         )
         .outerjoin_from(tables.actions, tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
-        .where(_a.state == literal_column("'failed'"), _a.finished_us >= since_us, _a.error.is_not(None))
+        .where(tables.is_one_of(_a.state, tables.FAILED), _a.state == "failed", _a.finished_us >= since_us, _a.error.is_not(None))
         .group_by(_a.tenant_id, script.name, _a.error)
         .order_by(func.count().desc())
         .limit(MAX_TEXTS)
     )  # fmt: skip
-    if tenant_id is not None:
-        statement = statement.where(_a.tenant_id == tenant_id)
+    if tenant_id is not None:  # the index of failures, not the tenant's of all its actions
+        statement = statement.where(driver_of(connection).unindexed(_a.tenant_id) == tenant_id)
     found: dict[tuple[object, ...], ErrorGroup] = {}
     for row in connection.execute(statement).all():
         error = json.loads(row.error)

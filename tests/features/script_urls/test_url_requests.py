@@ -22,6 +22,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress import signature
 from lodger.engine.features.script_urls import answers
+from lodger.engine.features.script_urls.url_requests import UrlRefused
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine
@@ -109,6 +110,22 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(either: Runn
                 },
             },
         ),
+        (
+            b"[1e-400,9007199254740993.5,1e-99999999999999999999,1.50,1e3,-0.0]",
+            "application/json",
+            {
+                "text": "[1e-400,9007199254740993.5,1e-99999999999999999999,1.50,1e3,-0.0]",
+                "json": [
+                    "1e-400",
+                    "9007199254740993.5",
+                    "1e-99999999999999999999",
+                    1.5,
+                    1000,
+                    0,
+                ],
+            },
+        ),
+        (b"[1E99999999999999999999]", "application/json", {"text": "[1E99999999999999999999]"}),
         (b'"\\ud800"', "application/json", {"text": '"\\ud800"'}),
         (b'{"a":1,"a":2}', "application/problem+json", {"text": '{"a":1,"a":2}'}),
         (b"[" * 100 + b"]" * 100, "application/json", {"text": "[" * 100 + "]" * 100}),
@@ -278,7 +295,7 @@ ANSWERING = """
 export default ({ action }) => {
   const { json, query } = action.input;
   const ask = new URLSearchParams(query).get("as");
-  if (ask === "challenge") return { status: 200, headers: { "Content-Type": "text/plain", "X-Mine": "é" }, body: json.challenge };
+  if (ask === "challenge") return { status: 200, headers: { "Content-Type": "text/plain", "X-Script-Mine": "é" }, body: json.challenge };
   if (ask === "moved") return { status: 303, headers: { location: "https://shop.example/thanks" } };
   if (ask === "cookie") return { status: 200, headers: { "Set-Cookie": "a=b" } };
   if (ask === "status") return { status: 99 };
@@ -304,6 +321,19 @@ def live(tmp_path: Path) -> Iterator[RunningApi]:
         yield RunningApi(engine, server.api, server.url, VirtualClock(), http)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Set-Cookie", "X-Accel-Redirect", "X-Sendfile", "X-LiteSpeed-Location", "X-Reproxy-URL", "X-Envoy-Immediate-Health-Check-Fail",
+        "Surrogate-Control", "Link", "Connection", "Transfer-Encoding", "Content-Length", "Clear-Site-Data", "Service-Worker-Allowed",
+        "Alt-Svc", "Strict-Transport-Security", "Access-Control-Allow-Origin", "Refresh", "X-Script-", "X-Script-a b",
+    ],
+)  # fmt: skip
+def test_a_header_that_browsers_or_proxies_obey_is_refused(name: str) -> None:
+    with pytest.raises(UrlRefused, match="cannot be sent"):
+        answers.response({"status": 200, "headers": {name: "x"}})
+
+
 def test_a_script_answers_its_sender_where_the_url_says_so(live: RunningApi) -> None:
     lodge, engine = live, live.engine
     engine.scripts.put("acme", "answering", ANSWERING)
@@ -322,7 +352,7 @@ def test_a_script_answers_its_sender_where_the_url_says_so(live: RunningApi) -> 
         if status != 502:
             assert answer.headers["content-security-policy"].startswith("sandbox")
         if ask == "challenge":
-            assert (answer.headers["content-type"], answer.headers["x-mine"]) == ("text/plain", "é")
+            assert (answer.headers["content-type"], answer.headers["x-script-mine"]) == ("text/plain", "é")
         if ask == "moved":
             assert answer.headers["location"] == "https://shop.example/thanks"
     assert post(lodge, plain.path + "?as=text").status_code == 202
