@@ -8,7 +8,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format docs package release screenshots clean
+.PHONY: help demo test quick lint format docs package release client screenshots clean
 
 help:
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -52,6 +52,10 @@ package: .venv/lodger-installed ## build sdist and wheel into dist/, and try the
 
 release: .venv/lodger-installed ## package on each supported Python that is here, with SBOM and digests
 	$(BIN)/python deploy/release.py release
+
+client: .venv/lodger-installed ## the client in TypeScript as a package of npm, with types made from the OpenAPI document (needs npm)
+	$(BIN)/python clients/typescript/openapi.py
+	cd clients/typescript && npm ci --ignore-scripts --no-fund && npm pack
 
 screenshots: .venv/lodger-installed ## a picture of each page of the dashboard (ARGS=FOLDER)
 	$(BIN)/python -m tests.web.screenshots $(ARGS)

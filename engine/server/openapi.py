@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 description, and the pydantic models of bodies and queries, both made from the table of operations."""
 
 import inspect
+import json
 import re
 import types
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import models_json_schema
+from starlette.responses import Response
 
 from lodger.engine.core.version import VERSION
 from lodger.engine.server.problems import MEDIA
@@ -103,7 +105,7 @@ def _bounded(hint: Any) -> Any:
 class Wrong(BaseModel):
     """A field of a request that does not match its description."""
 
-    at: str = Field(description="body or query, and the path of the field")
+    at: str = Field(description="path of the field")
     what: str
     fix: str
 
@@ -152,7 +154,9 @@ def described(route: Route) -> dict[str, Any]:
         )
     )
     good: dict[str, Any] = {"description": "done"}
+    more: dict[str, Any] = {}
     if route.kind == "bytes":
+        more["response_class"] = Response  # the default adds JSON to the answer's media
         good["content"] = {route.media: {"schema": {"type": "string", "format": "binary"}}}
     elif route.kind == "page":
         good["model"] = Paged[_entry(route)]  # type: ignore[misc]  # made at run time
@@ -160,7 +164,7 @@ def described(route: Route) -> dict[str, Any]:
         good["model"] = route.answer
     if route.kind != "nothing":
         good["headers"] = {"X-Request-Id": {"schema": {"type": "string"}}}
-    return {"responses": {route.status: good} | errors, "openapi_extra": _extra(route)}
+    return {"responses": {route.status: good} | errors, "openapi_extra": _extra(route)} | more
 
 
 def errors_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -229,6 +233,9 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
     _, defined = models_json_schema([(body, "validation") for body in bodies], ref_template=_REF)
     schemas = made.setdefault("components", {}).setdefault("schemas", {})
     schemas |= {name: schema for name, schema in defined.get("$defs", {}).items() if name not in schemas}
+    for name, schema in schemas.items():
+        if name not in defined["$defs"] and "properties" in schema:
+            schema["required"] = list(schema["properties"])  # answers have every field
     _, problem = models_json_schema([(Problem, "serialization")], ref_template=_REF)
     schemas |= problem["$defs"]
     for pairs in _without_items(schemas):
@@ -247,6 +254,11 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
         content = verb.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
         body = schemas.get(content.get("$ref", "").rpartition("/")[2], {})
         _explain(verb, body.get("properties", {}) | {each["name"]: each for each in verb.get("parameters", ())})
+    for name, schema in schemas.items():
+        for field in schema.get("properties", {}).values():
+            # Generators of clients would require a field with a default of a body.
+            if (default := field.pop("default", None)) is not None and name in defined["$defs"]:
+                field["description"] = f"{field.get('description', '')} Default: {json.dumps(default)}.".strip()
     made["tags"] = [{"name": tag} for tag in sorted({tag for verb in verbs for tag in verb["tags"]})]
     return made
 
