@@ -1,4 +1,4 @@
-"""The lines that the demo writes: the engine's events as they happen, and mails that came."""
+"""The lines that the demo writes about the engine's events as they happen."""
 
 import asyncio
 import json
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.plain_text import code_frame
-from lodger.engine.demo.mailbox import Mail
 from lodger.engine.service.humanize import humanize_duration
 from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
@@ -31,7 +30,7 @@ _REASONS = {"missed": "missed while the engine was off", "overlap": "an earlier 
 
 
 class Feed:
-    """Writes a line for each run, mail, gap of missed slots and note, until :meth:`stop`.
+    """Writes a line for each run, gap of missed slots and note, until :meth:`stop`.
 
     Args:
         write: prints one line.
@@ -78,10 +77,6 @@ class Feed:
             if each.next_at is not None:
                 soon = f"in {humanize_duration(max(1.0, (each.next_at - now).total_seconds()))}"
             self._write(f"due     {each.tenant_id}/{each.name}: {each.text}; next {soon}")
-
-    def mail(self, mail: Mail) -> None:
-        """Write a mail that came."""
-        self._write(f"mail    to {', '.join(mail.to)}: {mail.subject}")
 
     def _heard(self, event: Event) -> None:
         # Events come from the thread that did the thing; the lines belong to the loop.

@@ -18,19 +18,15 @@ from lodger.engine.demo.mailbox import Mailbox
 from lodger.engine.demo.setup import Stage, set_up
 from lodger.engine.demo.summary import Summary, summarise
 from lodger.engine.demo.tables import carts, customers, orders, products, tickets
-from lodger.engine.node.outbox.mailer import Mailer, MailServer
 from lodger.engine.web import dashboard_link
 from lodger.sandbox.runtimes.js.artefact import ensure
 
 #: How often the schedules are read.
 LOOK_S = 0.25
-#: How often the outbox is emptied.
-MAIL_S = 0.5
 #: The demo's live slots come every few seconds: an older one was missed.
 MISSED_AFTER_S = 2.0
 #: What ends a run in order; SIGHUP is the terminal's window being closed.
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SENDER = "shops@lodger.example"
 DATABASE = "ledger.db"
 
 
@@ -117,23 +113,21 @@ def _prepared(stage: Stage, plan: Plan) -> str:
 
 @asynccontextmanager
 async def _at_work(engine: Engine, say: Callable[[str], None], settings: Settings) -> AsyncIterator[Feed]:
-    """Start the mailbox, the mailer and the node; when the block ends, the mails of the last runs are still sent."""
+    """Start the mailbox and the node; when the block ends, the mails of the last runs are still sent."""
     expose(engine)
     sources = {(part.shop, part.script): part.source() for part in CAST}
     feed = Feed(engine, say, sources, settings.missed_after_s)
-    async with Mailbox(feed.mail) as mailbox:
-        server = MailServer(mailbox.host, mailbox.port, sender=SENDER)
-        mailer = Mailer(engine.context.database, server, engine.context.clock, poll_s=MAIL_S)
-        try:
-            await feed.look()
-            await mailer.start()
-            async with engine.node(name="demo", deliver=False):
-                yield feed
-            while await mailer.round():
-                pass
-        finally:
-            await mailer.stop()
-            feed.stop()
+    mailbox = Mailbox(engine.context.database, engine.context.clock, say)
+    try:
+        await feed.look()
+        await mailbox.start()
+        async with engine.node(name="demo", deliver=False):
+            yield feed
+        while await mailbox.round():
+            pass
+    finally:
+        await mailbox.stop()
+        feed.stop()
 
 
 async def _watch(feed: Feed, clock: Clock, for_s: float | None) -> bool:
