@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
+from sqlalchemy.exc import DBAPIError
+
 from lodger.engine.core.clock import Clock, SteadyClock, SystemClock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event, EventBus, LedgerWritten
@@ -21,7 +23,7 @@ from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.expose import ExposeOptions
 from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.sets.guard import filtered
+from lodger.engine.data.sets.guard import filtered, is_unused
 from lodger.engine.service.hooks import H, Hook, HookName, Hooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns, OperationTable, table_of
@@ -301,8 +303,10 @@ class Engine(Nouns[Sync]):
         return decorate
 
     def problems(self) -> list[str]:
-        """Return the codes of what is wrong: reasons why the ledger cannot be used, a wrong time, tables that hide their rows."""
-        return self.unready() or (["row_security_hides"] if self._hidden() else [])
+        """Return the codes of what is wrong: reasons why the ledger cannot be used, a wrong time, databases whose row security is in the
+        way or unused, or that do not answer.
+        """
+        return self.unready() or self._row_security_problems()
 
     def unready(self) -> list[str]:
         """Return the reasons why the ledger can be neither read nor written, or time is wrong; none if all is well."""
@@ -318,15 +322,18 @@ class Engine(Nouns[Sync]):
         clock = self.context.clock
         return ["clock_wrong"] if isinstance(clock, SteadyClock) and clock.stepped_us else []
 
-    def _hidden(self) -> list[str]:
-        """Return the exposed sets whose tables hide their rows by a row security of their own."""
-        found: list[str] = []
+    def _row_security_problems(self) -> list[str]:
+        found: set[str] = set()
         for place in (None, *self.datasets.databases):
-            sets = self.datasets.tables(place)
-            if sets:
+            try:
                 with self.context.database.read() if place is None else place.read() as connection:
-                    found += filtered(connection, sets)
-        return found
+                    if filtered(connection, self.datasets.tables(place)):
+                        found.add("row_security_hides")
+                    if is_unused(connection):
+                        found.add("row_security_unused")
+            except (DBAPIError, Unavailable):
+                found.add("database_unreachable")
+        return sorted(found)
 
     def _measure(self) -> None:
         meters, database = self.process_metrics, self.context.database

@@ -109,6 +109,24 @@ def test_what_a_superuser_prepares_belongs_to_lodgers_own_user(users: Users) -> 
         by_the_superuser(users, engine)
 
 
+def test_a_role_that_lodgers_user_may_not_act_as_is_said(users: Users) -> None:
+    table = sa.Table(
+        "parcels", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("org", sa.String(40))
+    )
+    with users.lodger("shop") as engine:
+        by_the_superuser(users, engine)
+        assert engine.problems() == []
+        granters = users.run("postgres", "SELECT pg_get_userbyid(grantor) FROM pg_auth_members "
+                                         "WHERE roleid = 'lodger_script_shop'::regrole AND member = 'shop'::regrole")  # fmt: skip
+        for granter in granters:
+            users.run("postgres", f"REVOKE lodger_script_shop FROM shop GRANTED BY {granter}")
+        assert engine.problems() == ["row_security_unused"]
+        users.run("postgres", "GRANT lodger_script_shop TO shop")
+        assert engine.problems() == []
+        engine.expose(table, tenant_column="org", database=f"postgresql://nobody@127.0.0.1:1/{users.name}")
+        assert engine.problems() == ["database_unreachable"]
+
+
 ATTACK = "text AS owner, 'x' AS key FROM new_rows; ALTER ROLE {user} SUPERUSER; SELECT 'x'::text"
 
 

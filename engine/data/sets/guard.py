@@ -86,6 +86,12 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
     return replace(_standing(connection, sets, ledger=ledger), cross_tenant_unique_columns=unique)
 
 
+def is_unused(connection: Connection) -> bool:
+    """Whether row security was prepared for this user, who may not act as its role: scripts' statements run without it."""
+    security = driver_of(connection).row_security(connection)
+    return security is not None and security.is_ungranted(connection)
+
+
 def filtered(connection: Connection, sets: Iterable[TableDataset]) -> list[str]:
     """Return the names of the sets whose tables hide rows by a row security of their own that is told no tenant."""
     security = driver_of(connection).row_security(connection)

@@ -237,6 +237,10 @@ class RowSecurity(Protocol):
         """Whether the role exists and the present user may act as it."""
         ...
 
+    def is_ungranted(self, connection: Connection) -> bool:
+        """Whether the role exists, but the present user may not act as it."""
+        ...
+
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
         """Whether the role has all of these privileges, given as table and privilege."""
         ...

@@ -39,6 +39,9 @@ ACT = "CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBE
 _MEMBER = text(
     f"SELECT coalesce((SELECT pg_has_role(current_user, oid, {ACT}) FROM pg_roles WHERE rolname = :role), false)"  # noqa: S608 - a constant
 )
+_UNGRANTED = text(
+    f"SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = :role AND NOT pg_has_role(current_user, oid, {ACT}))"  # noqa: S608 - a constant
+)
 _HERE = text("SELECT current_user, current_schema()")
 _PATH = text("SELECT current_schemas(false)::text[]")
 _HOME = text(
@@ -93,6 +96,10 @@ class PostgresRowSecurity:
     def is_member(self, connection: Connection) -> bool:
         """Query the catalog of roles."""
         return bool(connection.scalar(_MEMBER, {"role": self.role}))
+
+    def is_ungranted(self, connection: Connection) -> bool:
+        """Query the catalog of roles."""
+        return bool(connection.scalar(_UNGRANTED, {"role": self.role}))
 
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
         """Check all privileges in one query."""
