@@ -14,7 +14,6 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.plain_text import detail_lines
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
 from lodger.engine.service.humanize import explain_wait, words_of
@@ -159,7 +158,6 @@ def environment() -> Environment:
     made.tests["markup"] = lambda value: isinstance(value, Markup)
     made.globals |= {
         "frame": frame,
-        "detail_lines": detail_lines,
         "field_changes": field_changes,
         "duration": duration,
         "size": size,

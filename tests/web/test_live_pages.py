@@ -86,7 +86,7 @@ def test_a_double_click_runs_once_and_leads_to_the_run(lodge: RunningApi, page: 
     assert page.url.endswith(asked.id)
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("h1")).to_contain_text("cancelled")
-    page.get_by_role("button", name="Replay").dblclick()
+    page.get_by_role("button", name="Replay", exact=True).dblclick()
     page.wait_for_url(re.compile(rf"/actions/(?!{asked.id})"))
     assert [each.origin for each in lodge.engine.actions.list("acme", "s")] == ["replay", "run_now"]
 

@@ -1,5 +1,6 @@
 """The tools of schedules and scripts in a real browser: the rule builder by keyboard, backfill, pause, dry runs, and the editor."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,11 +8,15 @@ from typing import Any
 
 import pytest
 from tests.api.running_api import RunningApi, running_api
+from tests.api.workers import worked
 from tests.unit.recurrence.foreign_rules import CASES
 from tests.web.browsing import Browser, Page, opened
 
+from lodger.engine.core.execution import Finished
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import Dashboard
+from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.outcome import Outcome
 
 pytestmark = pytest.mark.timeout(240)
 SOURCE = (
@@ -222,3 +227,43 @@ def test_a_script_of_several_modules_is_written_checked_run_and_compared(
     page.click("[aria-label='Roll back to version 1']")
     expect(page.locator("h1")).to_contain_text("version 4")
     assert lodge.engine.scripts.get("acme", "modules").modules["main.js"] == SOURCE
+
+
+def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_line(
+    lodge: RunningApi, page: Page, expect: Any
+) -> None:
+    source = "\n".join(["export default () => {", *["  // a line"] * 40, "  null.x;", "};"])
+    lodge.engine.scripts.put("acme", "fails", source)
+    lodge.engine.schedules.create("acme", "fails", script="fails", rules="0 9 * * *", params={"n": 1}, overlap="allow")
+    asked = [lodge.engine.actions.run_now("acme", "fails") for _ in range(3)]
+    cause = {"cause": {"name": "RangeError", "message": "too far", "stack": "at deep.js:1", "details": {"code": "E7"}}}
+    error = ScriptError("TypeError", "no x", file="main.js", line=42, details=cause)
+    logs = (LogLine("log", "begins", lodge.clock.us), LogLine("error", "breaks", lodge.clock.us + 400_000))
+    ended = Finished(Outcome.SCRIPT_ERROR, error=error, logs=logs, usage=Usage(wall_ms=800.0, host_calls=3))
+    worked(lodge, finished=ended)
+    page.goto(f"{lodge.url}/t/acme/actions/{asked[1].id}")
+    drawn = page.locator("svg.timeline")
+    expect(drawn).to_have_attribute("aria-label", re.compile("started .*800 ms, 3 host calls; recorded"))
+    expect(drawn.locator(".mark")).to_have_count(2)
+    expect(page.locator(".causes")).to_contain_text("cause: RangeError: too far")
+    expect(page.locator(".causes .causes, .causes ul")).to_contain_text("code: E7")
+    page.select_option("[name=level]", "error")
+    expect(page.locator(".log > span:visible")).to_have_count(1)
+    page.select_option("[name=level]", "")
+    page.fill(".log-tools [name=text]", "BEGINS")
+    expect(page.locator(".log > span:visible")).to_contain_text("begins")
+    with page.expect_download() as got:
+        page.click("[data-log-download]")
+    kept = got.value.path().read_text()
+    assert re.findall(r"(log|error) (\w+)\n", kept) == [("log", "begins"), ("error", "breaks")], kept
+    page.click("[rel=prev]")
+    page.wait_for_url(f"**/{asked[0].id}")
+    page.click("[rel=next]")
+    page.wait_for_url(f"**/{asked[1].id}")
+    page.click("[data-opens=here]")
+    expect(page.locator("#here [name=params]")).to_have_value(re.compile('"n": 1'))
+    page.click("#here form button")
+    expect(page.locator("#here [data-result]")).to_contain_text("main.js, line 42")
+    page.click("text=Open in the editor")
+    expect(page.locator(".bad-line")).to_have_count(1)
+    assert page.evaluate("document.querySelector('[data-source]').scrollTop") > 0

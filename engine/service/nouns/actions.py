@@ -71,6 +71,7 @@ class Actions(Noun[M]):
         until: datetime | None = None,
         limit: int | None = 100,
         before: str | None = None,
+        after: str | None = None,
         cursor: str | None = None,
         filter: str | None = None,  # noqa: A002 - the word of the field
     ) -> ActionPage:
@@ -81,7 +82,7 @@ class Actions(Noun[M]):
             schedule: only actions of this schedule, by its name or id; a deleted schedule has only its id.
             since: only actions due at this instant or later.
             until: only actions due before this instant.
-            before: only actions created before the one with this id.
+            before, after: only actions created before, or after, the one with this id.
 
         Raises:
             InputError: state_unknown, outcome_unknown, origin_unknown, filter_invalid, cursor_invalid, limit_invalid,
@@ -98,9 +99,11 @@ class Actions(Noun[M]):
             of = f"actions:{sought}:{filter or ''}"
             if before is not None:
                 before = short_ids.action_id(connection, tenant_id, before)
+            if after is not None:
+                after = short_ids.action_id(connection, tenant_id, after)
             last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = actions.list_matching(
-                connection, replace(sought, found=wanted), limit=limit, before=before, place=last
+                connection, replace(sought, found=wanted), limit=limit, before=before, after=after, place=last
             )
             return pages.page(connection, of, found, wanted.place)
 

@@ -350,18 +350,21 @@ def list_matching(
     *,
     limit: int | None = 100,
     before: str | None = None,
+    after: str | None = None,
     place: Sequence[Any] | None = None,
 ) -> LimitedList[Action]:
     """Return actions, newest first or in the filter's order.
 
     Args:
-        before: only actions created before the one with this id.
+        before, after: only actions created before, or after, the one with this id.
         place: place in the order at which the previous page ended.
     """
     found = filters.found or list_filter.read(language(), None, 0)
     statement = found.apply(_filtered(filters), place)
     if before is not None:
         statement = statement.where(_a.id < before if is_id(before) else false())
+    if after is not None:
+        statement = statement.where(_a.id > after if is_id(after) else false())
     return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
 
 

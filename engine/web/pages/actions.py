@@ -1,14 +1,18 @@
 """Pages of actions."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from lodger.engine.core.access.roles import Role
+from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
-from lodger.engine.store.records import Action
+from lodger.engine.store.records import Action, Schedule
 from lodger.engine.store.scripts import source_maps
 from lodger.engine.web.listing import listing, term
 from lodger.engine.web.page import Reader, Values
+from lodger.engine.web.timeline import timeline
 
 #: Names that the filters for schedules and scripts suggest.
 SUGGESTED = 200
@@ -61,28 +65,65 @@ async def action(reader: Reader) -> tuple[str, Values]:
     attempts = await reader.ask("actions.attempts", **tenant, action_id=action.id)
     logs = await reader.ask("actions.logs", **tenant, action_id=action.id)
     limits = await reader.ask("actions.limits", **tenant, action_id=action.id)
+    deliveries = await reader.ask("actions.deliveries", **tenant, action_id=action.id)
     compared = await reader.ask("actions.compared", **tenant, action_id=action.id)
+    schedule, record = await _schedule(reader, action), await _record(reader, action)
     return "action.html", {
         "action": action,
-        "zone": await _zone(reader, action),
+        "zone": schedule and schedule.tz,
+        "input": _input(action, record, schedule),
         "attempts": attempts,
         "logs": logs,
-        "deliveries": await reader.ask("actions.deliveries", **tenant, action_id=action.id),
+        "deliveries": deliveries,
+        "timeline": timeline(action, attempts, deliveries, reader.now),
+        "beside": await _beside(reader, action),
+        "calls": record.calls if record else (),
         "compared": compared,
         "usage": _usage(attempts, compared, logs, limits),
         "source": await _source(reader, action),
     }
 
 
-async def _zone(reader: Reader, action: Action) -> str | None:
-    """Return the zone of an action's schedule; None without one, or when it is gone."""
+async def _schedule(reader: Reader, action: Action) -> Schedule | None:
+    """Return the schedule of an action; None without one, or when it is gone."""
     if action.schedule_id is None:
         return None
     try:
         found = await reader.ask("schedules.get", tenant_id=action.tenant_id, schedule=action.schedule_id)
     except NotFound:
         return None
-    return cast("str", found.tz)
+    return cast("Schedule", found)
+
+
+def _input(action: Action, record: AttemptRecord | None, schedule: Schedule | None) -> Any:
+    """Return the input that an action was given, or will be; that of an edited schedule may be another since."""
+    if action.params is not None or record is None:
+        return action.params if action.params is not None or schedule is None else schedule.params
+    try:
+        return json.loads(record.context)["action"]["input"]
+    except (ValueError, KeyError, TypeError):  # a WebAssembly module's standard input
+        return None
+
+
+async def _beside(reader: Reader, action: Action) -> Values:
+    """Return the actions of the same schedule that were created before and after an action; None where there is none."""
+    if action.schedule_id is None:
+        return {"previous": None, "next": None}
+    of = {"tenant_id": action.tenant_id, "schedule": action.schedule_id, "limit": 1}
+    before = await reader.ask("actions.list", **of, before=action.id)
+    after = await reader.ask("actions.list", **of, after=action.id, filter="sort:created")
+    return {"previous": next(iter(before), None), "next": next(iter(after), None)}
+
+
+async def _record(reader: Reader, action: Action) -> AttemptRecord | None:
+    """Return the record of the last attempt; None where there is none, or the caller may not read it."""
+    if action.finished_at is None or not reader.caller.role.covers(Role.EDITOR):
+        return None
+    try:
+        found = await reader.ask("actions.record", tenant_id=action.tenant_id, action_id=action.id)
+    except NotFound:
+        return None
+    return cast("AttemptRecord", found)
 
 
 async def _source(reader: Reader, action: Action) -> str | None:

@@ -337,6 +337,29 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// A log is read by level and text, and kept as a file.
+
+function filterLog() {
+  const form = main.querySelector("[data-log-tools]");
+  if (!form) return;
+  const { level, text } = form.elements, wanted = text.value.toLowerCase(), lines = [...main.querySelectorAll(".log > span")];
+  for (const each of lines) each.hidden = Boolean(level.value && !level.value.split(" ").includes(each.className)) || !each.textContent.toLowerCase().includes(wanted);
+  const shown = lines.filter((each) => !each.hidden).length;
+  form.querySelector("output").textContent = level.value || wanted ? `${shown} of ${lines.length} lines` : "";
+}
+
+document.addEventListener("input", (event) => { if (event.target.closest("[data-log-tools]")) filterLog(); });
+document.addEventListener("refreshed", filterLog);
+document.addEventListener("submit", (event) => { if (event.target.matches("[data-log-tools]")) event.preventDefault(); });
+document.addEventListener("click", (event) => {
+  const form = event.target.closest("[data-log-download]")?.form;
+  if (!form) return;
+  const text = [...main.querySelectorAll(".log > span")].map((each) => `${each.querySelector("time")?.dateTime ?? ""} ${each.textContent.trimEnd()}\n`).join("");
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: form.dataset.name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+});
+
 // Copying.
 
 document.addEventListener("click", async (event) => {

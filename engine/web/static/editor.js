@@ -265,6 +265,17 @@ class Editor {
     this.draw();
   }
 
+  // Opens a file at a line, which is marked.
+  show(file, line) {
+    if (!this.modules.has(file)) return;
+    this.open(file);
+    this.mark(file, line);
+    const at = this.source.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    this.source.focus();
+    this.source.setSelectionRange(at, at);
+    this.source.scrollTop = Math.max(0, line - 6) * this.size().line;
+  }
+
   async checkSource() {
     try {
       const found = await call("POST", this.root.dataset.check, { source: this.value() });
@@ -420,6 +431,8 @@ const editor = area && new Editor(area);
 if (editor) {
   window.editedSource = () => editor.value();
   window.markLine = (file, line) => editor.mark(file, line);
+  const asked = new URLSearchParams(location.search);
+  if (asked.get("line")) editor.show(asked.get("file"), Number(asked.get("line")));
 }
 
 document.addEventListener("keydown", (event) => {

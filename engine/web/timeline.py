@@ -1,0 +1,150 @@
+"""The timeline of one action as inline SVG: its phases from the due instant to the last delivery, longer ones wider."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import log10
+from typing import Any
+
+from markupsafe import Markup
+
+from lodger.engine.web.charts import duration_text
+
+#: Narrowest phase, width for each tenfold duration above a millisecond, and least width of all, in units of the view box.
+NARROWEST, TENFOLD, LEAST = 112, 16, 760
+HEIGHT, BAR_TOP, BAR_HEIGHT = 96, 44, 22
+#: Attempts and deliveries that are drawn.
+MOST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a timeline: how it begins, what it is, and until when.
+
+    Attributes:
+        begins: the event at its start.
+        kind: class of its bar.
+        words: what happens, under the bar.
+        marks: instants of log lines within it.
+    """
+
+    start: datetime
+    end: datetime
+    begins: str
+    kind: str
+    words: str
+    marks: tuple[datetime, ...] = ()
+
+    @property
+    def ms(self) -> float:
+        """Its length in milliseconds."""
+        return max(0.0, (self.end - self.start).total_seconds() * 1000)
+
+    @property
+    def width(self) -> float:
+        """Its width."""
+        return NARROWEST + TENFOLD * log10(1 + self.ms)
+
+
+def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Markup:
+    """Return the timeline of an action; nothing for one without an attempt that has ended or waits for none."""
+    if action.finished_at is not None and not attempts:
+        return Markup("")
+    phases = list(_phases(action, attempts, deliveries, now))
+    factor = max(1.0, LEAST / sum(each.width for each in phases))
+    last = "now" if action.finished_at is None else ("sent" if _sent(deliveries) else _written(action))
+    parts, x = [], 4.0
+    said = [f"{each.begins} {_clock(each.start)}, {each.words}" for each in phases]
+    for each in phases:
+        width = each.width * factor
+        parts.append(
+            Markup(
+                '<rect class="phase {}" x="{:.1f}" y="{}" width="{:.1f}" height="{}" rx="3"><title>{}</title></rect>'
+            ).format(each.kind, x, BAR_TOP, width - 2, BAR_HEIGHT, each.words)
+        )
+        for mark in each.marks:
+            share = min(1.0, max(0.0, (mark - each.start) / max(each.end - each.start, timedelta(microseconds=1))))
+            at = x + share * (width - 2)
+            parts.append(
+                Markup('<line class="mark" x1="{0:.1f}" y1="{1}" x2="{0:.1f}" y2="{2}"/>').format(
+                    at, BAR_TOP - 4, BAR_TOP
+                )
+            )
+        parts += _moment(x, each.begins, each.start)
+        parts.append(
+            Markup('<text class="words" x="{:.1f}" y="{}">{}</text>').format(x, BAR_TOP + BAR_HEIGHT + 16, each.words)
+        )
+        x += width
+    parts += _moment(x - 2, last, phases[-1].end, anchor="end")
+    text = f"Timeline: {'; '.join(said)}; {last} {_clock(phases[-1].end)}."
+    return Markup(
+        '<svg class="timeline" viewBox="0 0 {0:.0f} {1}" role="img" aria-label="{2}"><title>{2}</title>{3}</svg>'
+    ).format(x + 4, HEIGHT, text, Markup("").join(parts))
+
+
+def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Iterator[Phase]:
+    first = attempts[-MOST].started_at if len(attempts) > MOST else None
+    began = min(action.due_at, *(each.started_at for each in attempts)) if attempts else action.due_at
+    at, event = began, "due"
+    for each in attempts[-MOST:]:
+        earlier = len(attempts) - MOST
+        words = (
+            f"{earlier} earlier attempts"
+            if first == each.started_at
+            else "waits for a retry"
+            if event != "due"
+            else "waits"
+        )
+        if each.started_at > at:
+            gap = Phase(at, each.started_at, event, "wait", words)
+            yield Phase(at, each.started_at, event, "wait", f"{words} {duration_text(gap.ms)}")
+        yield from _attempt(each, len(attempts) > 1, now)
+        at = each.finished_at or now
+        event = "ended" if each.outcome is None or each.outcome.value == "ok" else "failed"
+    if action.finished_at is None and not (attempts and attempts[-1].finished_at is None):
+        yield Phase(at, max(at, now), event, "wait", "waits")
+    for each in _sent(deliveries):
+        yield Phase(
+            at,
+            max(at, each.sent_at),
+            _written(action) if event != "sent" else event,
+            "send",
+            f"{each.kind} to {each.to[0] if each.to else '–'}"[:24],
+        )
+        at, event = max(at, each.sent_at), "sent"
+
+
+def _attempt(attempt: Any, numbered: bool, now: datetime) -> Iterator[Phase]:
+    """Yield how an attempt ran, and how its effects were committed."""
+    over = attempt.finished_at
+    end = now if over is None else min(over, attempt.started_at + timedelta(milliseconds=attempt.usage.wall_ms))
+    marks = tuple(datetime.fromtimestamp(each.us / 1e6, UTC) for each in attempt.logs[:200] if each.us)
+    kind = "running" if attempt.outcome is None else "ok" if attempt.outcome.value == "ok" else "failed"
+    begins = f"step {attempt.step + 1}, attempt {attempt.n}" if numbered else "started"
+    took = duration_text((now - attempt.started_at).total_seconds() * 1000 if over is None else attempt.usage.wall_ms)
+    calls = attempt.usage.host_calls
+    words = f"runs {took}" if over is None else f"{took}, {calls} host call{'' if calls == 1 else 's'}"
+    yield Phase(attempt.started_at, end, begins, kind, words, marks)
+    if over is not None and over > end:
+        outcome = "commits" if kind == "ok" else "records it"
+        took = duration_text((over - end).total_seconds() * 1000)
+        yield Phase(end, over, "ended" if kind == "ok" else "failed", f"commit {kind}", f"{outcome} {took}")
+
+
+def _written(action: Any) -> str:
+    return "committed" if action.state == "done" else "recorded"
+
+
+def _sent(deliveries: Sequence[Any]) -> list[Any]:
+    return sorted((each for each in deliveries if each.sent_at is not None), key=lambda each: each.sent_at)[:MOST]
+
+
+def _moment(x: float, words: str, at: datetime, anchor: str = "start") -> Iterator[Markup]:
+    yield Markup('<text class="moment" x="{:.1f}" y="14" text-anchor="{}">{}</text>').format(x, anchor, words)
+    yield Markup('<text x="{:.1f}" y="31" text-anchor="{}" data-clock="{}">{}</text>').format(
+        x, anchor, at.astimezone(UTC).isoformat(), _clock(at)
+    )
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M:%S}"
