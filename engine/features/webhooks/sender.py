@@ -110,22 +110,24 @@ class WebhookSender(Sender):
 
         return Request(
             "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=here,
-            payer=row.tenant_id, total_s=ANSWER_S, max_body=MAX_ANSWER_BYTES,
+            payer=webhooks.owner(row.tenant_id, row.target)[0], total_s=ANSWER_S, max_body=MAX_ANSWER_BYTES,
         )  # fmt: skip
 
     def _route(self, row: Row[Any]) -> Route | None:
         with self._database.read() as connection:
-            return webhooks.route(self._vault, connection, row.tenant_id, row.target, self._clock.now_us())
+            return webhooks.route(
+                self._vault, connection, *webhooks.owner(row.tenant_id, row.target), self._clock.now_us()
+            )
 
     def _switch_off(self, row: Row[Any]) -> None:
         with self._database.write() as connection:
-            webhooks.switch_off(connection, row.tenant_id, row.target, self._clock.now_us())
+            webhooks.switch_off(connection, *webhooks.owner(row.tenant_id, row.target), self._clock.now_us())
 
 
 def _content(payload: dict[str, Any], stamp: str, style: str) -> dict[str, Any]:
     """Return the body of a message; for a chat its text, or what it is about if it has none."""
     if style == "standard":
-        return {"type": payload["type"], "timestamp": stamp, "data": payload["data"]}
+        return {**payload, "timestamp": stamp}
     data = payload["data"]
     text = data.get("text") if isinstance(data, dict) else None
     if payload["type"].startswith(ENGINE_PREFIX) and isinstance(text, str):

@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.ids import PLATFORM
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.request_errors import Refused
 from lodger.engine.store.queue import outbox, ready_queue
@@ -43,7 +44,7 @@ MAX_EVENTS = 50
 STYLES = ("standard", "slack")
 #: How long the previous secret stays valid after a new one was created, microseconds.
 OVERLAP_US = 86_400_000_000
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,61}", re.ASCII)  # messages to the platform's have an @ before it
 
 
 def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
@@ -261,12 +262,15 @@ def enqueue(
     connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
 ) -> int:
     """Enqueue an event for every webhook that subscribes to it; see :func:`lodger.engine.store.queue.events.enqueue`."""
-    rows = connection.execute(select(_c.name, _c.events).where(_c.tenant_id == tenant_id, _c.state == "on")).all()
-    wanted = [row.name for row in rows if matches(json.loads(row.events), event)]
+    rows = connection.execute(select(webhooks).where(_c.tenant_id.in_({tenant_id, PLATFORM}), _c.state == "on")).all()
     action_id, step, number = place
-    body = json.dumps({"type": event, "data": data}, ensure_ascii=False, separators=(",", ":"))
     made: list[dict[str, Any]] = []
-    for name in wanted:
+    for row in rows:
+        if not matches(json.loads(row.events), event):
+            continue
+        theirs = {} if row.tenant_id == tenant_id else {"tenant": tenant_id}
+        name = f"@{row.name}" if theirs else row.name
+        body = json.dumps({"type": event, **theirs, "data": data}, ensure_ascii=False, separators=(",", ":"))
         text = json.dumps([tenant_id, action_id, step, number, name])
         identity = "msg_" + hashlib.sha256(text.encode()).hexdigest()[:32]
         made.append({"tenant_id": tenant_id, "id": identity, "action_id": action_id, "step": step, "n": number, "kind": "webhook",
@@ -277,16 +281,22 @@ def enqueue(
 
 def subscriptions(connection: Connection, tenant_ids: Sequence[str]) -> dict[str, list[list[str]]]:
     """Return the patterns of events of each webhook that is on, by tenant."""
-    wanted = select(_c.tenant_id, _c.events).where(_c.tenant_id.in_(tenant_ids), _c.state == "on")
+    wanted = select(_c.tenant_id, _c.events).where(_c.tenant_id.in_({*tenant_ids, PLATFORM}), _c.state == "on")
     found: dict[str, list[list[str]]] = {}
     for row in connection.execute(wanted):
-        found.setdefault(row.tenant_id, []).append(json.loads(row.events))
+        for tenant_id in tenant_ids if row.tenant_id == PLATFORM else (row.tenant_id,):
+            found.setdefault(tenant_id, []).append(json.loads(row.events))
     return found
 
 
 def exist(tenant: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that a webhook of the tenant of a column is on."""
-    return exists().where(_c.tenant_id == tenant, _c.state == "on")
+    """Return the condition that a webhook of the tenant of a column, or of the platform, is on."""
+    return exists().where(_c.tenant_id.in_((tenant, PLATFORM)), _c.state == "on")
+
+
+def owner(tenant_id: str, to: str) -> tuple[str, str]:
+    """Return tenant and name of the webhook that a tenant's message goes to: those of the platform begin with @."""
+    return (PLATFORM, to[1:]) if to.startswith("@") else (tenant_id, to)
 
 
 named = Named(

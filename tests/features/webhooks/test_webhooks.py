@@ -23,7 +23,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.features.webhooks.sender import UNREACHABLE, WebhookSender
 from lodger.engine.features.webhooks.webhooks import NewWebhook, Webhook
 from lodger.engine.store.queue import outbox as outboxes
-from lodger.engine.store.queue.events import matches
+from lodger.engine.store.queue.events import matches, subscribers
 from lodger.engine.store.schema.script_data import outbox
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
@@ -114,6 +114,28 @@ def test_an_event_arrives_signed_once_at_each_that_wants_it(tmp_path: Path, peer
             verify(secret, peer.asked[0].headers, peer.asked[0].body + b" ", post.clock.us / 1e6)
         with pytest.raises(NotVerified):
             verify(secret, peer.asked[0].headers, peer.asked[0].body, post.clock.us / 1e6 + 301)
+
+    posted(tmp_path, peer, work, url)
+
+
+def test_a_webhook_of_the_platform_gets_the_events_of_all_tenants(tmp_path: Path, peer: Peer, url: str) -> None:
+    async def work(post: Post) -> None:
+        post.made("crm", "/crm")
+        made = post.engine.webhooks.put("@platform", "crm", peer.url("/all"), events=["*", "lodger.action.done"])
+        assert isinstance(made, NewWebhook)
+        post.emit(data=7)
+        post.engine.webhooks.delete("acme", "crm")
+        await post.sender.round()
+        assert [asked.line.split()[1] for asked in peer.asked] == ["/all"]
+        ((_, body),) = post.verified(made.secret)
+        assert (body["type"], body["tenant"], body["data"]) == ("order.paid", "acme", 7)
+        assert {(row.tenant_id, row.target, row.state) for row in post.rows()} == {
+            ("acme", "crm", "failed"),
+            ("acme", "@crm", "sent"),
+        }, "the platform's copy goes with the tenant's history"
+        with post.engine.context.database.read() as connection:
+            wanted = list(subscribers(connection, ["acme", "other"], ["lodger.action.done", "lodger.action.failed"]))
+        assert sorted(wanted) == [("acme", "lodger.action.done"), ("other", "lodger.action.done")]
 
     posted(tmp_path, peer, work, url)
 
