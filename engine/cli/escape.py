@@ -1,6 +1,7 @@
 """``lodger escape``: attacks this host's walls with the whole suite and reports what held."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,6 +95,8 @@ def run(
     from lodger.escape.report import as_json as body
     from lodger.escape.report import passed
 
+    if html is not None and find_spec("jinja2") is None:
+        raise Usage("extra_missing.page")
     for place in (html, junit):
         if place is not None:
             _writable(place)
