@@ -285,6 +285,36 @@ def runs(
 
 
 @app.command()
+def budgets(
+    number: Annotated[int, typer.Option("--runs", min=20, max=1_000_000, help="Number of slots of each load.")] = 400,
+    database: Annotated[
+        str | None, typer.Option(metavar="URL", help="URL of an empty PostgreSQL database. Default: SQLite alone.")
+    ] = None,
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", exists=True, file_okay=False, envvar="LODGER_BENCH_PEERS",
+            help="Folder with node_modules of isolated-vm and graphile-worker.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Measure all promised ratios beside their peers, and say which are kept, and by how much the others are missed."""
+    from lodger.bench import budgets as bench
+
+    measured = []
+    for each in bench.measure(number, database, peers):
+        measured.append(each.as_dict())
+        if not as_json:
+            found = "no peer here" if each.ratio is None else f"{each.ratio:9.2f} x  "
+            verdict = "" if each.missed is None else f"missed by {each.missed:.0%}" if each.missed else "kept"
+            sign = "at least" if each.at_least else "at most"
+            say(f"{each.name:44} {sign} {each.bound:4g} x {each.peer:18} {found:12} {verdict}")
+    if as_json:
+        write_json({"budgets": measured})
+
+
+@app.command()
 def rules(
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as an SVG chart.")] = None,
     as_json: AsJson = False,

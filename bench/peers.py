@@ -62,15 +62,32 @@ const [url, jobs, concurrency] = [process.argv[1], Number(process.argv[2]), Numb
   const now = () => Number(process.hrtime.bigint()) / 1e9, stored = now();
   await client.query("SELECT graphile_worker.add_job('noop', '{}') FROM generate_series(1, $1::int)", [jobs]);
   const store_s = now() - stored;
+  const rate = (name, number, task) => new Promise(async (resolve) => {
+    let ran = 0, begun = now();
+    const runner = await run({ ...options, concurrency, noHandleSignals: true, taskList: { [name]: async (_given, helpers) => {
+      await task(helpers);
+      if (++ran === number) setTimeout(() => runner.stop().then(() => resolve(number / (now() - begun))), 0);
+    } } });
+  });
+  const per_s = await rate("noop", jobs, async () => {});
+  const found = { per_s, stored_and_run_per_s: jobs / (store_s + jobs / per_s) };
+  let ivm;
+  try { ivm = require("isolated-vm"); } catch { /* measured without scripts */ }
+  if (ivm) {
+    // What a user would build: each job runs a script in a new isolate and stores its result.
+    const scripts = Math.ceil(jobs / 10);
+    await client.query("CREATE TABLE IF NOT EXISTS results (result TEXT)");
+    await client.query("SELECT graphile_worker.add_job('script', '{}') FROM generate_series(1, $1::int)", [scripts]);
+    found.scripts_per_s = await rate("script", scripts, async (helpers) => {
+      const isolate = new ivm.Isolate({ memoryLimit: 32 }), context = await isolate.createContext();
+      const result = await context.eval("let n = 0; for (let i = 0; i < 1000; i++) n += i; n", { timeout: 1000 });
+      isolate.dispose();
+      await helpers.query("INSERT INTO results VALUES ($1)", [String(result)]);
+    });
+  }
   await client.end();
-  let ran = 0, begun = now();
-  const runner = await run({ ...options, concurrency, noHandleSignals: true, taskList: { noop: async () => {
-    if (++ran === jobs) {
-      const run_s = now() - begun;
-      console.log(JSON.stringify({ per_s: jobs / run_s, stored_and_run_per_s: jobs / (store_s + run_s) }));
-      setTimeout(() => runner.stop().then(() => process.exit(0)), 0);
-    }
-  } } });
+  console.log(JSON.stringify(found));
+  process.exit(0);
 })();
 """
 _PROCRASTINATE = """

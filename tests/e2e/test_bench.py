@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ from tests.databases.fixtures import absent
 from tests.e2e.ready import lodger
 
 from lodger.bench.attempts import Row, broken, ratios
+from lodger.bench.budgets import whole_runs
 from lodger.bench.runs import Measured
 from lodger.bench.runs import Row as RunRow
 from lodger.bench.wall_cases import RUNTIMES, cases
@@ -162,6 +164,28 @@ def test_budgets_of_whole_runs_are_judged() -> None:
         "starts are 2.1 times the pool's answer time late (p50), promised 2",
         "starts are 10.3 times the pool's answer time late (p99), promised 10",
     ]
+
+
+def test_what_is_kept_and_what_is_missed_is_said_beside_each_peer() -> None:
+    found = measured(per_s=450, engine_ms=2.4, start_ms=1.5)
+    peers = {
+        "isolated-vm": {"p50_ms": 1.0, "cpu_ms": 1.0},
+        "graphile-worker": {"per_s": 9000.0, "scripts_per_s": 500.0},
+    }
+    judged = {
+        (each.name, each.peer): each.missed
+        for each in whole_runs("PostgreSQL", replace(found, peers=peers), 0.5, 0.8, 0.5)
+    }
+    assert {key: missed and round(missed, 2) for key, missed in judged.items()} == {
+        ("whole runs, PostgreSQL", "the bare pool"): 0.1,
+        ("whole runs, PostgreSQL", "graphile-worker"): 0,
+        ("trivial script", "isolated-vm"): 0.5,
+        ("engine's CPU of a run, PostgreSQL", "the attempt's"): 0.2,
+        ("due to start, p50, PostgreSQL", "the pool's answer"): 0,
+        ("due to start, p99, PostgreSQL", "the pool's answer"): 0,
+    }
+    unknown = [each.missed for each in whole_runs("PostgreSQL", found, 0.5, 0.8, 0.5) if each.peer == "graphile-worker"]
+    assert unknown == [None], "a peer that is not here keeps nothing and misses nothing"
 
 
 def measured(per_s: float, engine_ms: float, start_ms: float) -> Measured:
