@@ -52,7 +52,7 @@ def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Box, str, l
         reported: list[Event] = []
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
-        wanted = 2 if params == "fail" else 4
+        wanted = 3 if params == "fail" else 4
 
         def hear(event: Event) -> None:
             reported.append(event)
@@ -63,6 +63,7 @@ def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Box, str, l
             await engine.tenants.create("acme", people=["*@acme.example"])
             hook = await engine.webhooks.put("acme", "crm", peer.url("/crm"), events=["*", "lodger.action.failed"])
             assert hasattr(hook, "secret"), "it is new"
+            await engine.webhooks.put("@platform", "all", peer.url("/all"), events=["lodger.action.failed"])
             await engine.scripts.put("acme", "s", SCRIPT)
             engine.on_event(hear)
             async with engine.node():
@@ -101,7 +102,8 @@ def test_mails_and_events_leave_and_the_action_shows_what_became_of_them(tmp_pat
 def test_a_run_that_fails_sends_nothing_but_that_it_failed(tmp_path: Path, peer: Peer) -> None:
     box, secret, _, (action, sent) = play(tmp_path, peer, params="fail")
     assert box.got == []
-    (asked,) = peer.asked
+    everywhere, asked = sorted(peer.asked, key=lambda each: each.line)
+    assert (json.loads(everywhere.body)["tenant"], "/all" in everywhere.line) == ("acme", True)
     verify(secret, asked.headers, asked.body, int(asked.headers["webhook-timestamp"]))
     body = json.loads(asked.body)
     assert body["type"] == "lodger.action.failed"
@@ -111,7 +113,7 @@ def test_a_run_that_fails_sends_nothing_but_that_it_failed(tmp_path: Path, peer:
         "late",
     )
     assert body["data"]["error"]["line"] == 6
-    assert [each.about for each in sent] == ["lodger.action.failed"]
+    assert {(each.about, each.to) for each in sent} == {("lodger.action.failed", (to,)) for to in ("crm", "@all")}
 
 
 def test_a_receiver_verifies_as_the_documentation_says(tmp_path: Path, peer: Peer) -> None:

@@ -20,6 +20,7 @@ Written by hand, because most of its work is to refuse: a parser library says wh
 text of the same wish that is accepted, which only the rule at hand knows. :data:`_PARTS` names the part that a token begins.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -27,7 +28,6 @@ from difflib import get_close_matches
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.calendar.zones import known_zone, zone_names
-from lodger.engine.recurrence.duration import DAY_US
 from lodger.engine.recurrence.duration import UNITS as LENGTHS
 from lodger.engine.recurrence.english.meaning import in_quarter, meant
 from lodger.engine.recurrence.english.phrase import HOUR_S, WORKDAYS, Date, Days, Phrase
@@ -276,13 +276,6 @@ class _Grammar:
         draft = self.add("step", first, strong)
         draft.step, draft.unit = (count * size, unit), name
 
-    def adverb(self, strong: bool, first: int) -> None:
-        self.at = first
-        token = self.next()
-        self.left[first] = token._replace(kind="unit", value=token.value)
-        self.at = first
-        self.unit(1, strong, first)
-
     def length(self, strong: bool, first: int) -> None:
         """Read ``2 hours and 30 minutes`` or ``1h30m``: an interval, or a step when it is whole days, weeks or months."""
         found: list[tuple[int, str]] = []
@@ -290,13 +283,9 @@ class _Grammar:
             token = self.peek()
             if token.kind == "length":
                 self.next()
-                digits, name = "", ""
-                for each in f"{token.text} ":
-                    if (each.isdigit() and name) or each == " ":
-                        kind, unit_name = WORDS.get(name, ("", name))
-                        found.append((int(digits), unit_name if kind == "unit" else name))
-                        digits, name = "", ""
-                    digits, name = (digits + each, name) if each.isdigit() else (digits, name + each)
+                for count, name in re.findall(r"(\d+)([a-z]+)", token.text):
+                    kind, unit_name = WORDS.get(name, ("", name))
+                    found.append((int(count), unit_name if kind == "unit" else name))
             elif token.kind == "number" and self.peek(1).kind == "unit":
                 self.next()
                 found.append((token.value, self.next().value))
@@ -324,10 +313,6 @@ class _Grammar:
             size = LENGTHS.get(each)
             if size is None:
                 raise self.unread(f"{each!r} is not a unit of fixed length", span, "every hour")
-            if (size == DAY_US and len(found) == 1) or (size > DAY_US and len(found) == 1):
-                draft = self.add("step", first, strong)
-                draft.step, draft.unit = (count * size // DAY_US, "day"), "day"
-                return
             total += count * size
         if total % 1_000_000:
             raise self.unread("fractions of a second stand in a rule of their own", span, "every second")
@@ -475,8 +460,8 @@ class _Grammar:
             return [self._date_or_months()]
         if token.kind == "weekday":
             return self._weekdays_of(self._weekday())
-        if self._workday_set():
-            return self._weekdays_of([Days(self._set_bits())])
+        if bits := self._workday_set():
+            return self._weekdays_of([Days(bits)])
         if token.value == "day" and self.peek(1).kind == "number":
             self.next()
             return self._in_month(self._numbered(self._counts("number")))
@@ -487,16 +472,12 @@ class _Grammar:
         before = self.peek(-1).kind if self.at else ""
         raise self.unexpected("a day", *(["1st"] if the else ["the 1st"] if before == "on" else []))
 
-    def _workday_set(self) -> bool:
-        """Skip ``weekdays`` or ``business day``."""
+    def _workday_set(self) -> int:
+        """Skip ``weekdays`` or ``business day``, and return their bits; 0 for anything else."""
         if self.kinds("business", "unit") and self.peek(1).value == "day":
             self.at += 2
-            return True
-        return self.take("days")
-
-    def _set_bits(self) -> int:
-        token = self.peek(-1)
-        return token.value if token.kind == "days" else WORKDAYS
+            return WORKDAYS
+        return self.next().value if self.kinds("days") else 0
 
     def _weekday(self) -> list[Days]:
         begin, first = self.at, self.next().value
@@ -842,13 +823,10 @@ class _Grammar:
             raise self.unread("a month of one year is a range of dates", self.since(first), f"from {begins} to {ends}")
 
     def months_of(self, _strong: bool, first: int) -> None:
+        self.take("in")
         months = self.month_list()
         self._month_of_year(first)
         self.add("months", first).months = months
-
-    def in_months(self, _strong: bool, first: int) -> None:
-        self.next()
-        self.months_of(_strong, first)
 
     # Times
 
@@ -1231,11 +1209,8 @@ class _Grammar:
         at = self.peek()
         return at.kind in ("weekday", "days", "nth", "last", "date", "slashed", "business") or self._is_date()
 
-    def in_zone(self, strong: bool, first: int) -> None:
-        self.next()
-        self.zone_of(strong, first)
-
     def zone_of(self, _strong: bool, first: int) -> None:
+        self.take("in")
         token = self.next()
         self.take("time")
         span = self.since(first)
@@ -1261,11 +1236,10 @@ class _Grammar:
 #: What begins each part, the first that fits.
 _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
     ("every", _Grammar.every),
-    ("adverb", _Grammar.adverb),
-    ("zone", _Grammar.zone_of),
-    ("in zone", _Grammar.in_zone),
+    ("adverb", lambda grammar, strong, first: grammar.unit(1, strong, first)),
+    ("zone | in zone", _Grammar.zone_of),
     ("at", _Grammar.at_part),
-    ("in month", _Grammar.in_months),
+    ("in month", _Grammar.months_of),
     ("start every | unit number", _Grammar.days),
     ("start", _Grammar.starting),
     ("edge date | edge number | edge month | edge on | edge from", _Grammar.starting),

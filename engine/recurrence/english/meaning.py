@@ -280,9 +280,8 @@ class _Meaning:
                 second = "days" if clause.days else "months"
                 days = ("on Monday, Wednesday and Friday" + self._at(),) if count == 2 and second == "days" else ()
                 every = (f"every day {self.words(second)}{self._at()}",) if second == "months" else ()
-                raise replace_texts(
-                    self.dropped("every few days and named days do not go together", second, "step"), (*days, *every)
-                )
+                error = self.dropped("every few days and named days do not go together", second, "step")
+                raise Unread(error.what, error.place, error.end, (*days, *every, *error.instead), whole=True)
             return replace(clause, step=(count, unit))
         if unit == "week":
             return self._weeks(clause, count)
@@ -402,11 +401,6 @@ class _Meaning:
     @staticmethod
     def _is_week(clause: Clause) -> bool:
         return all(each.weekdays and not each.month_days for each in clause.days)
-
-
-def replace_texts(error: Unread, first: Sequence[str]) -> Unread:
-    """Return the error with other texts before its own."""
-    return Unread(error.what, error.place, error.end, (*first, *error.instead), whole=True)
 
 
 def in_quarter(days: Days) -> Days:
