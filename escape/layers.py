@@ -86,6 +86,9 @@ _OTHERS = (
     Layer("bounded_rules", "rules that would be searched forever"),
     Layer("known_zones", "zones that are paths"),
     Layer("linear_patterns", "texts that are costly for backtracking patterns"),
+    Layer("file_names", "files of scripts that tools take for their own"),
+    Layer("marked_lines", "texts of scripts that look like other lines of a log"),
+    Layer("limited_node", "files, programs and signals of Node.js that answers for a tenant"),
 )
 
 LAYERS: dict[str, Layer] = {

@@ -56,7 +56,6 @@ ELSEWHERE: dict[int, tuple[str, ...]] = {
     120: ("sim",),
     121: ("api/test_route_table.py",),
     122: ("web/test_every_page.py::test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse",),
-    123: ("e2e/test_streams.py",),
     124: ("api/test_requests.py",),
 }
 #: Attacks of native code (test_owned_worker.py) by class.

@@ -7,8 +7,10 @@ from os.path import normpath
 from pathlib import Path
 
 from lodger.escape.case import DirectAttack
+from lodger.escape.cases.tenants.files_and_lines import NameFile, RunNode, SayText
 from lodger.escape.cases.tenants.rules import AskRule, AskZone, ReadText, figures
 from lodger.sandbox.job import Report
+from lodger.sandbox.nodejs import limited_node
 
 _PATIENCE_S = 1.5
 _TRIES_EVERYTHING = r"^(([\x20-\x7e\u0660-\u0669]+)+)+$"
@@ -53,4 +55,13 @@ def careless_act(act: DirectAttack, without: frozenset[str]) -> Report:
         case AskZone(zone) if "known_zones" in without:
             with Path(normpath(Path(_ZONES_LIE) / zone)).open("rb") as file:
                 return figures(read=len(file.read(64)), code="")
+        case NameFile() if "file_names" in without:
+            return figures(refused="")
+        case SayText(text) if "marked_lines" in without:
+            return figures(said=text)
+        case RunNode(program) if "limited_node" in without:
+            node = str(limited_node.find_node("it cannot be attacked"))
+            unlimited = ["/bin/sh", "-c", 'exec "$0" -e "$1" 3>&1', node, program]
+            said = subprocess.run(unlimited, input=b"x", capture_output=True, timeout=60, check=False).stdout
+            return figures(said=said.decode().removeprefix("R"))
     return act()

@@ -102,6 +102,9 @@ _OF_THE_ENGINE = [
     "bounded_rules",
     "known_zones",
     "linear_patterns",
+    "file_names",
+    "marked_lines",
+    "limited_node",
 ]
 
 #: Maps a layer to its weakening.
