@@ -183,7 +183,7 @@ CHANGES: tuple[tuple[str, str, Callable[[int], object], int], ...] = (
     ("POST", ACME + "/run-at", lambda _n: {"script": "job", "at": "2040-01-01T00:00:00Z"}, 8),
     ("POST", ACME + "/schedules/s/pause", lambda _n: {}, 8),
     ("PUT", ACME + "/scripts/job", lambda n: {"source": f"export default () => {n}"}, 10),
-    ("PATCH", ACME + "/schedules/s", lambda n: {"rules": [f"{n} 9 * * *"]}, 12),
+    ("PATCH", ACME + "/schedules/s", lambda n: {"rules": [f"{n} 9 * * *"]}, 11),
 )
 
 

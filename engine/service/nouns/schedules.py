@@ -210,18 +210,16 @@ class Schedules(Previews[M]):
         prepared = cache.prepare(wished, from_us(now_us), before=present)
         with self._changing(Schedules.edit, tenant_id, schedule) as changing:
             before = self._at(changing, tenant_id, schedule, revision)
-            current_audit_context = replace(before.rules, **named)
+            current = replace(before.rules, **named)
             # A concurrent edit may have changed the rules.
-            change["rules"] = (
-                prepared
-                if current_audit_context == wished
-                else cache.prepare(current_audit_context, from_us(now_us), before=before.rules)
-            )
+            if current != wished:
+                prepared = cache.prepare(current, from_us(now_us), before=before.rules)
+            change["rules"] = prepared
             edited = schedules.edit(
                 self.context,
                 changing.connection,
                 tenant_id,
-                before.id,
+                before,
                 change,
                 now_us,
                 changing.with_reason(why),
@@ -254,9 +252,9 @@ class Schedules(Previews[M]):
         }  # fmt: skip
         with self._changing(Schedules.rollback, tenant_id, schedule) as change:
             audit_context = change.with_reason(why or change.audit_context.why or f"rollback to revision {revision}")
-            self._at(change, tenant_id, found.id)
+            found = self._at(change, tenant_id, found.id)
             return change.made(
-                schedules.edit(self.context, change.connection, tenant_id, found.id, wanted, now_us, audit_context)
+                schedules.edit(self.context, change.connection, tenant_id, found, wanted, now_us, audit_context)
             )
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/revisions", Role.VIEWER)

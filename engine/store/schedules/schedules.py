@@ -97,19 +97,19 @@ def edit(
     context: StoreContext,
     connection: Connection,
     tenant_id: str,
-    schedule: str,
+    before: Schedule,
     change: Mapping[str, Any],
     now_us: int,
     audit_context: AuditContext,
 ) -> Schedule:
     """Store a new revision with these changes (fields of :class:`ScheduleFields`) and move the clock, in one transaction.
 
+    ``before`` was read under the tenant's lock.
     ``rules`` must be prepared even if unchanged; only new ones are checked against the limits. The old revision is
     accounted up to now first; its queued actions keep their script version and run. ``version`` pins the version of a
     schedule with one script.
     """
     tenant = tenants.require_active(connection, tenant_id)
-    before = get(connection, tenant_id, schedule)
     if change["rules"].rules != before.rules:
         _check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits)))
     clock = _clock(connection, before)
