@@ -9,78 +9,30 @@ from lodger.escape.evidence import answers, host_saw, leaves_nothing
 _STOLEN = "globalThis.stolen = (globalThis.stolen ?? 0) + 1;"
 _STORY = "The script replaces a built-in; the glue must not call the replacement."
 
-#: The replaced built-in and the call that uses the glue; the script returns how often its replacement was called by the glue.
+
+def _replaced(name: str, place: str, given: str = "...a", passed: str = "this, a") -> tuple[str, str, str]:
+    """Return a row of the table: a built-in, replaced by a function that calls it and counts its calls."""
+    call = f"real.apply({passed})" if passed else f"real({given})"
+    text = f"const real = {place}; {place} = function ({given}) {{ STEAL return {call}; }};"
+    return name, f"{place} replaced", text
+
+
+#: Built-ins that the glue uses; the script returns how often its replacement was called by the glue.
 _POISONS = (
-    (
-        "json-stringify",
-        "JSON.stringify replaced",
-        "const real = JSON.stringify; JSON.stringify = function (...a) { STEAL return real(...a); };",
-    ),
-    (
-        "json-parse",
-        "JSON.parse replaced",
-        "const real = JSON.parse; JSON.parse = function (...a) { STEAL return real(...a); };",
-    ),
-    (
-        "string-slice",
-        "String.prototype.slice replaced",
-        "const real = String.prototype.slice; String.prototype.slice = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "string-index-of",
-        "String.prototype.indexOf replaced",
-        "const real = String.prototype.indexOf; String.prototype.indexOf = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "map-get",
-        "Map.prototype.get replaced",
-        "const real = Map.prototype.get; Map.prototype.get = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "map-set",
-        "Map.prototype.set replaced",
-        "const real = Map.prototype.set; Map.prototype.set = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "map-delete",
-        "Map.prototype.delete replaced",
-        "const real = Map.prototype.delete; Map.prototype.delete = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "regexp-exec",
-        "RegExp.prototype.exec replaced",
-        "const real = RegExp.prototype.exec; RegExp.prototype.exec = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "well-formed",
-        "String.prototype.toWellFormed replaced",
-        "const real = String.prototype.toWellFormed; String.prototype.toWellFormed = function () { STEAL return real.apply(this); };",
-    ),
-    (
-        "array-join",
-        "Array.prototype.join replaced",
-        "const real = Array.prototype.join; Array.prototype.join = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "map-for-each",
-        "Map.prototype.forEach replaced",
-        "const real = Map.prototype.forEach; Map.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "object-to-string",
-        "Object.prototype.toString replaced",
-        "const real = Object.prototype.toString; Object.prototype.toString = function () { STEAL return real.apply(this); };",
-    ),
-    (
-        "set-for-each",
-        "Set.prototype.forEach replaced",
-        "const real = Set.prototype.forEach; Set.prototype.forEach = function (...a) { STEAL return real.apply(this, a); };",
-    ),
-    (
-        "replace-all",
-        "String.prototype.replaceAll replaced",
-        "const real = String.prototype.replaceAll; String.prototype.replaceAll = function (...a) { STEAL return real.apply(this, a); };",
-    ),
+    _replaced("json-stringify", "JSON.stringify", passed=""),
+    _replaced("json-parse", "JSON.parse", passed=""),
+    _replaced("string-slice", "String.prototype.slice"),
+    _replaced("string-index-of", "String.prototype.indexOf"),
+    _replaced("map-get", "Map.prototype.get"),
+    _replaced("map-set", "Map.prototype.set"),
+    _replaced("map-delete", "Map.prototype.delete"),
+    _replaced("regexp-exec", "RegExp.prototype.exec"),
+    _replaced("well-formed", "String.prototype.toWellFormed", "", "this"),
+    _replaced("array-join", "Array.prototype.join"),
+    _replaced("map-for-each", "Map.prototype.forEach"),
+    _replaced("object-to-string", "Object.prototype.toString", "", "this"),
+    _replaced("set-for-each", "Set.prototype.forEach"),
+    _replaced("replace-all", "String.prototype.replaceAll"),
 )
 _WORK = """
 const shown = { a: [1, { b: new Date(0) }], m: new Map([[1, 2]]), s: new Set([1]), r: /x/, q: 'a"b', e: new Error('logged') };
@@ -97,17 +49,13 @@ return stolen;
 #: Accessors on shared prototypes that would receive temporaries of the glue; none may be called. Calls by the engine's JSON.stringify, which
 #: assigns the script's own objects to a list, are not counted: the stack is the error's name, the setter and stringify.
 _FROM_GLUE = "if (typeof v !== 'object' || !/^.*\\n.*\\n.*stringify \\(native\\)/.test(new Error().stack)) { STEAL }"
-_TRAPS = (
+_TRAPS = tuple(
     (
-        "array-zero",
-        "a setter for element 0 on Array.prototype",
-        "Object.defineProperty(Array.prototype, '0', { set(v) { " + _FROM_GLUE + " }, configurable: true });",
-    ),
-    (
-        "array-one",
-        "a setter for element 1 on Array.prototype",
-        "Object.defineProperty(Array.prototype, '1', { set(v) { " + _FROM_GLUE + " }, configurable: true });",
-    ),
+        f"array-{name}",
+        f"a setter for element {at} on Array.prototype",
+        f"Object.defineProperty(Array.prototype, '{at}', {{ set(v) {{ {_FROM_GLUE} }}, configurable: true }});",
+    )
+    for at, name in enumerate(("zero", "one"))
 )
 
 
