@@ -50,10 +50,10 @@ async def emit(session: Session, given: dict[str, Any]) -> None:
 async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:
     """Handle limits.get: return the budgets of the attempt, with used and remaining amounts."""
     tenant = {}
-    if session.storage is not None:
-        maximum, used = session.storage
+    if session.claim.storage is not None:
+        maximum, used = session.claim.storage
         tenant[STORAGE] = {"limit": maximum, "used": used, "left": max(0, maximum - used)}
-    return session.budgets.rows() | {"tenant": tenant, "process": asdict(session.limits)}
+    return session.budgets.rows() | {"tenant": tenant, "process": asdict(session.claim.limits)}
 
 
 async def time_zone(session: Session, given: dict[str, Any]) -> dict[str, Any] | None:

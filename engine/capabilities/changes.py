@@ -34,7 +34,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         raise denied(f"changes of {rows.name} are not recorded: its database is not prepared")
     session.budgets.spend("queries")
     state = await _position(session, rows)
-    owner = feed.owner_of(rows, session.tenant_id)
+    owner = feed.owner_of(rows, session.claim.tenant_id)
     limit = min(given["limit"] or DEFAULT_LIMIT, MAX_CHANGES)
 
     def ask(connection: Connection) -> Batch:
@@ -61,7 +61,7 @@ async def _position(session: Session, rows: Dataset) -> FeedPosition:
     if state is None:
 
         def ask(connection: Connection) -> Position | None:
-            return cursors.read(connection, session.tenant_id, session.consumer, source)
+            return cursors.read(connection, session.claim.tenant_id, session.consumer, source)
 
         found = await session.read(ask)
         state = session.journal.feeds[source] = FeedPosition(source, found, found or START)

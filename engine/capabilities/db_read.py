@@ -111,7 +111,7 @@ def lookup(session: Session, rows: Dataset) -> Lookup:
 
 
 def _may_read(session: Session, name: str) -> bool:
-    return session.grants.of_rows(name, exposed=True, write=False)
+    return session.claim.grants.of_rows(name, exposed=True, write=False)
 
 
 def _included(session: Session, rows: Dataset, asked: list[str] | None) -> list[Relation]:

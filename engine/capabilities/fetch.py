@@ -108,12 +108,12 @@ def _request(session: Session, given: dict[str, Any]) -> Request:
         redirect = Redirect(given["redirect"] or "follow")
     except ValueError:
         raise bad_request("redirect must be follow, error or manual") from None
-    limits = fetch_limits(session.grants, url)
+    limits = fetch_limits(session.claim.grants, url)
     left = session.budgets.left("fetch_bytes") - len(body)
     if left < 1:
         session.budgets.spend("fetch_bytes", len(body) + 1)
     return Request(
-        method, url, checked(given["headers"]), body, redirect, allowed=session.grants.of_fetch, payer=session.tenant_id,
+        method, url, checked(given["headers"]), body, redirect, allowed=session.claim.grants.of_fetch, payer=session.claim.tenant_id,
         total_s=limits.total_s,
         late=f"no complete answer came within {limits.total_s:g} s; a grant allows more, such as fetch:HOST,120s",
         max_body=max(1, min(limits.body_bytes, left)),

@@ -22,9 +22,9 @@ PAGE_BYTES = 512 * 1024
 def _scope(session: Session, given: dict[str, Any]) -> str:
     if not given["own"]:
         return ""
-    if session.schedule_id is None:
+    if session.claim.schedule_id is None:
         raise bad_request("this run does not belong to a schedule, so it has no own keys")
-    return session.schedule_id
+    return session.claim.schedule_id
 
 
 async def _known(session: Session, scope: str, key: str) -> KnownValue:
@@ -35,7 +35,7 @@ async def _known(session: Session, scope: str, key: str) -> KnownValue:
 
         def ask(connection: Connection) -> str | None:
             prepared.last(connection)
-            return kv_store.read(connection, session.tenant_id, scope, [key], session.now_us).get(key)
+            return kv_store.read(connection, session.claim.tenant_id, scope, [key], session.now_us).get(key)
 
         held.base = held.now = await session.read(ask)
         held.known = True
@@ -123,7 +123,7 @@ async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]
 
     def ask(connection: Connection) -> list[tuple[str, str]]:
         many = limit + len(own)
-        return kv_store.list_page(connection, session.tenant_id, scope, prefix, after, many, session.now_us)
+        return kv_store.list_page(connection, session.claim.tenant_id, scope, prefix, after, many, session.now_us)
 
     found: dict[str, str | None] = dict(await session.read(ask))
     found |= {key: value for key, value in own.items() if key.startswith(prefix) and key > after}

@@ -145,10 +145,10 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
 
 async def _allowed(session: Session, addresses: tuple[str, ...]) -> None:
     """Refuse recipients and reply addresses that are neither granted nor addresses of the tenant's own people."""
-    grants = session.grants
+    grants = session.claim.grants
     unnamed = [address for address in addresses if not grants.of_mail(address, own=False)]
     asked = [address for address in unnamed if grants.of_mail(address, own=True)]
-    own = await session.own_addresses(session.tenant_id, asked) if asked else ()
+    own = await session.own_addresses(session.claim.tenant_id, asked) if asked else ()
     if any(address not in own for address in unnamed):
         raise denied(
             "mail to this address is not allowed: it must be one of the tenant's people, or granted with mail:ADDRESS"

@@ -31,11 +31,11 @@ async def run(session: Session, given: dict[str, Any]) -> str:
     key = None if given["key"] is None else _key(given["key"])
     value = strict_json.plain(strict_json.normal(given["input"]))
     text = strict_json.dump(value)
-    limit = min(MAX_INPUT, session.limits.input_bytes)
+    limit = min(MAX_INPUT, session.claim.limits.input_bytes)
     if len(text.encode()) > limit:
         raise bad_request(f"the input of a later run has at most {limit} bytes of JSON; store more in a collection")
     try:
-        require(text.encode(), max_depth=session.limits.json_depth - CONTEXT_DEPTH)
+        require(text.encode(), max_depth=session.claim.limits.json_depth - CONTEXT_DEPTH)
     except JsonRefused:
         raise bad_request("the input of a later run is nested too deep") from None
     session.budgets.spend("queries")
@@ -54,9 +54,9 @@ async def cancel(session: Session, given: dict[str, Any]) -> None:
 
 
 def _script(session: Session, named: str | None) -> str:
-    script = session.script if named is None else named
-    if not session.grants.of_run(script, own=script == session.script):
-        raise missing_grant("run" if script == session.script else f"run:{script[:200]}")
+    script = session.claim.script_name if named is None else named
+    if not session.claim.grants.of_run(script, own=script == session.claim.script_name):
+        raise missing_grant("run" if script == session.claim.script_name else f"run:{script[:200]}")
     return script
 
 

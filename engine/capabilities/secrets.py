@@ -91,7 +91,7 @@ async def withheld_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
 async def read(session: Session, given: dict[str, Any]) -> str:
     """Handle secrets.read, the only call that returns a secret's value to a script."""
     name = given["name"]
-    if not session.grants.of_secret(name, plain=True):
+    if not session.claim.grants.of_secret(name, plain=True):
         raise missing_grant(f"secret:{name}:plain")
     found = await session.read_secrets([name])
     if name not in found:
@@ -129,7 +129,7 @@ class SecretHandles:
                 "write secrets.basic(user, NAME) for Basic credentials, or read the value with await secrets.read(NAME)"
             )
         for name in sorted(self.names):
-            if not session.grants.of_secret(name):
+            if not session.claim.grants.of_secret(name):
                 raise missing_grant(f"secret:{name}")
         if session.fetch_state.offline or not self.names:
             return

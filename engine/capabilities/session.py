@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from lodger.engine.capabilities.fetch_state import FetchState
-from lodger.engine.core.access.grants import Grants
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.dataset import Dataset, TableDataset
 from lodger.engine.data.sets.datasets import Datasets
@@ -16,7 +16,6 @@ from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.store.tenants.secrets import OpenSecret
 from lodger.engine.vault.redaction import Redactor
-from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 T = TypeVar("T")
@@ -87,11 +86,10 @@ class Session:
     """One attempt as its capabilities see it.
 
     Attributes:
-        script: name of its script; ``check_script`` checks later runs of it and of others.
-        schedule_id: scope of the schedule's own keys; None for a request without schedule.
+        claim: what runs: its tenant, script, schedule, grants and limits.
+        check_script: checks later runs of its script and of others.
         now_us: time of the attempt, fixed at its start.
         new_id: generates keys.
-        grants: grants of the attempt.
         own_addresses: finds the addresses of the tenant's own people.
         fetch_state: its HTTP requests.
         read_secrets: reads secrets; ``redactor`` knows the values that the script has read.
@@ -101,11 +99,9 @@ class Session:
             engine computed for the attempt is in ``computed_us``.
         indexed_paths: of collections that it has asked about, see :meth:`lodger.engine.data.reading.reader.Reader.is_current`.
         intl: answers calls of Intl; None: they are refused.
-        limits: limits of its process; ``storage``: limit and use of its tenant's storage.
     """
 
-    tenant_id: str
-    schedule_id: str | None
+    claim: Claim
     scope: Scope
     journal: Journal
     datasets: Datasets
@@ -113,17 +109,13 @@ class Session:
     read: TenantQueryRunner
     now_us: int
     new_id: Callable[[], str]
-    grants: Grants
     own_addresses: AddressLookup
     fetch_state: FetchState
     read_secrets: SecretLookup
     redactor: Redactor
-    script: str = ""
     check_script: ScriptCheck = unchecked
     consumer: str = ""
     numbers: Numbers | None = None
-    limits: Limits = field(default_factory=Limits)
-    storage: tuple[int, int] | None = None
     intl: IntlProcesses | None = None
     spent: dict[str, int] = field(default_factory=dict)
     indexed_paths: dict[str, list[str]] = field(default_factory=dict)
@@ -144,8 +136,8 @@ class Session:
         Raises:
             CallRefused: ``budget_exceeded``.
         """
-        if self.computed_us >= self.limits.cpu_ms * 1000:
-            what = f"what the engine computes for a run takes at most the run's CPU time, {self.limits.cpu_ms} ms"
+        if self.computed_us >= self.claim.limits.cpu_ms * 1000:
+            what = f"what the engine computes for a run takes at most the run's CPU time, {self.claim.limits.cpu_ms} ms"
             raise CallRefused("budget_exceeded", what)
 
     async def number(self, rows: TableDataset, of: int = 1) -> int | None:

@@ -141,7 +141,7 @@ class _Commit:
         if self.wall.role:
             guard.name_tenant(self.connection, self.write_set.tenant_id, self.write_set.datasets, self.write_set.sets)
         if verify:
-            held_places = holds.ask(self.connection, self.write_set)
+            require_free = holds.ask(self.connection, self.write_set)
         for each in {rows.name for rows in self.write_set.sets if isinstance(rows, Collection)}:
             self.indexes[each] = document_index.ask_paths(self.connection, self.scope, each)
         # The same order in every commit, so that two commits cannot deadlock.
@@ -150,7 +150,7 @@ class _Commit:
             if verify:
                 self._unchanged(rows, expected_rows)
         if verify:
-            holds.require_free(self.write_set, held_places)
+            require_free()
             kv_store.check_unchanged(self.connection, self.write_set, self.now_us)
         last = triggers.begin(self.connection, self.write_set.consumer) if self._has_triggers() else None
         for with_role, some in groupby(self.write_set.effects, self._uses_role):

@@ -5,7 +5,7 @@ when it was sealed must not change until then. A hold lasts as long as the seal:
 database is unreachable.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
@@ -38,24 +38,24 @@ _of = Prepared(
 )
 
 
-def ask(connection: Connection, write_set: WriteSet) -> Answer:
-    """Ask what sealed attempts of the tenant hold."""
-    return _of.ask(connection, {"tenant": write_set.tenant_id}) if written_places(write_set.effects) else list
-
-
-def require_free(write_set: WriteSet, held: Answer) -> None:
-    """Check that no sealed attempt holds a row that these effects write.
+def ask(connection: Connection, write_set: WriteSet) -> Callable[[], None]:
+    """Ask what sealed attempts of the tenant hold; call what is returned to check that none holds a row that these effects write.
 
     Raises:
-        WriteBlocked: one does.
+        WriteBlocked: one does, when the result is called.
     """
     wanted = written_places(write_set.effects)
-    for row in held():
-        met = wanted.get((row.kind, row.scope, row.key))
-        if met is not None:
-            index, effect = met
-            said = f"{row.kind} '{row.key}' is reserved by a run that is being committed to another database"
-            raise WriteBlocked(said, index=index, place=effect.line)
+    held: Answer = _of.ask(connection, {"tenant": write_set.tenant_id}) if wanted else list
+
+    def require_free() -> None:
+        for row in held():
+            met = wanted.get((row.kind, row.scope, row.key))
+            if met is not None:
+                index, effect = met
+                said = f"{row.kind} '{row.key}' is reserved by a run that is being committed to another database"
+                raise WriteBlocked(said, index=index, place=effect.line)
+
+    return require_free
 
 
 def take(connection: Connection, write_set: WriteSet) -> None:

@@ -31,7 +31,7 @@ _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 async def _compute(session: Session, work: Callable[[], T]) -> T:
     """Return the result of a computation in a thread, in the tenant's turn, and charge its CPU time."""
-    turn = _turns.setdefault(session.tenant_id, asyncio.Lock())
+    turn = _turns.setdefault(session.claim.tenant_id, asyncio.Lock())
     async with turn:
         session.require_cpu()
 

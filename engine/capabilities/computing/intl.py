@@ -40,11 +40,11 @@ async def ask(session: Session, given: dict[str, Any]) -> str:
         of = given["kind"] if given["kind"] in ("Intl", "Date", "String") else f"Intl.{given['kind']}"
         what = f"its locales, options and values have at most {MAX_QUESTION} characters, as JSON"
         raise _too_costly(f"{given['method']} of {of}: {what}")
-    maximum_ms = session.limits.cpu_ms
+    maximum_ms = session.claim.limits.cpu_ms
     if session.computed_us > maximum_ms * 1000:
         raise _too_costly(f"the calls of Intl used the run's {maximum_ms} ms of CPU time")
     try:
-        asked = session.intl.ask(session.tenant_id, given["kind"], given["method"], given["given"])
+        asked = session.intl.ask(session.claim.tenant_id, given["kind"], given["method"], given["given"])
         answer = await asyncio.wrap_future(asked)
     except TooCostly as refused:
         session.charge_cpu((maximum_ms + 1) * 1000 - session.computed_us)

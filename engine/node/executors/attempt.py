@@ -181,8 +181,7 @@ class Attempt:
         self.fetch_state.earlier = self._waits.timed(self.fetch_state.earlier)
         self._turn = asyncio.Lock()
         self.session = Session(
-            tenant_id=claim.tenant_id,
-            schedule_id=claim.schedule_id,
+            claim=claim,
             scope=Scope(claim.tenant_id),
             journal=self.journal,
             datasets=datasets,
@@ -190,17 +189,13 @@ class Attempt:
             read=partial(self._ask, read),
             now_us=now_us,
             new_id=new_id or Identities(lambda: now_us).new,
-            grants=claim.grants,
             own_addresses=self._waits.timed(people),
             fetch_state=self.fetch_state,
             read_secrets=self._waits.timed(read_secrets),
             redactor=self.redactor,
-            script=claim.script_name,
             check_script=self._waits.timed(check_script),
             consumer=consumer,
             numbers=None if claim.trial or numbers is None else self._waits.timed(numbers),
-            limits=claim.limits,
-            storage=claim.storage,
             intl=intl,
         )
 
