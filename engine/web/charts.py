@@ -1,8 +1,8 @@
 """Charts drawn on the server as inline SVG: without scripts or styles of their own, each with a text that says what it shows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from math import ceil, floor, log10
+from math import floor, log10
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -16,8 +16,8 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 8, 10, 24
 DOTS_WIDTH, DOTS_HEIGHT = 260, 56
 #: Minutes between two labels of the time axis.
 MINUTES_BETWEEN = 10
-#: Tops of axes of durations, milliseconds: round numbers of seconds, minutes and hours above ten seconds.
-_ROUND_MS = (10_000, 15_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000)
+#: Marks of the axis of lateness, milliseconds: each about ten times the one below it.
+DECADES_MS = (1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 
 
 def duration_text(milliseconds: float | None) -> str:
@@ -26,10 +26,11 @@ def duration_text(milliseconds: float | None) -> str:
 
 
 def lateness(activity: Any) -> Markup:
-    """Return the lateness of the last hour, p50 and p99 of each minute, as a line chart."""
+    """Return the lateness of the last hour, p50 and p99 of each minute, as a line chart with a logarithmic axis."""
     minutes = activity.minutes
     values = [each.late_p99_ms for each in minutes if each.late_p99_ms is not None]
-    top = round_duration(max(values, default=100.0))
+    marks = [each for each in DECADES_MS if each <= 100 or each < max(values, default=0) * 10]
+    top = log10(marks[-1])
     worst = max(minutes, key=lambda each: each.late_p99_ms or 0)
     text = (
         f"Lateness in the last hour by minutes: p50 {duration_text(activity.late_p50_ms)}, p99 "
@@ -37,10 +38,12 @@ def lateness(activity: Any) -> Markup:
         if values
         else "Lateness in the last hour: no action started."
     )
-    parts = [*_value_axis(top, duration_text), *_time_axis(activity)]
+    text += f" {activity.caught_up} actions of missed slots are not counted." if activity.caught_up else ""
+    shares = {duration_text(each): log10(each) / top for each in marks}
+    parts = [*_value_axis(shares), *_time_axis(activity)]
     for name in ("p99", "p50"):
-        series = [getattr(each, f"late_{name}_ms") for each in minutes]
-        parts += _line(name, series, top)
+        found = [getattr(each, f"late_{name}_ms") for each in minutes]
+        parts += _line(name, [None if each is None else log10(max(1.0, each)) / top for each in found])
     parts += _hints(
         minutes, lambda each: f"p50 {duration_text(each.late_p50_ms)}, p99 {duration_text(each.late_p99_ms)}"
     )
@@ -56,7 +59,7 @@ def throughput(activity: Any) -> Markup:
         f"Actions that ended in the last hour by minutes: {activity.done} done, {activity.failed} failed; the most, "
         f"{busiest.done + busiest.failed}, at {_clock(busiest.start)}."
     )
-    parts = [*_value_axis(top, lambda value: f"{value:g}"), *_time_axis(activity)]
+    parts = [*_value_axis({f"{top * part:g}": part for part in (0.0, 0.5, 1.0)}), *_time_axis(activity)]
     step = (WIDTH - LEFT - RIGHT) / len(minutes)
     for number, each in enumerate(minutes):
         base = float(HEIGHT - BOTTOM)
@@ -107,13 +110,6 @@ def durations(found: Any) -> Markup:
     return _svg(text, DOTS_WIDTH, DOTS_HEIGHT, parts, kind="dots")
 
 
-def round_duration(milliseconds: float) -> float:
-    """Return the least round duration that is not shorter."""
-    if milliseconds > _ROUND_MS[0]:
-        return next((float(each) for each in _ROUND_MS if each >= milliseconds), ceil(milliseconds / 3.6e6) * 3.6e6)
-    return round_number(milliseconds)
-
-
 def round_number(value: float) -> float:
     """Return the least of 1, 2, 3, 4, 6, 8 and 10 times a power of ten that is not less, at least 4: halves of it are whole."""
     decade = 10.0 ** floor(log10(max(value, 1.0)))
@@ -126,11 +122,12 @@ def _svg(text: str, width: int, height: int, parts: Iterable[Markup], kind: str 
     )
 
 
-def _value_axis(top: float, form: Any) -> Iterable[Markup]:
-    for part in (0.0, 0.5, 1.0):
-        y = HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
-        yield _stroke("axis" if part == 0 else "grid", LEFT, y, WIDTH - RIGHT, y)
-        yield _text(LEFT - 6, y + 4, "end", "0" if part == 0 else form(top * part))
+def _value_axis(shares: Mapping[str, float]) -> Iterable[Markup]:
+    """Yield the marks of an axis, by their text, at shares of its height."""
+    for text, share in shares.items():
+        y = HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+        yield _stroke("axis" if share == 0 else "grid", LEFT, y, WIDTH - RIGHT, y)
+        yield _text(LEFT - 6, y + 4, "end", text)
 
 
 def _time_axis(activity: Any) -> Iterable[Markup]:
@@ -150,13 +147,13 @@ def _time_axis(activity: Any) -> Iterable[Markup]:
                 )
 
 
-def _line(name: str, series: Sequence[float | None], top: float) -> Iterable[Markup]:
-    """Yield the stretches of a line; a minute without a value interrupts it, and one alone is a dot."""
+def _line(name: str, series: Sequence[float | None]) -> Iterable[Markup]:
+    """Yield the stretches of a line through shares of the height; a minute without a value interrupts it, and one alone is a dot."""
     step = (WIDTH - LEFT - RIGHT) / len(series)
     stretch: list[tuple[float, float]] = []
     for number, value in enumerate([*series, None]):
         if value is not None:
-            y = HEIGHT - BOTTOM - min(1.0, value / top) * (HEIGHT - TOP - BOTTOM)
+            y = HEIGHT - BOTTOM - min(1.0, value) * (HEIGHT - TOP - BOTTOM)
             stretch.append((LEFT + (number + 0.5) * step, y))
         elif len(stretch) == 1:
             yield Markup('<circle class="point-{}" cx="{:.1f}" cy="{:.1f}" r="2"/>').format(name, *stretch.pop())

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -102,15 +102,15 @@ def pretty(value: object) -> str:
     return json.dumps(to_jsonable(value), indent=2, ensure_ascii=False)
 
 
-def sparkline(values: Sequence[float]) -> Markup:
-    """Return a line chart of values from old to new as inline SVG; nothing for fewer than two."""
+def sparkline(values: Sequence[float], form: Callable[[float], str] = duration) -> Markup:
+    """Return a line chart of values, durations by default, from old to new as inline SVG; nothing for fewer than two."""
     if len(values) < 2:
         return Markup("")
     top, step = max(values) or 1.0, SPARK_WIDTH / (len(values) - 1)
     points = " ".join(
         f"{at * step:.1f},{SPARK_HEIGHT - 2 - value / top * (SPARK_HEIGHT - 4):.1f}" for at, value in enumerate(values)
     )
-    label = f"{len(values)} values, the latest {duration(values[-1])}, the largest {duration(max(values))}"
+    label = f"{len(values)} values, the latest {form(values[-1])}, the largest {form(max(values))}"
     return Markup(
         '<svg class="spark" width="{w}" height="{h}" role="img" aria-label="{label}"><title>{label}</title>'
         '<polyline points="{points}"/></svg>'

@@ -93,6 +93,12 @@ def test_errors_and_params_are_searched_by_their_text_alone(lodge: RunningApi) -
     (group,) = engine.actions.errors("acme")
     assert (group.script, group.actions, group.last_version) == ("nightXreport", 1, 1)
     assert group.message == "x is 100% undefined\nin Zoë"
+    assert group.trend == (*[0] * 11, 1)
+    lodge.clock.advance(12 * 3600)
+    engine.actions.run_now("acme", "daily")
+    worked(lodge, fails=True, error=ScriptError("TypeError", "x is 100% undefined\nin Zoë", stack="elsewhere"))
+    (group,) = engine.actions.errors("acme")
+    assert (group.actions, sum(group.trend), sum(group.trend[5:7])) == (group.trend[-1] + 1, group.actions, 1)
 
 
 def test_what_matches_is_changed_in_parts_with_one_entry_in_the_audit_log(lodge: RunningApi) -> None:

@@ -51,6 +51,20 @@ def test_an_hour_is_counted_by_minutes_with_percentiles_of_lateness(bench: Bench
     assert bench.engine.actions.activity("acme").done == 0
 
 
+def test_what_was_caught_up_is_no_lateness(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule(missed="latest")
+    bench.lease()
+    bench.clock.advance(3600)
+    late_runs(bench, 0.004)
+    found = bench.engine.actions.activity("acme")
+    assert (found.done, found.caught_up, found.late_p99_ms) == (1, 1, None)
+    late_runs(bench, 0.004)
+    found = bench.engine.actions.activity("acme")
+    assert (found.done, found.caught_up) == (2, 1)
+    assert 0 < (found.late_p99_ms or 0) <= 5
+
+
 def test_a_busy_hour_is_read_in_several_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activity, "MAX_ROWS", 3)
     bench.tenant()

@@ -369,7 +369,7 @@ class Actions(Noun[M]):
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
-            return error_groups.groups(connection, tenant_id, since_us)
+            return error_groups.groups(connection, tenant_id, since_us, self._now_us)
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:

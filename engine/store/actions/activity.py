@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Select, bindparam, case, func, literal, select
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.policy.plan import CAUGHT_UP
 from lodger.engine.store.actions import actions as past
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import Driver, PerDriver, driver_of
@@ -47,7 +48,8 @@ class ActivityMinute:
 
     Attributes:
         failed: failed or expired ones; ``done`` does not include them.
-        late_p50_ms, late_p99_ms: percentiles of lateness, interpolated within buckets; None if no action started.
+        late_p50_ms, late_p99_ms: percentiles of lateness without actions that were caught up, interpolated within buckets; None
+            if no action started.
     """
 
     start: datetime
@@ -69,6 +71,7 @@ class Activity:
         complete_from: what ended before this instant is not counted yet: a busy hour is read in several calls.
         done, failed: over these minutes.
         late_p50_ms, late_p99_ms: over these minutes.
+        caught_up: actions of missed slots, which count for no lateness.
         outcomes: failed actions by outcome, or by the reason if no attempt ended.
         failures: the latest failed actions of the hour.
     """
@@ -83,17 +86,27 @@ class Activity:
     failed: int
     late_p50_ms: float | None
     late_p99_ms: float | None
+    caught_up: int
     outcomes: dict[str, int]
     failures: tuple[Action, ...]
 
 
-#: Number of actions by state, outcome or reason, and bucket of lateness (-1: it did not start).
+#: Buckets of actions that did not start, and of those of missed slots.
+_NOT_STARTED, _CAUGHT_UP = -1, -2
+#: Number of actions by state, outcome or reason, and bucket of lateness.
 Tally = Counter[tuple[str, str | None, int]]
 
 
 def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
     latest = (
-        select(_a.finished_us, _a.state, func.coalesce(_a.outcome, _a.reason).label("why"), _a.started_us, _a.due_at)
+        select(
+            _a.finished_us,
+            _a.state,
+            func.coalesce(_a.outcome, _a.reason).label("why"),
+            _a.started_us,
+            _a.due_at,
+            _a.reason,
+        )
         .where(_a.finished_us >= bindparam("since"), _a.finished_us < bindparam("until"))
         .order_by(_a.finished_us.desc())
         .limit(bindparam("maximum"))
@@ -105,7 +118,8 @@ def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
     late = each.started_us - each.due_at
     known = each.started_us.is_not(None) & (late >= 0)
     bounds = ((late <= bound * 1000, literal(number)) for number, bound in enumerate(BOUNDS_MS))
-    bucket = case((~known, literal(-1)), *bounds, else_=literal(len(BOUNDS_MS)))
+    apart = ((~known, literal(_NOT_STARTED)), (each.reason == CAUGHT_UP, literal(_CAUGHT_UP)))
+    bucket = case(*apart, *bounds, else_=literal(len(BOUNDS_MS)))
     minute = (each.finished_us // literal(MINUTE_US, BigInteger)).label("minute")
     columns = (minute, each.state, each.why, bucket.label("bucket"))
     return select(*columns, func.count()).group_by(*columns)
@@ -142,7 +156,8 @@ def read(
     return Activity(
         from_us(now_us), *_now(connection, tenant_id, now_us),
         tuple(_minute(first + number, tally) for number, tally in enumerate(known)), from_us(complete * MINUTE_US),
-        _number(hour, ("done",)), _number(hour, FAILED), _percentile(hour, 0.5), _percentile(hour, 0.99), _outcomes(hour),
+        _number(hour, ("done",)), _number(hour, FAILED), _percentile(hour, 0.5), _percentile(hour, 0.99),
+        sum(number for (_state, _why, bucket), number in hour.items() if bucket == _CAUGHT_UP), _outcomes(hour),
         tuple(_failures(connection, tenant_id, first * MINUTE_US)),
     )  # fmt: skip
 

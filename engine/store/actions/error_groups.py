@@ -3,8 +3,9 @@
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.drivers import driver_of
@@ -12,6 +13,8 @@ from lodger.engine.store.schema import scheduling as tables
 
 #: Most groups, and most different texts (with their stacks) that are read for them.
 MAX_GROUPS, MAX_TEXTS = 50, 500
+#: Parts of the time for a trend.
+PARTS = 12
 _a = tables.actions.c
 
 
@@ -22,6 +25,7 @@ class ErrorGroup:
     Attributes:
         line: line of ``file``; None if it is not known.
         actions: number of failed actions.
+        trend: number of failed actions in each of :data:`PARTS` equal parts of the time, oldest first.
         first_version, last_version: versions of the script that failed so first and last, by their number; None if not known.
     """
 
@@ -36,16 +40,20 @@ class ErrorGroup:
     last_at: datetime
     first_version: int | None
     last_version: int | None
+    trend: tuple[int, ...]
 
 
-def groups(connection: Connection, tenant_id: str | None, since_us: int) -> list[ErrorGroup]:
+def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us: int) -> list[ErrorGroup]:
     """Return the errors of the actions that have failed since an instant, the most frequent first."""
+    part = max(1, (now_us - since_us) // PARTS + 1)
+    ends = [since_us + part * (number + 1) for number in range(PARTS)]
     script = tables.scripts.c
     statement = (
         select(
             _a.tenant_id, script.name, _a.error, func.count().label("actions"), func.min(_a.finished_us).label("first_us"),
             func.max(_a.finished_us).label("last_us"), func.min(_a.script_version).label("first_version"),
             func.max(_a.script_version).label("last_version"),
+            *(func.sum(case((_a.finished_us < end, 1), else_=0)).label(f"until_{at}") for at, end in enumerate(ends)),
         )
         .outerjoin_from(tables.actions, tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
         .where(tables.is_one_of(_a.state, tables.FAILED), _a.state == "failed", _a.finished_us >= since_us, _a.error.is_not(None))
@@ -60,6 +68,8 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int) -> list
         error = json.loads(row.error)
         key = (row.tenant_id, row.name, error["name"], error["message"], error["file"], error["line"])
         before = found.get(key)
+        until = [0, *(int(getattr(row, f"until_{at}")) for at in range(PARTS))]
+        trend = [later - earlier for earlier, later in pairwise(until)]
         versions = [each for each in (row.first_version, row.last_version) if each is not None]
         if before is not None:
             versions += [each for each in (before.first_version, before.last_version) if each is not None]
@@ -69,5 +79,6 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int) -> list
             min(from_us(row.first_us), before.first_at) if before else from_us(row.first_us),
             max(from_us(row.last_us), before.last_at) if before else from_us(row.last_us),
             min(versions, default=None), max(versions, default=None),
+            tuple(map(sum, zip(trend, before.trend, strict=True))) if before else tuple(trend),
         )  # fmt: skip
     return sorted(found.values(), key=lambda each: -each.actions)[:MAX_GROUPS]
