@@ -6,6 +6,7 @@ import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from lodger.escape import invariants, owned_guest
 from lodger.escape.case import Case
@@ -137,12 +138,15 @@ class Arena:
         return Report(Outcome.ENGINE_FAULT)
 
 
-class ScriptArena(Arena):
-    """The arena of a pool for scripts."""
+Place = TypeVar("Place", Pool, WasmPool)
 
-    def __init__(self, pool: Pool) -> None:
+
+class PoolArena(Arena, Generic[Place]):
+    """The arena of a pool."""
+
+    def __init__(self, pool: Place) -> None:
         super().__init__()
-        self._pool = pool
+        self._pool: Place = pool
 
     async def start(self) -> None:
         """Start the arena. Raises ZygoteFailed, WallUnavailable."""
@@ -152,6 +156,14 @@ class ScriptArena(Arena):
     async def stop(self) -> None:
         """Stop the arena; safe to call twice."""
         await self._pool.stop()
+
+    async def run(self, job: Job, host: CallHandler) -> Report:
+        """Run one attack and return its report."""
+        return await self._pool.run(job, host)
+
+
+class ScriptArena(PoolArena[Pool]):
+    """The arena of a pool for scripts."""
 
     async def settled(self) -> None:
         """Wait for two ready workers."""
@@ -167,26 +179,9 @@ class ScriptArena(Arena):
         """Return the user ids that its workers may have."""
         return invariants.uids_of(self._pool.ready[0], self.walls)
 
-    async def run(self, job: Job, host: CallHandler) -> Report:
-        """Run one script and return its report."""
-        return await self._pool.run(job, host)
 
-
-class CommandArena(Arena):
+class CommandArena(PoolArena[WasmPool]):
     """The arena of a pool for WebAssembly commands."""
-
-    def __init__(self, pool: WasmPool) -> None:
-        super().__init__()
-        self._pool = pool
-
-    async def start(self) -> None:
-        """Start the arena. Raises ZygoteFailed, WallUnavailable."""
-        await self._pool.start()
-        self.walls = self._pool.walls
-
-    async def stop(self) -> None:
-        """Stop the arena; safe to call twice."""
-        await self._pool.stop()
 
     async def settled(self) -> None:
         """Wait until no command runs and a compiler is ready."""
@@ -210,7 +205,7 @@ class CommandArena(Arena):
     async def run(self, job: Job, host: CallHandler) -> Report:
         """Compile and run one command and return its report; only the neighbour's code stays cached."""
         try:
-            return await self._pool.run(job, host)
+            return await super().run(job, host)
         finally:
             if job.tenant != NEIGHBOUR:
                 self._pool.compiler.forget(job)

@@ -13,43 +13,6 @@ from lodger.engine.store.drivers.features import RowQuery, RowWriter
 Row = dict[str, Any]
 
 
-class UpdateMany:
-    """UPDATE of rows by key, each row with its own values.
-
-    Args:
-        keys: column name by its name in a row; the two differ.
-        values: columns that are set from the row.
-        fixed: columns that are set to the same value in every row.
-        derived: columns that are computed from other columns of the row.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        keys: dict[str, str],
-        values: tuple[str, ...],
-        fixed: dict[str, Any] | None = None,
-        derived: dict[str, ColumnElement[Any]] | None = None,
-    ) -> None:
-        same = (fixed or {}) | (derived or {})
-
-        def each() -> Any:
-            own = [table.c[name] == bindparam(key) for key, name in keys.items()]
-            return update(table).where(*own).values({name: bindparam(name) for name in values} | same)
-
-        def over(given: Any) -> Any:
-            own = [table.c[name] == given.c[key] for key, name in keys.items()]
-            return update(table).where(*own).values({name: given.c[name] for name in values} | same)
-
-        types = {name: table.c[keys.get(name, name)] for name in (*keys, *values)}
-        self._writer = PerDriver(lambda driver: driver.row_writer(types, each, over))
-
-    def run(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Update these rows; each key may occur only once."""
-        if rows:
-            self._writer.of(connection).run(connection, rows)
-
-
 class WriteMany:
     """A statement that is run for each of many rows.
 
@@ -68,6 +31,37 @@ class WriteMany:
         """Run the statement for these rows."""
         if rows:
             self._writer.of(connection).run(connection, rows)
+
+
+class UpdateMany(WriteMany):
+    """UPDATE of rows by key, each row with its own values; each key may occur only once.
+
+    Args:
+        keys: column name by its name in a row; the two differ.
+        values: columns that are set from the row.
+        fixed: columns that are set to the same value in every row.
+        derived: columns that are computed from other columns of the row.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        keys: dict[str, str],
+        values: tuple[str, ...],
+        fixed: dict[str, Any] | None = None,
+        derived: dict[str, ColumnElement[Any]] | None = None,
+    ) -> None:
+        same = (fixed or {}) | (derived or {})
+
+        own = [table.c[name] == bindparam(key) for key, name in keys.items()]
+        each = update(table).where(*own).values({name: bindparam(name) for name in values} | same)
+
+        def over(given: Any) -> Any:
+            own = [table.c[name] == given.c[key] for key, name in keys.items()]
+            return update(table).where(*own).values({name: given.c[name] for name in values} | same)
+
+        types = {name: table.c[keys.get(name, name)] for name in (*keys, *values)}
+        super().__init__(types, each, over)
 
 
 class QueryMany:

@@ -206,10 +206,7 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
         Conflict: action_not_failed, tenant_suspended.
     """
     tenants.require_active(connection, tenant_id)
-    which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
-    row = connection.execute(which).first() if is_id(action_id) else None
-    if row is None:
-        raise NotFound("action_unknown", action=action_id)
+    row = row_of(connection, tenant_id, action_id)
     if row.state != "failed":
         raise Conflict("action_not_failed", state=row.state)
     held = False
@@ -432,12 +429,22 @@ def _error(text: str | None) -> ScriptError | None:
     return None if text is None else ScriptError(**json.loads(text))
 
 
+def row_of(connection: Connection, tenant_id: str | None, action_id: str) -> AnyRow:
+    """Return an action's row; of any tenant for None.
+
+    Raises:
+        NotFound: action_unknown.
+    """
+    which = select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
+    row = connection.execute(which).first() if is_id(action_id) else None
+    if row is None:
+        raise NotFound("action_unknown", action=action_id)
+    return row
+
+
 def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
     """Return the attempts of an action in order, a running one included."""
-    found_by = select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
-    action = connection.execute(found_by).first() if is_id(action_id) else None
-    if action is None:
-        raise NotFound("action_unknown", action=action_id)
+    action = row_of(connection, tenant_id, action_id)
     t = tables.attempts.c
     rows = connection.execute(
         select(tables.attempts, nodes.c.name.label("node"))

@@ -5,8 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from lodger.engine.core.errors import Conflict, InputError, NotFound
-from lodger.engine.core.ids import is_id
+from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store.actions import actions
 from lodger.engine.store.context import StoreContext
@@ -46,10 +45,7 @@ def replay(
     before = actions.find_request(connection, tenant_id, request_key)
     if before is not None:
         return before
-    which = select(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id)
-    row = connection.execute(which).first() if is_id(action_id) else None
-    if row is None:
-        raise NotFound("action_unknown", action=action_id)
+    row = actions.row_of(connection, tenant_id, action_id)
     if row.state not in actions.FINISHED:
         raise Conflict("action_open", state=row.state)
     if row.slot_to is not None:
