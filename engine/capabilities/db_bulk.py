@@ -17,7 +17,7 @@ from lodger.engine.data.filtering.parsing import And, Compare, Filter, Op, choos
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.data.reading.related import RelatedRows, fields_of
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
-from lodger.engine.effects.effect import Delete, Update, on_wire
+from lodger.engine.effects.effect import Delete, Update, apply_to, on_wire
 
 #: Maximum total size of the rows chosen by one filter, bytes.
 MAX_CHOSEN_BYTES = 8 * 1024 * 1024
@@ -78,11 +78,11 @@ async def upsert(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         return on_wire(rows, row)
     rest = {name: value for name, value in values.items() if name not in on}
     if rest:
-        changes = new_values(rows, rest)
+        effect = Update(rows, found[rows.key.name], new_values(rows, rest, paths=False), line=given["line"])
         session.budgets.spend("rows_written")
         session.journal.record_read(rows, [found])
-        session.journal.change(Update(rows, found[rows.key.name], changes, line=given["line"]), found)
-        found = found | changes
+        session.journal.change(effect, found)
+        found = apply_to(found, effect)
     return on_wire(rows, found)
 
 

@@ -12,7 +12,7 @@ from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset, database_of
 from lodger.engine.data.sets.foreign import receipts
 from lodger.engine.data.values import kinds
-from lodger.engine.data.values.fields import ColumnField
+from lodger.engine.data.values.fields import PATH, ColumnField
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import canonical, scaled
 from lodger.engine.effects.effect import Delete, Increment, Update, amount_of, on_wire
@@ -66,9 +66,9 @@ async def new_row(
     return whole, frozenset(given), key is None
 
 
-def new_values(rows: Dataset, given: dict[str, Any]) -> Row:
-    """Return the new values of columns, or of top-level fields of a document, from the values of a script."""
-    return _document(given) if isinstance(rows, Collection) else _changes(rows, given)
+def new_values(rows: Dataset, given: dict[str, Any], *, paths: bool = True) -> Row:
+    """Return the new values of columns, or of fields and paths of a document, from the values of a script."""
+    return _document(given, paths=paths) if isinstance(rows, Collection) else _changes(rows, given)
 
 
 async def update(session: Session, given: dict[str, Any]) -> None:
@@ -178,18 +178,16 @@ def _new_document(session: Session, given: dict[str, Any]) -> Row:
     return {"id": key} | _document({name: value for name, value in given.items() if name != "id"})
 
 
-def _document(given: dict[str, Any]) -> Row:
+def _document(given: dict[str, Any], *, paths: bool = False) -> Row:
     if "id" in given:
         raise denied("the id of a document cannot change")
     made = strict_json.normal(given)
     if not isinstance(made, dict) or set(made) & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
         raise bad_request("a document must be an object with names that do not begin with $")
-    dotted = next((name for name in made if "." in name), None)
-    if dotted is not None:  # a filter reads it as a path, and so would never find it
-        first, _, rest = dotted[:60].partition(".")
-        raise bad_request(
-            f"the name of a field has no dot: write {{ {first}: {{ {rest}: … }} }} for {dotted[:60]}; an update replaces {first} as a whole"
-        )
+    for name in made:
+        if "." in name and not (paths and PATH.fullmatch(name)):  # a filter would never find it
+            first, _, rest = name[:60].partition(".")
+            raise bad_request(f"the name of a field has no dot: write {{ {first}: {{ {rest}: … }} }} for {name[:60]}")
     if len(strict_json.dump(made).encode()) > MAX_DOCUMENT:
         raise CallRefused("too_large", f"a document has at most {MAX_DOCUMENT} bytes of JSON")
     return made

@@ -12,6 +12,7 @@ from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.values import kinds
+from lodger.engine.data.values.fields import PATH, PathField
 from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import scaled
 
@@ -174,13 +175,32 @@ def apply_to(row: Row, effect: Update | Increment) -> Row:
     """Return the row after the effect.
 
     Raises:
-        CallRefused: ``not_a_number`` or ``out_of_range`` of an increment.
+        CallRefused: ``not_a_number`` or ``out_of_range`` of an increment; ``bad_request``: a path leads through no object.
     """
     if isinstance(effect, Update):
-        return row | effect.changes
-    return row | {
-        name: _incremented(effect.rows, name, row.get(name), amount) for name, amount in effect.amounts.items()
-    }
+        changes = effect.changes
+    else:
+        amounts = effect.amounts.items()
+        changes = {name: _incremented(effect.rows, name, _held(effect.rows, row, name), by) for name, by in amounts}
+    if not isinstance(effect.rows, Collection):
+        return row | changes
+    for path, value in changes.items():
+        row = _placed(row, path.split("."), value, path)
+    return row
+
+
+def _held(rows: Dataset, row: Row, name: str) -> Any:
+    """Return the value of a column, or at a path of a document."""
+    return PathField(name, tuple(name.split("."))).found(row) if isinstance(rows, Collection) else row.get(name)
+
+
+def _placed(held: Any, parts: list[str], value: Any, path: str) -> Row:
+    if held is None:
+        held = {}
+    if not isinstance(held, dict) or held.keys() & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
+        raise bad_request(f"{path} leads through a value that is no object")
+    first, *rest = parts
+    return held | {first: _placed(held.get(first), rest, value, path) if rest else value}
 
 
 def _incremented(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
@@ -235,7 +255,7 @@ def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         elif before is not None:
             named = [name for name in before if name != rows.key.name]
         if before is not None and not isinstance(effect, Insert):
-            about["before"] = _display_row(rows, {name: before.get(name) for name in named})
+            about["before"] = _display_row(rows, {name: _held(rows, before, name) for name in named})
     elif isinstance(effect, KvSet):
         about = {"effect": "kv.set", "key": effect.key, "value": effect.value}
         if effect.value is None:
@@ -306,4 +326,6 @@ def amount_of(rows: Dataset, name: str, value: Any) -> Any:
         return scaled(column, kinds.read(column.kind, value, name), name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise bad_request(f"{name} must be incremented by a number")
+    if "." in name and not PATH.fullmatch(name):
+        raise bad_request("a path is names joined by dots, of letters, digits and _ only")
     return value

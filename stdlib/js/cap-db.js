@@ -5,6 +5,15 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const PAGE = 500;
 const FURTHEST = 10000; // rows that an offset may skip: they are read, while a cursor skips for nothing
 
+const RANKS = ["null", "boolean", "number", "string", "instant"]; // in their order
+
+function compareText(one, other) {
+  // By code points, as the host does.
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  return (one.codePointAt(at) ?? -1) - (other.codePointAt(at) ?? -1);
+}
+
 function reader(datasets, name) {
   // Rows of a table have tags only in columns of such types; documents anywhere.
   if (!Object.hasOwn(datasets, name)) return decode;
@@ -75,8 +84,27 @@ class Rows {
   async distinct(column, filter, given) {
     checked("distinct", given, []);
     if (typeof column !== "string") throw new TypeError("distinct takes the name of a column");
-    const groups = await this.aggregate(filter, { groupBy: column });
-    return groups.map((group) => group.group[column]);
+    let lists;
+    try {
+      const groups = await this.aggregate(filter, { groupBy: column });
+      return groups.map((group) => group.group[column]);
+    } catch (error) {
+      if (error.code !== "not_comparable") throw error;
+      lists = error;
+    }
+    // The elements of lists, which are read.
+    const path = column.split(".");
+    const found = new Map();
+    for await (const row of this.each(filter, { select: [path[0]] })) {
+      const held = path.reduce((value, name) => value?.[name], row) ?? null;
+      for (const value of Array.isArray(held) ? held : [held]) {
+        const rank = RANKS.indexOf(value === null ? "null" : value instanceof Instant ? "instant" : typeof value);
+        if (rank < 0) throw lists;
+        const key = RANKS[rank] === "instant" ? value.epochNanoseconds : value;
+        found.set(rank + " " + key, [rank, key, value]);
+      }
+    }
+    return [...found.values()].sort(([rank, key], [rank2, key2]) => rank - rank2 || (typeof key === "string" ? compareText(key, key2) : key < key2 ? -1 : 1)).map((each) => each[2]);
   }
 
   async first(filter, given) {

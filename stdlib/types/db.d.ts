@@ -3,7 +3,10 @@
 type Moment = Date | Instant | Temporal.Instant | Temporal.ZonedDateTime | Temporal.PlainDateTime | Temporal.PlainDate | Temporal.PlainTime;
 type Scalar = string | number | boolean | null | Moment | Uint8Array;
 
-/** Text is compared by code point, with case. Comparisons with a missing value are false; `null` matches missing values. */
+/**
+ * Text is compared by code point, with case. Comparisons with a missing value are false; `null` matches missing values. A condition on a list in
+ * a document holds if it holds for one of the elements.
+ */
 interface Condition<T = any> {
   eq?: T | null;
   ne?: T | null;
@@ -17,6 +20,10 @@ interface Condition<T = any> {
   exists?: boolean;
   contains?: string;
   startsWith?: string;
+  /** Of lists in documents: the value, one of the values, all of the values is an element. */
+  has?: any;
+  hasAny?: any[];
+  hasAll?: any[];
   /** `eq`, `ne`, `contains` and `startsWith` take A to Z and a to z for the same; other letters must be the same. */
   ignoreCase?: boolean;
 }
@@ -68,7 +75,7 @@ interface Rows<R = Row, V = Row> {
     filter?: Filter,
     options?: { order?: Order; include?: string | string[]; select?: string | string[] },
   ): AsyncGenerator<R, void, void>;
-  /** Returns the different values of a column, in order; at most 1000. */
+  /** Returns the different values of a column, in order, at most 1000; of lists in documents, their elements. */
   distinct(column: string, filter?: Filter): Promise<any[]>;
   first(filter?: Filter, options?: { order?: Order; include?: string | string[]; select?: string | string[] }): Promise<R | null>;
   /** Returns the row, or null. With `check`, the run is repeated if the row changes before the commit. */

@@ -232,12 +232,12 @@ return [
   await said(() => count({ n: { greaterThan: 1 } })),
   await said(() => count({ $or: [{ n: 1 }] })), await said(() => count({ AND: [] })), await said(() => count({ n: 5n })),
   await said(() => db.moments.findOne({})), await said(() => db.moments.save({})), await said(() => db.moments.countDocuments({})),
-  await said(() => db.moments.insert({ "addr.zip": 5 })), await said(() => db.moments.update(kept.id, { "addr.zip": 5 })),
+  await said(() => db.moments.insert({ "addr.zip": 5 })), await said(() => db.moments.upsert({ id: kept.id, "addr.zip": 5 })),
   await said(() => db.moments.insert({ a: { b: [1, 5n] } })), await said(() => kv.set("k", { a: NaN })),
 ]
 """
-OPERATORS = "(the operators are eq, ne, lt, lte, gt, gte, contains, startsWith, in, notIn, exists)"
-DOTTED = "the name of a field has no dot: write { addr: { zip: … } } for addr.zip; an update replaces addr as a whole"
+OPERATORS = "(the operators are eq, ne, lt, lte, gt, gte, contains, startsWith, in, notIn, exists, has, hasAny, hasAll)"
+DOTTED = "the name of a field has no dot: write { addr: { zip: … } } for addr.zip"
 
 
 def test_filters_find_instants_and_names_of_other_libraries_are_answered(shop: Shop) -> None:
@@ -252,4 +252,64 @@ def test_filters_find_instants_and_names_of_other_libraries_are_answered(shop: S
         "a set of db has no countDocuments: use count(filter)", DOTTED, DOTTED,
         "values.a.b[1]: a BigInt cannot be stored; hand over Number(value) or String(value)",
         "a: NaN cannot be stored; hand over null or a number",
+    ]  # fmt: skip
+
+
+LISTS = """
+const at = Instant.from("2026-01-01T00:00:00Z");
+await db.things.insertMany([
+  { id: "a", tags: ["red", "new"], ns: [1, 10], at: [at] }, { id: "b", tags: "red", ns: 5 },
+  { id: "c", tags: [], ns: [null] }, { id: "d", tags: null },
+  { id: "e", tags: ["\\u{1f600}", "\\uffff", 2, true, at, null] },
+]);
+const ids = async (filter) => (await db.things.find(filter)).map((row) => row.id).join("");
+const said = async (act) => { try { return await act(); } catch (error) { return error.message; } };
+return [
+  await ids({ tags: "red" }), await ids({ tags: { ne: "red" } }), await ids({ tags: { has: "red" } }),
+  await ids({ tags: { in: ["new", 2] } }),
+  await ids({ tags: { hasAny: ["new", true] } }), await ids({ tags: { hasAll: ["red", "new"] } }),
+  await ids({ not: { tags: { has: "red" } } }),
+  await ids({ tags: { contains: "ed" } }), await ids({ tags: { startsWith: "N", ignoreCase: true } }), await ids({ tags: null }),
+  await ids({ ns: { gte: 5 } }), await ids({ ns: { exists: true } }), await ids({ at: "2026-01-01T00:00:00Z" }),
+  await ids({ tags: { hasAny: [] } }),
+  await said(() => ids({ tags: ["red"] })), await said(() => ids({ tags: { has: null } })),
+  await said(() => ids({ tags: { hasAny: "red" } })),
+  await said(() => db.orders.count({ state: { has: "open" } })), await said(() => ids({ tags: { $elemMatch: "red" } })),
+  await db.things.distinct("tags"), await db.things.distinct("ns", { ns: { exists: true } }),
+  await said(() => db.things.aggregate({}, { groupBy: "tags" })),
+];
+"""
+
+
+def test_conditions_ask_the_elements_of_lists(shop: Shop) -> None:
+    assert result(shop, LISTS) == [
+        "ab", "cde", "ab", "ae", "ae", "a", "cde", "ab", "a", "d", "ab", "abc", "a", "",
+        "tags can be compared with null, true, false, numbers, text and instants; has, hasAny and hasAll ask its lists",
+        "'has' takes a value, and none is null", "'hasAny' takes a list of values, and none is null",
+        "'has' asks a list in a document, and state is a column",
+        f"there is no operator $elemMatch; did you mean has? {OPERATORS}",
+        [None, True, 2, "new", "red", "\uffff", "\U0001f600", "2026-01-01T00:00:00Z"], [None, 1, 5, 10],
+        "groupBy needs single values, but tags has lists or objects; exclude them, or use distinct",
+    ]  # fmt: skip
+
+
+PATHS = """
+const { id } = await db.things.insert({ addr: { zip: 1, city: "X" }, n: 1 });
+await db.things.update(id, { "addr.zip": 5, "geo.at.x": 7, n: 2 });
+await db.things.increment(id, { "addr.zip": 2, "seen.times": 1 });
+await db.things.updateMany({ "addr.zip": 7 }, { "addr.street": "S" });
+const said = async (act) => { try { return await act(); } catch (error) { return error.message; } };
+return [
+  { ...(await db.things.get(id)), id: null }, await db.things.count({ "addr.street": "S", "geo.at.x": 7 }),
+  await said(() => db.things.update(id, { "n.x": 1 })), await said(() => db.things.update(id, { "a..b": 1 })),
+  await said(() => db.things.increment(id, { "addr.city": 1 })), await said(() => db.things.increment(id, { "a-b.c": 1 })),
+];
+"""
+
+
+def test_a_path_in_an_update_changes_the_value_there(shop: Shop) -> None:
+    assert result(shop, PATHS) == [
+        {"id": None, "n": 2, "addr": {"zip": 7, "city": "X", "street": "S"}, "geo": {"at": {"x": 7}}, "seen": {"times": 1}}, 1,
+        "n.x leads through a value that is no object", "the name of a field has no dot: write { a: { .b: … } } for a..b",
+        "the value of addr.city is not a number", "a path is names joined by dots, of letters, digits and _ only",
     ]  # fmt: skip

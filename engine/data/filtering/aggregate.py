@@ -120,14 +120,13 @@ def _measurable(measure: Measure, column: ColumnField) -> None:
 
 
 def group_key(group: Iterable[OwnField | PeriodField], row: Row) -> tuple[Any, ...]:
-    """Return the group that a row belongs to; lists and objects count as null."""
+    """Return the group that a row belongs to."""
     key: list[Any] = []
     for item in group:
         if isinstance(item, PeriodField):
             key.append(item.index(row))
             continue
-        value = value_of(item, row)
-        key.append((NULL, 0) if not isinstance(item, ColumnField) and value[0] == OTHER else value)
+        key.append(value_of(item, row))
     return tuple(key)
 
 
@@ -268,6 +267,11 @@ def _group_shown(item: OwnField | PeriodField, value: Any) -> Any:
     rank, inner = value
     if rank == NULL:
         return None
+    if rank == OTHER:
+        raise CallRefused(
+            "not_comparable",
+            f"groupBy needs single values, but {item.name} has lists or objects; exclude them, or use distinct",
+        )
     if rank == BOOLEAN:
         return bool(inner)
     return {strict_json.INSTANT: inner} if rank == TIME else inner

@@ -1,6 +1,7 @@
 """The filter language in Python, for rows in the journal. Its results equal those of the SQL of ``sql_compiler.py``."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cmp_to_key
 from typing import Any
 
@@ -20,9 +21,19 @@ def matches(tree: Filter, row: Row) -> bool:
     if isinstance(tree, Not):
         return not matches(tree.part, row)
     if isinstance(tree, In):
-        held = value_of(tree.field, row)
-        return any(_equal(held, value) for value in tree.values)
-    return _compare(tree, row)
+        return any(_equal(held, value) for held in _values(tree.field, row) for value in tree.values)
+    if tree.op is Op.NE:
+        return not matches(replace(tree, op=Op.EQ), row)
+    return any(_compare(tree, held) for held in _values(tree.field, row))
+
+
+def _values(field: Field, row: Row) -> list[Any]:
+    """Return a field's value, and the elements of a list in a document, of which none is null."""
+    elements = field.found(row) if isinstance(field, PathField) else None
+    return [
+        value_of(field, row),
+        *(classed(each) for each in (elements if isinstance(elements, list) else ()) if each is not None),
+    ]
 
 
 def value_of(field: Field, row: Row) -> Any:
@@ -38,14 +49,12 @@ def _equal(held: Any, value: Any) -> bool:
     return bool(held == value)
 
 
-def _compare(tree: Compare, row: Row) -> bool:
-    held, value, op = value_of(tree.field, row), tree.value, tree.op
+def _compare(tree: Compare, held: Any) -> bool:
+    value, op = tree.value, tree.op
     if tree.ignore_case:
         held = _folded(held)
     if op is Op.EQ:
         return _equal(held, value)
-    if op is Op.NE:
-        return not _equal(held, value)
     if not isinstance(tree.field, PathField):
         return held is not None and _ordered(held, op, value)
     return held[0] == value[0] and held[0] != NULL and _ordered(held[1], op, value[1])

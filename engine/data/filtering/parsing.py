@@ -1,7 +1,8 @@
 """The filter language: parses a script's JSON into a typed tree, the only form in which filters go on.
 
 ``{state: "open", total: {gte: "10.00"}, or: [{...}, {...}], not: {...}}``. Operators: ``eq ne lt lte gt gte in notIn exists
-contains startsWith``; logic: ``and or not``. Two-valued: a comparison with a missing value is false, ``not`` of it true, ``eq null``
+contains startsWith``, and of documents ``has hasAny hasAll``; logic: ``and or not``. A condition on a list in a document holds if it
+holds for one of the elements. Two-valued: a comparison with a missing value is false, ``not`` of it true, ``eq null``
 matches missing ones. Text compares by code point, case-sensitive; with ``ignoreCase: true`` beside ``eq ne contains startsWith`` the
 letters A to Z and a to z are alike, other letters are not, on every database. Nulls sort first.
 """
@@ -54,7 +55,9 @@ class Op(StrEnum):
 
 
 IGNORE_CASE = "ignoreCase"
-_OPS = (*(op.value for op in Op), "in", "notIn", "exists")
+#: Of lists in documents.
+_LISTED = ("has", "hasAny", "hasAll")
+_OPS = (*(op.value for op in Op), "in", "notIn", "exists", *_LISTED)
 #: Text that only an instant has, and milliseconds that are read as one: from 1973 to 2286. Smaller numbers are amounts.
 _INSTANT_TEXT = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
@@ -70,6 +73,7 @@ _ALSO = {
     "max": "lte",
     "like": "contains", "ilike": "contains", "regex": "contains", "includes": "contains", "match": "contains", "search": "contains",
     "beginswith": "startsWith", "prefix": "startsWith", "nin": "notIn", "oneof": "in", "any": "in", "isnull": "exists", "isset": "exists",
+    "hassome": "hasAny", "overlaps": "hasAny", "arraycontains": "has", "elemmatch": "has", "hasevery": "hasAll", "all": "hasAll",
     "&&": "and", "||": "or", "!": "not", "nor": "not",
 }  # fmt: skip
 _ALSO_LOGIC = frozenset({"AND", "OR", "NOT", "&&", "||", "!"})
@@ -212,6 +216,8 @@ class _Reader:
             )
         if ignore_case and op not in _FOLDED:
             raise bad_request(f"'{IGNORE_CASE}' goes with {', '.join(sorted(_FOLDED))}, not with {op}")
+        if op in _LISTED:
+            return self.listed(field, op, value)
         if op == "exists":
             if not isinstance(value, bool):
                 raise bad_request("'exists' is true or false")
@@ -229,6 +235,17 @@ class _Reader:
             return Compare(field, Op(op), _folded_operand(field, operand(field, value, Op(op))), ignore_case=True)
         parts = tuple(Compare(field, Op(op), each) for each in _readings(field, value, Op(op)))
         return parts[0] if len(parts) == 1 else And(parts) if op == "ne" else Or(parts)
+
+    def listed(self, field: Field, op: str, value: Any) -> Filter:
+        """Return the condition of a list in a document; a single value is a list of one."""
+        if not isinstance(field, PathField):
+            raise bad_request(f"'{op}' asks a list in a document, and {field.name} is a column")
+        wanted = [value] if op == "has" else value
+        if not isinstance(wanted, list) or None in wanted:
+            raise bad_request(f"'{op}' takes {'a value' if op == 'has' else 'a list of values'}, and none is null")
+        if op == "hasAll":
+            return And(tuple(self.compare(field, "eq", each) for each in wanted))
+        return self.compare(field, "in", wanted)
 
 
 def fold(text: str) -> str:
@@ -351,7 +368,9 @@ def _path_operand(field: PathField, value: Any, op: Op) -> tuple[int, Any]:
     except CallRefused as refusal:
         raise bad_request(f"{field.name}: {refusal.message}") from None
     if rank == OTHER:
-        raise bad_request(f"{field.name} can be compared with null, true, false, numbers, text and instants")
+        raise bad_request(
+            f"{field.name} can be compared with null, true, false, numbers, text and instants; has, hasAny and hasAll ask its lists"
+        )
     if op in _TEXTUAL and rank != STRING:
         raise bad_request(f"'{op}' takes text")
     if op in _RANGE and rank == NULL:

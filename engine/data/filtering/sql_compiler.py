@@ -21,6 +21,9 @@ from lodger.engine.store.drivers.features import JsonPath
 from lodger.engine.store.schema.script_data import documents
 
 Clause = ColumnElement[bool]
+_COMPARE: dict[Op, Callable[[Any, Any], Any]] = {
+    Op.EQ: operator.eq, Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge,
+}  # fmt: skip
 
 
 class Compiler:
@@ -160,7 +163,7 @@ class Compiler:
             ways.append(
                 self._place(field).missing()
                 if rank == NULL
-                else self._within(field, rank, operator.methodcaller("in_", bound))
+                else self._some(field, rank, operator.methodcaller("in_", bound))
             )
         return or_(false(), *ways)
 
@@ -197,7 +200,7 @@ class Compiler:
 
         if isinstance(field, PathField):
             rank, text = value
-            return self._within(field, rank, alike)
+            return self._some(field, rank, alike)
         text = value
         return and_(field.column.is_not(None), alike(column_of(field, self.driver)))
 
@@ -211,14 +214,30 @@ class Compiler:
 
     def _path(self, field: PathField, op: Op, value: tuple[int, Any]) -> Clause:
         rank, inner = value
-        if op is Op.EQ:
-            return self._same(field, value)
         if op is Op.NE:
-            return not_(self._same(field, value))
+            return not_(self._path(field, Op.EQ, value))
+        if rank == NULL:
+            return self._same(field, value)
         if op in (Op.CONTAINS, Op.STARTS_WITH):
-            return self._within(field, rank, lambda held: self._text(held, op, inner))
-        compare = {Op.LT: operator.lt, Op.LTE: operator.le, Op.GT: operator.gt, Op.GTE: operator.ge}[op]
-        return self._within(field, rank, lambda held: compare(held, self._inner(rank, inner)))
+            return self._some(field, rank, lambda held: self._text(held, op, inner))
+        return self._some(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
+
+    def compared(self, field: OwnField, op: Op, value: Any) -> Clause:
+        """Return a comparison of a column, or of the value at a path without a list's elements; ``value`` is not null."""
+        if isinstance(field, ColumnField):
+            return self._column(field, op, value)
+        rank, inner = value
+        return self._within(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
+
+    def _some(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
+        """Return a condition on the value at a path, or on one of its elements if it is a list."""
+
+        def holds(place: JsonPath) -> Clause:
+            alike, held = place.held(rank)
+            return and_(alike, asked(held))
+
+        place = self._place(field)
+        return func.coalesce(or_(func.coalesce(holds(place), false()), place.some(holds)), false())
 
     def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
         """Return a condition on values of one type at a path, false for values of other types (:meth:`rank`)."""

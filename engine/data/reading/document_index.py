@@ -108,6 +108,7 @@ def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str
                 continue
             said = _index_condition(part)
             if said is not None:
+                said = or_(said, _d.rank == OTHER)  # it may be a list, whose elements are asked
                 mine = (_d.collection == rows.name, _d.path == part.field.name)
                 found.append(documents.c.id.in_(scope.select(_ENTRIES, _d.id).where(*mine, said)))
     return found

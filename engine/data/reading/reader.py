@@ -277,13 +277,13 @@ class Reader:
         if isinstance(item, ColumnField):
             return self.compiler.parts(item)
         rank = self.compiler.rank(item)
-        return [func.nullif(func.nullif(rank, OTHER), NULL), *self.compiler.values(item)]
+        return [func.nullif(rank, NULL), *self.compiler.values(item)]
 
     def _period(self, item: PeriodField) -> ColumnElement[Any]:
         """Return the number of a period, found by halves: a row takes few comparisons, however many periods there are."""
 
         def before(start: Any) -> ColumnElement[bool]:
-            return self.compiler.where(Compare(item.field, Op.LT, start))
+            return self.compiler.compared(item.field, Op.LT, start)
 
         def half(low: int, high: int) -> ColumnElement[Any]:
             if high - low <= 1:
@@ -293,7 +293,7 @@ class Reader:
 
         if not item.starts:
             return cast(null(), Integer)
-        there = self.compiler.where(Compare(item.field, Op.GTE, item.starts[0]))
+        there = self.compiler.compared(item.field, Op.GTE, item.starts[0])
         return case((there, half(0, len(item.starts))), else_=null())
 
     def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -165,6 +165,10 @@ class JsonPath(Protocol):
 
     def numbers(self) -> ColumnElement[Any]:
         """Return the number as a double, NULL for other values."""
+        ...
+
+    def some(self, holds: Callable[[JsonPath], ColumnElement[bool]]) -> ColumnElement[bool]:
+        """Return whether the value is a list with an element that satisfies a condition; NULL for a missing value."""
         ...
 
 

@@ -93,7 +93,18 @@ class Asker:
         if self.draw.random() > 0.5:
             values["deep"] = {"x": self.path_value(), "y": {"z": self.path_value()}}
         if self.draw.random() > 0.8:
-            values["a"] = self.one([[1, 2], {"k": 1}, {"$bytes": "AA=="}, {"$object": {"$instant": 1}}])
+            values[self.one("abc")] = self.one(
+                [
+                    [1, 2],
+                    [],
+                    [None, [1]],
+                    [True, 0.5, -1, "a"],
+                    [self.path_value(), self.path_value()],
+                    {"k": 1},
+                    {"$bytes": "AA=="},
+                    {"$object": {"$instant": 1}},
+                ]
+            )
         return values or {"a": 0}
 
     def related(self) -> dict[str, Any]:
@@ -123,6 +134,7 @@ class Asker:
         words = ["eq", "ne", "in", *(["lt", "lte", "gt", "gte"] if kind not in ("json", "bytes") else [])]
         words += ["contains", "startsWith"] if kind in ("text", "any") else []
         words += ["notIn", "exists"] if kind != "json" else []
+        words += ["has", "hasAny", "hasAll"] if kind == "any" else []
         if kind == "json":
             return {name: {self.one(["eq", "ne"]): None if self.draw.random() < 0.9 else {"$wrong": 1}}}
         ops = {}
@@ -133,6 +145,10 @@ class Asker:
                 ops[op] = [make() if self.draw.random() > 0.1 else None for _ in range(self.draw.randrange(4))]
             elif op in ("contains", "startsWith"):
                 ops[op] = self.one(TEXTS)
+            elif op in ("hasAny", "hasAll"):
+                ops[op] = [each for each in (make(), make()) if each is not None]
+            elif op == "has":
+                ops[op] = self.one([1, 2, "a", True])
             else:
                 ops[op] = make()
         if ops.keys() <= {"contains", "startsWith"} and self.draw.random() < 0.5:

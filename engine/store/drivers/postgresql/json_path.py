@@ -1,9 +1,23 @@
 """JSON paths in PostgreSQL's jsonb; see :class:`lodger.engine.store.drivers.features.JsonPath`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Boolean, Double, Integer, String, case, cast, collate, func, literal, null
+from sqlalchemy import (
+    Boolean,
+    Double,
+    Integer,
+    String,
+    case,
+    cast,
+    collate,
+    column,
+    func,
+    literal,
+    literal_column,
+    null,
+    select,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -23,6 +37,7 @@ class PostgresJsonPath:
         self._parts = [literal(part, String()) for part in parts]
         self._value = func.jsonb_extract_path(self._body, *self._parts)
         self._kind = func.jsonb_typeof(self._value)
+        self._tag = tag
         self._instant = [*self._parts, literal(tag, String())]
         self._time_kind = func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._instant))
 
@@ -70,3 +85,12 @@ class PostgresJsonPath:
     def numbers(self) -> ColumnElement[Any]:
         """Return the number as a double, NULL for other values."""
         return self.held(NUMBER)[1]
+
+    def some(self, holds: "Callable[[PostgresJsonPath], Clause]") -> Clause:
+        """Return whether the value is a list with an element that satisfies a condition."""
+        listed = case((self._kind == "array", self._value), else_=cast(literal_column("'[]'"), JSONB()))
+        each = func.jsonb_array_elements(listed).table_valued(column("value", JSONB()))
+        element = PostgresJsonPath(func.jsonb_build_object(literal_column("'e'"), each.c.value), ("e",), self._tag)
+        one: ColumnElement[Any] = literal_column("1")
+        found = select(one).select_from(each).where(holds(element)).correlate_except(each)
+        return found.exists()

@@ -1,9 +1,9 @@
 """JSON paths in SQLite's JSON functions; see :class:`lodger.engine.store.drivers.features.JsonPath`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import case, func, null
+from sqlalchemy import String, case, column, func, literal_column, null, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
@@ -16,12 +16,17 @@ class SqliteJsonPath:
 
     _TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}  # noqa: RUF012 - never changed
 
-    def __init__(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> None:
-        # The path is a bound value, and its parts are plain names.
+    def __init__(self, body: ColumnElement[Any], path: Any, tag: str) -> None:
         self._body = body
-        self._path = "$." + ".".join(f'"{part}"' for part in parts)
-        self._time = f'{self._path}."{tag}"'
-        self._kind = func.json_type(body, self._path)
+        self._path = path
+        self._tag = tag
+        self._time = path + f'."{tag}"'
+        self._kind = func.json_type(body, path)
+
+    @classmethod
+    def of(cls, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> "SqliteJsonPath":
+        """Return a path of plain names; it is a bound value."""
+        return cls(body, "$." + ".".join(f'"{part}"' for part in parts), tag)
 
     def missing(self) -> Clause:
         """Whether the value is missing or null."""
@@ -58,3 +63,11 @@ class SqliteJsonPath:
         """Return the number as a double, NULL for other values."""
         there, value = self.held(NUMBER)
         return case((there, value * 1.0), else_=null())
+
+    def some(self, holds: "Callable[[SqliteJsonPath], Clause]") -> Clause:
+        """Return whether the value is a list with an element that satisfies a condition."""
+        each = func.json_each(self._body, self._path).table_valued(column("fullkey", String()))
+        element = SqliteJsonPath(self._body, each.c.fullkey, self._tag)
+        one: ColumnElement[Any] = literal_column("1")
+        found = select(one).select_from(each).where(holds(element)).correlate_except(each)
+        return (self._kind == "array") & found.exists()
