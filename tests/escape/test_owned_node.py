@@ -209,6 +209,18 @@ def test_a_thread_that_starts_when_it_is_ready_goes_on() -> None:
         assert process.call(334, 0, 0, 0, 0) == -22
 
 
+def test_two_processes_share_no_address_but_those_of_the_program() -> None:
+    """Each is executed anew, so that what one tenant learns about its process says nothing about another's."""
+    layouts = []
+    for _ in range(2):
+        with owned(()) as process:
+            lines = [line.split() for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines()]
+            starts = {int(line[0].partition("-")[0], 16) for line in lines if line[-1] != "[vsyscall]"}
+            layouts.append({start for start in starts if start >> 32})  # the program itself is linked below
+    assert layouts[0]
+    assert not layouts[0] & layouts[1]
+
+
 def test_all_other_calls_are_unknown_to_it() -> None:
     """Every number that is not on the list is answered as a call that the kernel lacks."""
     probes = {
