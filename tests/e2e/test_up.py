@@ -121,8 +121,7 @@ def test_what_is_no_function_is_said(house: Path, place: str) -> None:
     assert json.loads(ran.out)["error"]["code"] == "expose_unknown"
 
 
-@pytest.mark.parametrize("role", ["all", "api", "node"])
-@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+@pytest.mark.parametrize(("role", "replaced"), [("all", False), ("api", True), ("node", True)])
 def test_up_ends_when_its_ledger_is_another_file(house: Path, role: str, replaced: bool) -> None:
     place = house / "ledger.db"
     command = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", role, "--port", "0", "--db", str(place)]

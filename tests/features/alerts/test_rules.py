@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.cases import one_by_one
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.clock import from_us
@@ -320,7 +321,7 @@ def test_a_suspended_tenant_is_not_evaluated_and_its_failures_wait(acme: Bench) 
     assert sorted(evaluated(acme)) == ["failed", "late"]
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     ("values", "code"),
     [
         ({"kinds": ["broken"]}, "alert_kind_unknown"),

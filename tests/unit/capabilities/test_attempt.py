@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.cases import one_by_one
 from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 from lodger.engine.core.access.grants import parse
@@ -202,7 +203,7 @@ def test_a_mail_waits_in_the_outbox_once(shop: Shop) -> None:
     assert row["state"] == "queued"
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     "bad",
     [
         {"to": "x@example.com\r\nBcc: y@example.com"}, {"to": "x@example.com", "subject": "a\nBcc: y@example.com"},
@@ -236,14 +237,14 @@ def test_mail_headers_cannot_be_injected(shop: Shop, bad: dict[str, Any]) -> Non
     assert not attempt.journal
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     "name", ["__class__", "os.system", "db", "db.__init__", "db.find\0", "", "_private", "DB.FIND", "db.find " * 50]
 )
 def test_unknown_methods(shop: Shop, name: str) -> None:
     assert ask(shop.attempt(), name)[0] == "unknown_method"
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     "text",
     [
         "", "[]", "null", "7", '"x"', "{", "nan", '{"set":NaN}', '{"set":"orders","set":"carts"}', '{"set":"orders","id":Infinity}',

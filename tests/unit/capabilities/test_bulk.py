@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import one_by_one
 from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop, customers, order, orders
 
@@ -109,7 +110,7 @@ def test_every_row_is_chosen_only_when_that_is_said(shop: Shop, question: Any) -
 UNDEFINED = {"$undefined": True}
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     ("question", "where"),
     [
         ({"state": UNDEFINED}, "state"), ({"state": {"eq": UNDEFINED}}, "state"), ({"items": {"gte": UNDEFINED}}, "items"),

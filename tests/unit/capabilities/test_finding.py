@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import one_by_one
 from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop, instant, order, orders
 
@@ -37,7 +38,7 @@ def documents(shop: Shop) -> None:
     settle(shop, attempt)
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     ("question", "ids"),
     [
         ({"items": {"notIn": [1, 2, 3]}}, [4, 5, 6, 7]),

@@ -5,7 +5,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-import pytest
+from tests.cases import one_by_one
 from tests.unit.data.shop import Shop
 
 from lodger.engine.core.access.grants import DEFAULT, GRANTS, parse
@@ -54,7 +54,7 @@ def test_without_a_grant_there_is_nothing(shop: Shop) -> None:
     assert shop.asked == 0
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     ("grant", "lets"),
     [
         ("collections", {"read a collection", "write a collection"}),
@@ -107,7 +107,7 @@ def test_a_script_knows_only_the_sets_that_it_may_read(shop: Shop) -> None:
     assert set(json.loads(attempt.context())["datasets"]) == {"orders"}
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     ("mail", "grants", "answer"),
     [
         ({}, ["mail"], "ok"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.cases import one_by_one
 from tests.unit.capabilities.feeding import ask
 from tests.unit.data.shop import Shop, customers, order, orders
 
@@ -84,7 +85,7 @@ def test_only_with_the_right_to_read_both(shop: Shop) -> None:
     assert "customers" not in attempt.context()
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     "asked",
     [
         {"filter": {"customer.org_id": "two"}}, {"filter": {"customer.nothing": 1}}, {"filter": {"nobody.email": 1}},
