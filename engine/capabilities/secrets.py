@@ -109,11 +109,10 @@ class SecretHandles:
     """
 
     def __init__(self, url: str, headers: Headers, body: bytes) -> None:
-        self._found = [*_found(url), *(match for _, value in headers for match in _found(value)), *_found(_text(body))]
+        texts = (url, *(value for _, value in headers), _text(body))
+        self._found = [match for text in texts for match in _found(text)]
         self.names = {_name(match) for match in self._found}
-        self._encoded = any(
-            part in text for text in (url, *(value for _, value in headers), _text(body)) for part in _BASE64
-        )
+        self._encoded = any(part in text for text in texts for part in _BASE64)
         self._known: dict[str, OpenSecret] = {}
 
     async def look_up(self, session: Session) -> None:
