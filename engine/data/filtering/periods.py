@@ -86,9 +86,9 @@ def between(period: PeriodField, low: Any, high: Any) -> PeriodField:
     if low is None or high is None:
         return period
     zone = python_zone(period.tz)
-    last = high.astimezone(zone).date()
+    last = _local_day(high, zone)
     days: list[dt.date] = []
-    for day in _days(period.unit, low.astimezone(zone).date()):
+    for day in _days(period.unit, _local_day(low, zone)):
         if day > last:
             break
         days.append(day)
@@ -99,6 +99,13 @@ def between(period: PeriodField, low: Any, high: Any) -> PeriodField:
             )
     starts = [_start(period.field, day, zone) for day in days]
     return replace(period, days=tuple(days), starts=tuple(starts))
+
+
+def _local_day(instant: dt.datetime, zone: dt.tzinfo) -> dt.date:
+    try:
+        return instant.astimezone(zone).date()
+    except OverflowError:  # in the zone, it is beyond the years 1 to 9999
+        return dt.date.min if instant.year == 1 else dt.date.max
 
 
 def _days(unit: str, first: dt.date) -> Iterator[dt.date]:

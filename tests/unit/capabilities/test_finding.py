@@ -142,6 +142,19 @@ def test_wrong_groups(still: Shop, group: Any, code: str) -> None:
     assert ask(still.attempt(), "db.aggregate", set="orders", groupBy=group)[0] == code
 
 
+@pytest.mark.parametrize(
+    ("at", "tz", "day"),
+    [("9999-12-31T23:59:59Z", "Asia/Tokyo", "9999-12-31"), ("0001-01-01T00:00:00Z", "America/New_York", "0001-01-01")],
+)
+def test_days_beyond_the_calendar_are_its_ends(shop: Shop, at: str, tz: str, day: str) -> None:
+    attempt = shop.attempt()
+    ask(attempt, "db.insert", set="things", values={"at": {"$instant": at}})
+    for unit in ("day", "week", "month"):
+        found = grouped(ask(attempt, "db.aggregate", set="things", groupBy={unit: "at", "tz": tz}), "at")
+        assert sum(found.values()) == 1, unit
+        assert unit != "day" or found == {day: 1}
+
+
 def test_too_many_days(shop: Shop) -> None:
     shop.add(orders, order("one", 20, state="x", items=1, modified=instant("1990-01-01T00:00:00Z")))
     attempt = shop.attempt()
