@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from secrets import token_hex
 from statistics import median
 from typing import Any
 
@@ -187,7 +188,8 @@ async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | No
     with tempfile.TemporaryDirectory(prefix="lodger-bench-") as folder:
         async with Engine.open(url or str(Path(folder) / "ledger.db")) as engine:
             # All loads may use one database.
-            names = [f"{load.replace('/', '-')}-{number}" for number in range(tenants)]
+            # Other ones than those of an earlier measurement in the same database.
+            names = [f"{load.replace('/', '-')}-{token_hex(4)}-{number}" for number in range(tenants)]
             begin = await _fill(engine, runs, names, over_s)
             recorder.first_us = int(begin.timestamp() * 1_000_000)
             engine.on_event(recorder.add)
