@@ -11,7 +11,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lodger.sandbox import frames, prescan
 from lodger.sandbox.job import CallHandler, Job, JobCancelled, LogLine, Reply, Report, Usage
@@ -428,6 +428,9 @@ class WorkerRun:
         found, modules = codec.failure(payload), self._job.bundle.modules
         if self._refused_calls and found.outcome is Outcome.SCRIPT_ERROR:
             found = verdict.uncaught_call_limit(found, self._limits)
+        if found.outcome is Outcome.MEMORY_LIMIT and found.error is not None and "MiB" not in found.error.message:
+            named = verdict.memory_limit(self._limits).error  # the guest does not know its limit
+            found = replace(found, error=replace(found.error, message=named.message if named else ""))
         if self._job.bundle.wasm is not None:  # its error is written by the runtime, not by the module
             return found
         found = error_location.relocate(error_location.restrict_to_script(found, modules), modules)
