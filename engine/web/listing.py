@@ -16,7 +16,9 @@ from lodger.engine.service.bulk import Matched
 from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Most entries of a file, and entries that are read at once for it.
-MAX_EXPORTED, EXPORTED_AT_ONCE = 100_000, 5000
+MAX_EXPORTED, EXPORTED_AT_ONCE = 100_000, 1000
+#: Operations that list a noun, where it is not its verb ``list``.
+OPERATIONS = {"tenants": "tenants.activity"}
 #: Query parameters of a list that are no part of its filter.
 _PLACE = ("cursor", "trail", "format")
 
@@ -75,7 +77,9 @@ async def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     asked, query = _arguments(reader, noun, terms), dict(reader.request.query_params)
     cursor, trail = query.get("cursor"), [each for each in query.get("trail", "").split("~") if each]
     kept = {name: value for name, value in query.items() if name not in _PLACE and value}
-    found = await reader.ask(f"{noun}.list", **asked, limit=PAGE, **({"cursor": cursor} if cursor else {}))
+    found = await reader.ask(
+        OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=PAGE, **({"cursor": cursor} if cursor else {})
+    )
     here = [*trail, cursor] if cursor else []
     first = len(here) * PAGE + 1
     shown = Matched(first - 1 + len(found), complete=True)
@@ -94,7 +98,7 @@ async def exported(reader: Reader, noun: str, form: str, terms: str = "") -> Res
     entries: list[Any] = []
     cursor: Values = {}
     while len(entries) < MAX_EXPORTED:
-        page = await reader.ask(f"{noun}.list", **asked, limit=EXPORTED_AT_ONCE, **cursor)
+        page = await reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=EXPORTED_AT_ONCE, **cursor)
         entries += page
         if not page.next:
             break

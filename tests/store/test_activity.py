@@ -51,6 +51,37 @@ def test_an_hour_is_counted_by_minutes_with_percentiles_of_lateness(bench: Bench
     assert bench.engine.actions.activity("acme").done == 0
 
 
+def test_tenants_are_listed_by_what_they_did(bench: Bench) -> None:
+    for tenant in ("acme", "busy", "idle"):
+        bench.tenant(tenant)
+    bench.engine.tenants.edit("busy", limits={"runs_per_day": 8})
+    bench.lease()
+    for tenant, finished in (("acme", THROWN), ("busy", OK), ("busy", OK)):
+        bench.engine.run_in(tenant, "job", 0)
+        bench.clock.advance(1)
+        bench.run(finished)
+    found = {each.id: each for each in bench.engine.tenants.activity()}
+    assert {name: (each.runs, each.failures, each.budget) for name, each in found.items()} == {
+        "acme": (1, 1, found["acme"].budget), "busy": (2, 0, 0.25), "idle": (0, 0, found["idle"].budget),
+    }  # fmt: skip
+    assert found["idle"].latest_at is None
+    assert found["busy"].latest_at is not None
+    for sort, wanted in (
+        ("-runs", "busy"),
+        ("-failures", "acme"),
+        ("latest", "idle"),
+        ("-latest", "busy"),
+        ("-id", "idle"),
+    ):
+        names, cursor = [], None
+        for _ in range(3):
+            page = bench.engine.tenants.activity(filter=f"sort:{sort}", limit=1, cursor=cursor)
+            names += [each.id for each in page]
+            cursor = page.next
+        assert (names[0], sorted(names), cursor) == (wanted, ["acme", "busy", "idle"], None), sort
+    assert bench.engine.tenants.count(filter="sort:-runs state:active").count == 3
+
+
 def test_what_was_caught_up_is_no_lateness(bench: Bench) -> None:
     bench.tenant()
     bench.schedule(missed="latest")

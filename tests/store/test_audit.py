@@ -194,6 +194,7 @@ READS = {
     "scripts.shadow",
     "scripts.versions",
     "secrets.list",
+    "tenants.activity",
     "tenants.count",
     "tenants.export",
     "tenants.get",

@@ -77,6 +77,12 @@ def test_a_list_has_a_total_pages_an_order_and_files(page: Page, lodge: RunningA
     page.keyboard.press("Enter")
     expect(page.locator(".found").first).to_contain_text("100 tenants")
     expect(page.locator("tbody tr").first).to_contain_text("tenant-0099")
+    page.goto(lodge.url + "/tenants?filter=sort:-failures")
+    expect(page.locator("tbody tr").first).to_contain_text("acme")
+    expect(page.locator("tbody tr").first.get_by_role("link", name="7", exact=True)).to_have_count(1)
+    page.get_by_role("link", name="Next").first.click()
+    expect(page.locator(".found").first).to_contain_text("51 to 100")
+    page.goto(lodge.url + "/tenants?filter=tenant-00+sort:-id")
     page.get_by_role("link", name="Created").click()
     expect(page.get_by_label("Filter")).to_have_value("tenant-00 sort:created")
     with page.expect_download() as got:

@@ -14,13 +14,15 @@ from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Page, Tenant
-from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants import tenant_activity, tenants
 from lodger.engine.store.tenants.grants import encode, encode_people
+from lodger.engine.store.tenants.tenant_activity import TenantActivity
 from lodger.engine.store.usage import storage_usage, usage
 from lodger.engine.store.usage.usage import Account
 
 # Inside the class ``list`` is a verb.
 TenantPage = Page[Tenant]
+TenantActivityPage = Page[TenantActivity]
 
 
 class Tenants(Noun[M]):
@@ -108,7 +110,31 @@ class Tenants(Noun[M]):
         Raises:
             InputError: filter_invalid.
         """
-        return self._count(tenants.matching(list_filter.read(tenants.language(), filter, self._now_us)), None)
+        wanted, statement = tenant_activity.find(self._now_us, filter)
+        return self._count(wanted.apply(statement), None)
+
+    @operation("GET", "/tenants-activity", Role.OPERATOR, items="tenants")
+    def activity(
+        self,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        filter: str | None = None,  # noqa: A002 - as above
+    ) -> TenantActivityPage:
+        """List tenants with their runs, failures, use of budgets and latest action.
+
+        Args:
+            filter: as of the list of tenants, with the further orders ``sort:runs``, ``sort:failures`` and ``sort:latest``.
+
+        Raises:
+            InputError: filter_invalid, cursor_invalid, limit_invalid.
+        """
+        of, now_us = f"tenant activity:{filter or ''}", self._now_us
+        wanted, _statement = tenant_activity.find(now_us, filter)
+        with self.context.database.read() as connection:
+            place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = tenant_activity.list_page(self.context, connection, now_us, filter, place, limit)
+            return pages.page(connection, of, found, wanted.place)
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(
