@@ -4,11 +4,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from lodger.engine.core.execution import Claim, Finished
 
 E = TypeVar("E")
+EventKind = Literal[
+    "ticked", "skipped", "started", "sealed", "finished", "feed_held", "clock_wrong", "lost", "rescued", "handed_back", "expired", "paused",
+    "node_lost", "lease_lost", "ledger_replaced", "retimed", "forgotten", "killed", "slow", "slowed", "shadow", "overdue", "blocked",
+    "delivered", "undelivered", "alert", "budget", "spent", "fault",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,8 @@ class Event:
     Attributes:
         kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``sealed`` (its effects are on
             their way into a platform's own database), ``finished``, ``feed_held`` (changes of a database cannot be
-            read, because a transaction has been under way for long), ``lost`` (a commit that came too late),
+            read, because a transaction has been under way for long), ``clock_wrong``
+            (of a node: ``held``, ``reason``), ``lost`` (a commit that came too late),
             ``rescued``, ``handed_back`` (its node stopped), ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``,
             ``lease_lost``, ``ledger_replaced`` (a standby
             took over, or a backup was restored: ``before``, ``identity``, ``lost`` committed attempts of this node are missing),
@@ -37,7 +43,7 @@ class Event:
             ``next_us``, ``attempt``, and for ``finished`` the executor's ``finished`` itself.
     """
 
-    kind: str
+    kind: EventKind
     at_us: int
     tenant_id: str | None = None
     schedule_id: str | None = None

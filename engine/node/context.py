@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lodger.engine.core.clock import Alarm, Clock, SteadyClock
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.events import Event, EventBus, LeaseLost
+from lodger.engine.core.events import Event, EventBus, EventKind, LeaseLost
 from lodger.engine.core.settings import Settings
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.context import StoreContext
@@ -154,7 +154,9 @@ class NodeContext:
         lead_us = self.max_ahead_us // 3
         return instant - lead_us if instant % DAY_US >= lead_us else instant
 
-    def event(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> Event:
+    def event(
+        self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
+    ) -> Event:
         """Return an event of now; ``action`` is (tenant, schedule, action)."""
         tenant_id, schedule_id, action_id = action or (None, None, None)
         return Event(kind, self.clock.now_us(), tenant_id, schedule_id, action_id, details)

@@ -4,7 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import AttemptsStarted, Event, EventBus, Fault, LeaseLost, LeaseRenewed
+from lodger.engine.core.events import AttemptsStarted, Event, EventBus, EventKind, Fault, LeaseLost, LeaseRenewed
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.core.telemetry.outages import Outages
@@ -69,7 +69,9 @@ class Reporter:
         bus.subscribe(ActionsExpired, self._expired)
         bus.subscribe(PlacementsGone, self._gone)
 
-    def _report(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> None:
+    def _report(
+        self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
+    ) -> None:
         self._events.publish(self._context.event(kind, action, **details))
 
     @property

@@ -5,6 +5,7 @@ from collections import OrderedDict, deque
 from functools import partial
 from typing import ClassVar
 
+from lodger.engine.core.events import EventKind
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.features.slow_runs import baselines
@@ -116,7 +117,7 @@ class SlowRuns(Service):
             self._paces.popitem(last=False)
         return {track: self._paces[track][1] for track in tracks if track in self._paces}
 
-    def _report(self, kind: str, action: tuple[str, str | None, str | None], **details: object) -> None:
+    def _report(self, kind: EventKind, action: tuple[str, str | None, str | None], **details: object) -> None:
         self.context.bus.publish(self.context.event(kind, action, **details))
 
 

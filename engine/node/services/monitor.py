@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.core.events import EventKind
 from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.running_attempts import RunningAttempts
@@ -73,7 +74,9 @@ class Monitor(Service):
         )  # fmt: skip
         await self.context.db.write(publish, quiet=True)
 
-    def _report(self, kind: str, action: tuple[str, str | None, str | None] | None = None, **details: object) -> None:
+    def _report(
+        self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
+    ) -> None:
         self.context.bus.publish(self.context.event(kind, action, **details))
 
     async def _look_at_ledger(self, now_us: int) -> None:
