@@ -187,8 +187,7 @@ async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | No
     recorder = _Recorder(runs)
     with tempfile.TemporaryDirectory(prefix="lodger-bench-") as folder:
         async with Engine.open(url or str(Path(folder) / "ledger.db")) as engine:
-            # All loads may use one database.
-            # Other ones than those of an earlier measurement in the same database.
+            # All loads, and several measurements, may use one database.
             names = [f"{load.replace('/', '-')}-{token_hex(4)}-{number}" for number in range(tenants)]
             begin = await _fill(engine, runs, names, over_s)
             recorder.first_us = int(begin.timestamp() * 1_000_000)

@@ -169,7 +169,6 @@ def test_budgets_of_whole_runs_are_judged() -> None:
 def test_what_is_kept_and_what_is_missed_is_said_beside_each_peer() -> None:
     found = measured(per_s=450, engine_ms=2.4, start_ms=1.5)
     peers = {
-        "isolated-vm": {"p50_ms": 1.0, "cpu_ms": 1.0},
         "graphile-worker": {"per_s": 9000.0, "scripts_per_s": 500.0},
     }
     judged = {
@@ -179,7 +178,6 @@ def test_what_is_kept_and_what_is_missed_is_said_beside_each_peer() -> None:
     assert {key: missed and round(missed, 2) for key, missed in judged.items()} == {
         ("whole runs, PostgreSQL", "the bare pool"): 0.1,
         ("whole runs, PostgreSQL", "graphile-worker"): 0,
-        ("trivial script", "isolated-vm"): 0.5,
         ("engine's CPU of a run, PostgreSQL", "the attempt's"): 0.2,
         ("due to start, p50, PostgreSQL", "the pool's answer"): 0,
         ("due to start, p99, PostgreSQL", "the pool's answer"): 0,
