@@ -49,6 +49,7 @@ def try_wheel(python: str, wheel: Path, clean: Path) -> None:
         ("--version",),
         ("escape", "--case", "A3-array-constructor", "--runtime", "quickjs"),
         ("bench", "rules"),
+        ("demo", "--for", "2s"),
         ("next", "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0", "-n", "1"),
     ):
         run(clean / "bin/lodger", *command, cwd=clean, env=bare)
