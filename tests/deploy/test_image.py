@@ -1,0 +1,108 @@
+"""The image runs: its walls under three seccomp profiles, attacks, the demonstration, and compose.yaml with a node that is killed."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.deploy.image import Podman, absent, built, until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED image: {absent()}"),
+]
+
+
+@pytest.fixture(scope="module")
+def podman() -> Iterator[Podman]:
+    with built() as images:
+        yield images
+
+
+def missing_walls(podman: Podman, *options: str) -> set[str]:
+    report = json.loads(podman.lodger("doctor", "--json", options=options))
+    assert report["ok"], report
+    return {wall["wall"] for wall in report["walls"] if wall["state"] == "missing"}
+
+
+def test_the_shipped_profile_lets_every_wall_stand_but_the_uid(podman: Podman) -> None:
+    # The container engine gives no writable cgroup: that wall is the operator's, LODGER_CGROUP.
+    assert missing_walls(podman) - {"namespaces", "root"} == {"uid", "cgroup"}, "the container engine's own profile"
+    shipped = json.loads((podman.folder / "checkout/deploy/seccomp.json").read_text())
+    for left_out, expected in {
+        (): set(),
+        ("unshare",): {"namespaces", "root"},  # as the default of Docker and containerd
+        ("mount",): {"root"},
+        ("landlock_restrict_self",): {"landlock"},
+    }.items():
+        calls = [
+            each | {"names": [name for name in each["names"] if name not in left_out]} for each in shipped["syscalls"]
+        ]
+        profile = podman.folder / "profile.json"
+        profile.write_text(json.dumps(shipped | {"syscalls": [each for each in calls if each["names"]]}))
+        found = missing_walls(podman, f"--security-opt=seccomp={profile}")
+        assert found == {"uid", "cgroup"} | expected, f"without {left_out}"
+
+
+def test_an_ordinary_user_runs_attacks_and_the_demonstration_without_developers_tools(podman: Podman) -> None:
+    profile = f"--security-opt=seccomp={podman.folder / 'checkout/deploy/seccomp.json'}"
+    look = "id -u; for each in cc gcc git npm node; do command -v $each; done; true"
+    said = podman.run("podman", "run", "--rm", *("--network=none", "--entrypoint=sh"), "lodger", "-c", look)
+    assert said.split() == ["10001"]
+    attacks = json.loads(podman.lodger("escape", "--class", "1", "--json", options=(profile,)))
+    assert attacks["ok"]
+    summary = podman.lodger("demo", "--for", "10s", options=(profile,))
+    assert "The ledger after 10 s:" in summary
+    assert "harbor/confirm-orders" in summary
+
+
+def test_a_node_of_the_compose_file_takes_over_what_a_killed_one_ran(podman: Podman) -> None:
+    file = podman.folder / "checkout/deploy/compose.yaml"
+    text = file.read_text()
+    assert "127.0.0.1:8750:8750" in text
+    file.write_text(text.replace("127.0.0.1:8750:8750", "127.0.0.1::8750"))  # a free port of the host
+    api = f"{podman.project}_api_1"
+    (file.parent / ".env").write_text("POSTGRES_PASSWORD=of-this-test\n")
+    podman.run("podman-compose", "-f", file, "-p", podman.project, "up", "-d")
+
+    def lodger(*arguments: str, given: str = "") -> Any:
+        said = podman.run("podman", "exec", "-i", api, "lodger", *arguments, "--json", given=given)
+        return json.loads(said)
+
+    def ready() -> bool | None:
+        alive = [node["name"] for node in lodger("node", "list")["nodes"] if node["state"] == "alive"]
+        return True if sorted(alive) == ["node-a", "node-b"] else None
+
+    def ended(action: str) -> dict[str, Any] | None:
+        try:
+            shown: dict[str, Any] = lodger("action", "show", "acme", action)
+        except AssertionError:  # podman's name server reads its files anew when a container ends
+            return None
+        return shown if shown["action"]["state"] == "done" else None
+
+    def running() -> dict[str, Any] | None:
+        return next(iter(lodger("action", "list", "acme", "--state", "running")["actions"]), None)
+
+    until(lambda: "running" in podman.run("podman", "inspect", "--format={{.State.Status}}", api) or None, "API")
+    until(ready, "two nodes")
+    walls = [node["walls"] for node in lodger("node", "list")["nodes"]]
+    assert all(each["namespaces"] and each["root"] and each["landlock"] for each in walls)
+    port = podman.run("podman", "port", api, "8750/tcp").strip()
+    with urllib.request.urlopen(f"http://{port}/health/ready", timeout=20) as answer:
+        assert answer.status == 200
+
+    limits = {"cpu_ms": 30_000, "wall_ms": 120_000}
+    script = "export default () => { for (let i = 0; i < 8e7; i++); return 'done'; }"
+    lodger("tenant", "create", "acme", "--limits", json.dumps(limits | {"min_interval_s": 1}))
+    lodger("script", "put", "acme", "long", "-", given=script)
+    bound = ("--script", "long", "--rule", "every 1s", "--limits", json.dumps(limits))
+    lodger("schedule", "create", "acme", "long", *bound)
+    action = until(running, "a running action")["id"]
+    first = lodger("action", "show", "acme", action)["attempts"][0]["node"]
+    podman.run("podman", "kill", f"{podman.project}_{first}_1")
+    done = until(lambda: ended(action), "the end of the action")
+    assert done["action"]["outcome"] == "ok"
+    assert {each["node"] for each in done["attempts"]} == {"node-a", "node-b"}, done
+    podman.run("podman-compose", "-f", file, "-p", podman.project, "down", "-t", "40")
