@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from lodger.engine.web.charts import duration_text
 
-#: Narrowest phase, width for each tenfold duration above a millisecond, and least width of all, in units of the view box.
-NARROWEST, TENFOLD, LEAST = 112, 16, 760
+#: Narrowest phase, width of a character, width for each tenfold duration above a millisecond, and least width of all, in units
+#: of the view box.
+NARROWEST, CHARACTER, TENFOLD, LEAST = 100, 7, 16, 760
 HEIGHT, BAR_TOP, BAR_HEIGHT = 96, 44, 22
 #: Attempts and deliveries that are drawn.
 MOST = 8
@@ -43,7 +44,7 @@ class Phase:
     @property
     def width(self) -> float:
         """Its width."""
-        return NARROWEST + TENFOLD * log10(1 + self.ms)
+        return max(NARROWEST, CHARACTER * max(len(self.words), len(self.begins))) + TENFOLD * log10(1 + self.ms)
 
 
 def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Markup:
@@ -98,7 +99,7 @@ def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now
         if each.started_at > at:
             gap = Phase(at, each.started_at, event, "wait", words)
             yield Phase(at, each.started_at, event, "wait", f"{words} {duration_text(gap.ms)}")
-        yield from _attempt(each, len(attempts) > 1, now)
+        yield from _attempt(each, "due, " if event == "due" and at == each.started_at else "", len(attempts) > 1, now)
         at = each.finished_at or now
         event = "ended" if each.outcome is None or each.outcome.value == "ok" else "failed"
     if action.finished_at is None and not (attempts and attempts[-1].finished_at is None):
@@ -114,13 +115,13 @@ def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now
         at, event = max(at, each.sent_at), "sent"
 
 
-def _attempt(attempt: Any, numbered: bool, now: datetime) -> Iterator[Phase]:
+def _attempt(attempt: Any, due: str, numbered: bool, now: datetime) -> Iterator[Phase]:
     """Yield how an attempt ran, and how its effects were committed."""
     over = attempt.finished_at
     end = now if over is None else min(over, attempt.started_at + timedelta(milliseconds=attempt.usage.wall_ms))
     marks = tuple(datetime.fromtimestamp(each.us / 1e6, UTC) for each in attempt.logs[:200] if each.us)
     kind = "running" if attempt.outcome is None else "ok" if attempt.outcome.value == "ok" else "failed"
-    begins = f"step {attempt.step + 1}, attempt {attempt.n}" if numbered else "started"
+    begins = due + f"step {attempt.step + 1}, attempt {attempt.n}" if numbered else f"{due}started"
     took = duration_text((now - attempt.started_at).total_seconds() * 1000 if over is None else attempt.usage.wall_ms)
     calls = attempt.usage.host_calls
     words = f"runs {took}" if over is None else f"{took}, {calls} host call{'' if calls == 1 else 's'}"

@@ -24,7 +24,7 @@ PAGES: dict[str, tuple[str, str | None]] = {
     "schedule": ("/t/bluebird/schedules/weekly-figure", None),
     "edit": ("/t/bluebird/operations/schedules.edit?schedule=weekly-figure", None),
     "operations": ("/t/bluebird/operations", None),
-    "deliveries": ("/t/bluebird/operations/webhooks.list", None),
+    "secrets": ("/t/bluebird/operations/secrets.list", None),
     "actions": ("/actions", None),
     "failed-action": ("/t/bluebird/actions?state=failed", "tbody a"),
     "action": ("/t/bluebird/actions?state=done", "tbody a"),

@@ -157,7 +157,7 @@ def test_what_the_api_can_do_is_done_on_a_form(lodge: RunningApi, page: Page) ->
     expect(page.locator("[data-answer]")).to_contain_text('"loud"')
     page.goto(lodge.url + "/t/acme/settings")
     page.get_by_role("link", name="Alerts", exact=True).click()
-    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("table").get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#notice")).to_contain_text("Done")
     assert lodge.engine.alerts.list("acme") == []

@@ -56,10 +56,8 @@ async def operations(reader: Reader) -> tuple[str, Values]:
     if (tenant := reader.tenant["tenant_id"]) is not None:
         await reader.ask("tenants.get", tenant_id=tenant)
     groups: dict[str, list[tuple[str, str]]] = {}
-    for name in dict.fromkeys(each.name for each in reader.table.routes):
-        route = _route(reader, name)
-        if route is not None and reader.caller.role.covers(route.role):
-            groups.setdefault(route.noun, []).append((name, summary(route.function)))
+    for name, route in _names(reader).items():
+        groups.setdefault(route.noun, []).append((name, summary(route.function)))
     return "operations.html", {"groups": groups}
 
 
@@ -83,6 +81,7 @@ async def operation(reader: Reader) -> tuple[str, Values]:
     if tenant is not None and "tenant_id" in wanted:
         path["tenant_id"] = tenant
     complete = wanted <= asked.keys() | path.keys()
+    others = {key: each for key, each in _names(reader).items() if each.noun == route.noun and key != name}
     result = None
     if route.method == "GET" and allowed and complete:
         result = await reader.ask(name, **path, **_query(route, asked))
@@ -96,7 +95,8 @@ async def operation(reader: Reader) -> tuple[str, Values]:
         "call": f"{route.method} {call}",
         "confirm": _question(route, tenant),
         "then": SHOWN_AT.get(route.answer) if route.changes else None,
-        "rows": None if result is None else _rows(reader, route, result),
+        "rows": None if result is None else _rows(reader, others, result),
+        "others": others,
         "listed": isinstance(result, list),
         "long": LONG,
         "next": urlencode(asked | {"cursor": cursor}) if (cursor := getattr(result, "next", None)) else None,
@@ -115,6 +115,12 @@ def _route(reader: Reader, name: str) -> Route | None:
     found = [each for each in reader.table.routes if each.name == name and not each.raw and each.kind != "bytes"]
     of_tenant = reader.tenant["tenant_id"] is not None
     return next((each for each in found if each.of_tenant == of_tenant), None if of_tenant or not found else found[0])
+
+
+def _names(reader: Reader) -> dict[str, Route]:
+    """Return the routes of the operations that the caller may carry out in the page's place, by name."""
+    found = {name: _route(reader, name) for name in dict.fromkeys(each.name for each in reader.table.routes)}
+    return {name: each for name, each in found.items() if each is not None and reader.caller.role.covers(each.role)}
 
 
 def _query(route: Route, asked: Mapping[str, str]) -> Values:
@@ -205,22 +211,19 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _rows(reader: Reader, route: Route, result: Any) -> list[tuple[Values, list[tuple[str, str]]]]:
+def _rows(reader: Reader, others: Mapping[str, Route], result: Any) -> list[tuple[Values, list[tuple[str, str]]]]:
     """Return the fields of each record of a result, as they are shown, with the operations on it by name and query."""
     records = [_record(each) for each in (result if isinstance(result, list) else [result])]
     names = dict.fromkeys(name for each in records for name in each)
     kept = [name for name in names if any(each.get(name) not in (None, "", [], {}, ()) for each in records)]
     if reader.tenant["tenant_id"] is not None:
         kept = [name for name in kept if name != "tenant_id"]
-    return [({name: _shown(each.get(name)) for name in kept}, list(_links(reader, route, each))) for each in records]
+    return [({name: _shown(each.get(name)) for name in kept}, list(_links(reader, others, each))) for each in records]
 
 
-def _links(reader: Reader, route: Route, record: Values) -> Iterable[tuple[str, str]]:
-    """Yield the operations of a noun that begin with an object, each with the query for this one."""
-    for name in dict.fromkeys(each.name for each in reader.table.routes if each.noun == route.noun):
-        other = _route(reader, name)
-        if other is None or name == route.name or not reader.caller.role.covers(other.role):
-            continue
+def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Iterable[tuple[str, str]]:
+    """Yield those operations that are about one object, each with the query for this one."""
+    for name, other in others.items():
         places = [each.name for each in other.at("path") if each.name != "tenant_id"]
         if not places:
             continue
