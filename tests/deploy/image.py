@@ -32,6 +32,19 @@ USER postgres
 ENTRYPOINT ["/start"]
 """
 
+#: A machine whose first process is systemd, with the units and the installation of the image.
+MACHINE = r"""
+FROM lodger
+USER root
+RUN apt-get update && apt-get install -y --no-install-recommends systemd systemd-sysv
+COPY deploy/systemd/*.service /etc/systemd/system/
+RUN install -d -m 700 /etc/lodger && echo LODGER_DATABASE=/var/lib/lodger/ledger.db > /etc/lodger/lodger.env \
+    && systemctl enable lodger-node lodger-api
+STOPSIGNAL SIGRTMIN+3
+ENTRYPOINT ["/sbin/init"]
+CMD []
+"""
+
 
 class Podman:
     """podman with a storage and limits of its own in a folder.
@@ -66,7 +79,7 @@ class Podman:
         return done.stdout
 
     def build(self, tag: str, file: Path, *arguments: str) -> None:
-        """Build an image on the base, without layers that stay."""
+        """Build an image without layers that stay."""
         common = ("--layers=false", "--network=host", "--build-arg=BASE=lodger-base", *arguments)
         self.run("podman", "build", *common, "-f", file, "-t", tag, self.folder / "checkout", timeout_s=400)
 

@@ -1,4 +1,4 @@
-"""The image runs: its walls under three seccomp profiles, attacks, the demonstration, and compose.yaml with a node that is killed."""
+"""The image runs: its walls under seccomp profiles, attacks, the demonstration, compose.yaml with a killed node; and the units do."""
 
 import json
 import urllib.request
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.deploy.image import Podman, absent, built, until
+from tests.deploy.image import MACHINE, Podman, absent, built, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -106,3 +106,35 @@ def test_a_node_of_the_compose_file_takes_over_what_a_killed_one_ran(podman: Pod
     assert done["action"]["outcome"] == "ok"
     assert {each["node"] for each in done["attempts"]} == {"node-a", "node-b"}, done
     podman.run("podman-compose", "-f", file, "-p", podman.project, "down", "-t", "40")
+
+
+def test_the_units_run_as_services_and_come_back(podman: Podman) -> None:
+    file = podman.folder / "checkout" / "Machine"
+    file.write_text(MACHINE)
+    podman.build("machine", file)
+    # No more rights than systemd needs: the settings of this machine's kernel stay read-only.
+    options = ("--systemd=always", "--cap-add=SYS_ADMIN", "--security-opt=seccomp=unconfined", "--network=none")
+    machine = f"{podman.project}_machine"
+    podman.run("podman", "run", "-d", f"--name={machine}", *options, "machine")
+
+    def inside(*command: str) -> str:
+        return podman.run("podman", "exec", machine, *command)
+
+    def alive() -> dict[str, dict[str, Any]] | None:
+        try:
+            said = inside("runuser", "-u", "lodger", "--", "lodger", "node", "list", "--json")
+        except AssertionError:  # the machine starts, or there is no ledger yet
+            return None
+        nodes = {each["id"]: each for each in json.loads(said)["nodes"] if each["state"] == "alive"}
+        return nodes or None
+
+    before = until(alive, "a node")
+    assert inside("systemctl", "is-active", "lodger-node", "lodger-api").split() == ["active", "active"]
+    (node,) = before.values()
+    assert {name for name, stands in node["walls"].items() if not stands} - {"cgroup"} == {"uid"}
+    inside("systemctl", "kill", "--signal=KILL", "lodger-node")
+    until(lambda: (alive() or {}).keys() - before.keys() or None, "a node after SIGKILL")
+    inside("systemctl", "stop", "lodger-node", "lodger-api")
+    said = inside("systemctl", "show", "--property=Result", "--value", "lodger-node", "lodger-api")
+    assert said.split() == ["success", "success"]
+    podman.run("podman", "rm", "-f", "-t", "20", machine)
