@@ -40,6 +40,7 @@ GLOBALS = (
     "intl.js",
     "locale.js",
     "regexp.js",
+    "weakref.js",
     "date.js",
     "text.js",
     "search.js",
