@@ -40,7 +40,7 @@ GLOBALS = (
     "intl.js",
     "locale.js",
     "regexp.js",
-    "weakref.js",
+    "references.js",
     "date.js",
     "text.js",
     "search.js",
