@@ -202,9 +202,13 @@ def rows(found: Sequence[Any]) -> None:
 def _table(found: Sequence[Any]) -> None:
     columns = COLUMNS.get(type(found[0]).__name__) or tuple((field.name, field.name) for field in fields(found[0]))
     table(
-        [heading for heading, _cell in columns],
-        ([cell(each) if callable(cell) else getattr(each, cell) for _heading, cell in columns] for each in found),
+        [heading for heading, _of in columns],
+        ([of(each) if callable(of) else _plain(getattr(each, of)) for _heading, of in columns] for each in found),
     )
+
+
+def _plain(value: Any) -> Any:
+    return cell(value) if isinstance(value, datetime | tuple) else value
 
 
 def one(thing: Any) -> None:
