@@ -94,7 +94,7 @@ def test_a_node_of_the_compose_file_takes_over_what_a_killed_one_ran(podman: Pod
         assert answer.status == 200
 
     limits = {"cpu_ms": 30_000, "wall_ms": 120_000}
-    script = "export default () => { for (let i = 0; i < 8e7; i++); return 'done'; }"
+    script = "export default () => { for (let i = 0; i < 1.6e8; i++); return 'done'; }"
     lodger("tenant", "create", "acme", "--limits", json.dumps(limits | {"min_interval_s": 1}))
     lodger("script", "put", "acme", "long", "-", given=script)
     bound = ("--script", "long", "--rule", "every 1s", "--limits", json.dumps(limits))
