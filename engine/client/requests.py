@@ -368,7 +368,7 @@ class ExportedLines(Lines[AuditEntry]):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> None:
-        prefix = "" if tenant_id is None else f"/tenants/{quote(tenant_id, safe='')}"
+        prefix = "" if tenant_id is None else f"/tenants/{_segment('tenant', tenant_id)}"
         bounds = {"since": since, "until": until}
         query: dict[str, str | list[str]] = {name: _text(each) for name, each in bounds.items() if each is not None}
         super().__init__(url, Request(None, f"{ROOT}{prefix}/audit/export", query))
@@ -384,8 +384,8 @@ class LiveLines(Lines[Action | LogLine]):
     silence_s = SILENCE_S
 
     def __init__(self, url: str, tenant_id: str, action_id: str | None) -> None:
-        action = "" if action_id is None else f"/actions/{quote(action_id, safe='')}"
-        super().__init__(url, Request(None, f"{ROOT}/tenants/{quote(tenant_id, safe='')}{action}/live"))
+        action = "" if action_id is None else f"/actions/{_segment('action', action_id)}"
+        super().__init__(url, Request(None, f"{ROOT}/tenants/{_segment('tenant', tenant_id)}{action}/live"))
         self._kind = ""
 
     def _continues(self) -> bool:

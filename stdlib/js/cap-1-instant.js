@@ -15,7 +15,7 @@ const big = BigInt;
 const padStart = $.uncurry(String.prototype.padStart);
 const getTime = $.uncurry(Date.prototype.getTime);
 const DAY = 86400000;
-const ISO = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)$/;
+const ISO = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 const UNITS = ["years", "months", "weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"];
 const INSIDE = Symbol("inside");
 const LARGEST = 8640000000000000; // of a Date and of Temporal, to either side of 1970
@@ -99,7 +99,7 @@ class Instant {
 
   static fromEpochMilliseconds(ms) {
     if (typeof ms !== "number" || trunc(ms) !== ms) throw new RangeError("fromEpochMilliseconds takes a whole number of milliseconds since 1970");
-    return new Instant(ms, 0, INSIDE);
+    return new Instant(ms + 0, 0, INSIDE); // no -0
   }
 
   static fromEpochNanoseconds(nanoseconds) { return new Instant(nanoseconds); }

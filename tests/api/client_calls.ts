@@ -75,6 +75,12 @@ for (let n = 0; n < 3; n++) wanted.push((await run()).id);
 await following;
 equal(seen.map((each) => each.event === "action" && each.data.id), wanted);
 equal([asked.length, asked[0], typeof asked[1]], [2, null, "string"]);
+const said = async (call: Promise<unknown>) => call.then(() => "answered", (error: Error) => `${error.name} ${error.message}`);
+for (const name of ["..", ".", ""]) {
+  const refused = `RangeError name: "${name}" is not a name`;
+  equal(await said(lodger.post("/tenants/{tenant_id}/scripts/{name}/suspend", { path: { ...path, name } })), refused);
+}
+equal(await said(lodger.live("..").next()), 'RangeError tenant_id: ".." is not a name');
 await lodger.post("/tenants/{tenant_id}/suspend", { path });
 const archive = await lodger.get("/tenants/{tenant_id}/archive", { path });
 equal([archive instanceof Uint8Array, archive[0]], [true, 0x1f]);

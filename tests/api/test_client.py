@@ -298,6 +298,8 @@ def test_a_name_never_turns_into_another_address(client: Client, lodge: RunningA
         lambda: client.schedules.delete("acme", name),
         lambda: client.tenants.delete(name),
         lambda: client.scripts.put("acme", name, ONE),
+        lambda: client.live(name),
+        lambda: client.live("acme", name),
     ):
         with pytest.raises(InputError) as refused:
             call()

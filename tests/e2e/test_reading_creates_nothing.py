@@ -14,7 +14,7 @@ from lodger.engine.output.failure import described
 #: Commands that are no operation of the engine.
 OTHERS = (
     "action show acme 0000", "action logs acme 0000", "action follow acme 0000", "action record acme 0000",
-    "action replay-locally acme 0000", "audit export --out -", "doctor", "grant list acme", "tenant show acme", "top --once",
+    "action replay-locally acme 0000", "audit export --out -", "doctor", "grant list acme", "tenant show acme",
     "script module acme x --out -", "script rehearse acme x", "script dry-run acme x", "token link", "db check",
 )  # fmt: skip
 

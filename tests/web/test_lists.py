@@ -145,6 +145,14 @@ def test_what_the_api_can_do_is_done_on_a_form(lodge: RunningApi, page: Page) ->
     page.get_by_role("button", name="Run now").click()
     page.wait_for_url("**/t/acme/actions/*")
     assert lodge.engine.actions.get("acme", page.url.rpartition("/")[2]).params == [1, 2]
+    for stored in ("5", "hello", ["a", "b"], {"region": "north"}):  # what is shown is read as the same value
+        lodge.engine.schedules.edit("acme", "s", params=stored)
+        page.goto(lodge.url + "/t/acme/operations/schedules.edit?schedule=s")
+        expect(page.get_by_label("Input")).to_have_value(json.dumps(stored))
+    page.goto(lodge.url + "/t/acme/operations/scripts.suspend?name=..")
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.locator("#notice")).to_contain_text('name: ".." is not a name')
+    assert lodge.engine.tenants.get("acme").state == "active", "a link leads to no other operation"
     page.goto(lodge.url + "/t/acme/operations")
     page.get_by_role("region", name="Alerts").get_by_role("link", name="Put").click()
     page.get_by_label("Name", exact=True).fill("loud")

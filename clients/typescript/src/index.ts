@@ -70,6 +70,13 @@ export class LodgerError extends Error {
 
 type Loose = Extra & { path?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown; lastEventId?: string };
 
+/** A name as one segment of a path. A URL reads "." and ".." as other paths, which may be other operations. */
+function segment(what: string, name: unknown): string {
+  const text = String(name ?? "");
+  if (["", ".", ".."].includes(text)) throw new RangeError(`${what}: "${text}" is not a name`);
+  return encodeURIComponent(text);
+}
+
 export class Lodger {
   /**
    * @param url of the server, such as http://localhost:8750
@@ -134,8 +141,9 @@ export class Lodger {
         wait = error instanceof LodgerError && error.retryAfter ? error.retryAfter * 1000 : Math.min(wait * 2, 30_000);
       }
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, wait);
-        options.signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+        const go = () => { clearTimeout(timer); options.signal?.removeEventListener("abort", go); resolve(); };
+        const timer = setTimeout(go, wait);
+        options.signal?.addEventListener("abort", go);
       });
     }
   }
@@ -158,7 +166,7 @@ export class Lodger {
     if (ifMatch) headers["if-match"] = ifMatch;
     if (why) headers["lodger-why"] = encodeURIComponent(why);
     if (lastEventId) headers["last-event-id"] = lastEventId;
-    const target = new URL(this.url.replace(/\/$/, "") + ROOT + path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(options.path?.[name]))));
+    const target = new URL(this.url.replace(/\/$/, "") + ROOT + path.replace(/\{(\w+)\}/g, (_, name) => segment(name, options.path?.[name])));
     for (const [name, value] of Object.entries(options.query ?? {})) {
       for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined && each !== null) target.searchParams.append(name, String(each));
     }
@@ -166,8 +174,8 @@ export class Lodger {
     const answer = await this.fetcher(target, { method: method.toUpperCase(), headers, body: sent, signal: options.signal });
     if (answer.ok) return answer;
     const text = await answer.text();
-    let problem: Problem;
-    try { problem = JSON.parse(text); } catch { problem = { type: "about:blank", title: answer.statusText, status: answer.status, code: "http_error", detail: text.slice(0, 500) }; }
+    let problem: Problem = { type: "about:blank", title: answer.statusText, status: answer.status, code: "http_error", detail: text.slice(0, 500) };
+    try { problem = JSON.parse(text) ?? problem; } catch { /* not from Lodger, but from a proxy before it */ }
     throw new LodgerError(problem, Number(answer.headers.get("retry-after")) || undefined);
   }
 }
@@ -185,8 +193,7 @@ async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<{ event
         const found = { event: "message", id: "", data: "" };
         for (const line of part.split("\n")) {
           const [, name, text = ""] = /^(event|id|data): ?(.*)$/.exec(line) ?? [];
-          if (name) found[name as keyof typeof found] += name === "event" ? "" : text;
-          if (name === "event") found.event = text;
+          if (name) found[name as keyof typeof found] = name === "data" && found.data ? `${found.data}\n${text}` : text;
         }
         yield found;
       }

@@ -128,9 +128,10 @@ def _content(payload: dict[str, Any], stamp: str, style: str) -> dict[str, Any]:
     """Return the body of a message; for a chat its text, or what it is about if it has none."""
     if style == "standard":
         return {**payload, "timestamp": stamp}
-    data = payload["data"]
+    data, tenant = payload["data"], payload.get("tenant")
     text = data.get("text") if isinstance(data, dict) else None
-    if payload["type"].startswith(ENGINE_PREFIX) and isinstance(text, str):
-        # The text of an alert quotes scripts: it makes no links and calls no channel.
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return {"text": text if isinstance(text, str) else f"{payload['type']}: {strict_json.dump(data)}"}
+    shown = text if isinstance(text, str) else f"{payload['type']}: {strict_json.dump(data)}"
+    if tenant is not None or payload["type"].startswith(ENGINE_PREFIX):
+        # Who reads it is not who wrote it: the text of an alert quotes scripts. It makes no links and calls no channel.
+        shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": shown if tenant is None else f"{tenant}: {shown}"}

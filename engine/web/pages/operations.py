@@ -171,8 +171,8 @@ def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Fi
     kind, choices = _kind(adapter(parameter.kind).json_schema())
     name = parameter.name
     about = explained(route.function).get(name) or WORDS.get(name, "")
-    default = "" if parameter.needed or parameter.shown in (None, ()) else _text(to_jsonable(parameter.shown))
-    value = "" if (found := present.get(name)) is None else _text(found)
+    default = "" if parameter.needed or parameter.shown in (None, ()) else _text(to_jsonable(parameter.shown), kind)
+    value = "" if (found := present.get(name)) is None else _text(found, kind)
     return Field(
         name,
         TITLES.get(name) or name.replace("_", " ").capitalize(),
@@ -204,11 +204,11 @@ def _kind(schema: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     ), ()
 
 
-def _text(value: Any) -> str:
-    """Return a JSON value as it is typed."""
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return " ".join(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _text(value: Any, kind: str) -> str:
+    """Return a JSON value as it is typed into a field of this kind, which reads the same value from it."""
+    if kind == "words" and isinstance(value, list):
+        return " ".join(map(str, value))
+    return value if isinstance(value, str) and kind != "json" else json.dumps(value, ensure_ascii=False)
 
 
 def _rows(reader: Reader, others: Mapping[str, Route], result: Any) -> list[tuple[Values, list[tuple[str, str]]]]:

@@ -93,9 +93,15 @@ async function go(path) {
   location.assign(path);
 }
 
+// A name as one segment of a path. A browser reads . and .. as other paths, which may be other operations.
+function segment(what, name) {
+  if (["", ".", ".."].includes(String(name ?? ""))) throw new Error(`${what}: "${name ?? ""}" is not a name`);
+  return encodeURIComponent(name);
+}
+
 async function change(element, body) {
   // {name} in a path is a field of the form.
-  const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(body[name]));
+  const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => segment(name, body[name]));
   const [method, path] = fill(element.dataset.call).split(" ");
   const then = element.dataset.then && fill(element.dataset.then);
   const buttons = element.matches("form") ? [...element.querySelectorAll("button")] : [element];

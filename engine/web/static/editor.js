@@ -448,7 +448,7 @@ document.addEventListener("submit", async (event) => {
   try {
     const body = { source: editor.value(), after_version: Number(form.dataset.version), params: jsonOf(form.elements.params) ?? null };
     if (form.elements.why.value) body.why = form.elements.why.value;
-    const made = await call("PUT", form.dataset.scriptForm + (isNew ? encodeURIComponent(name) : ""), body);
+    const made = await call("PUT", form.dataset.scriptForm + (isNew ? segment("name", name) : ""), body);
     editor.stored = true;
     if (made.unchecked) alert(`Stored without a check: ${made.unchecked}`);
     await go(form.dataset.then + (isNew ? encodeURIComponent(made.name) : ""));

@@ -140,6 +140,20 @@ def test_a_webhook_of_the_platform_gets_the_events_of_all_tenants(tmp_path: Path
     posted(tmp_path, peer, work, url)
 
 
+def test_a_chat_of_the_platform_reads_whose_text_it_is_and_none_is_markup(tmp_path: Path, peer: Peer) -> None:
+    async def work(post: Post) -> None:
+        post.engine.webhooks.put("@platform", "chat", peer.url("/chat"), events=["*"], style="slack")
+        for data in ({"text": "<!channel> <https://a.example|sign in>"}, {"n": "<!here>"}):
+            post.emit(data=data)
+            await post.sender.round()
+        assert [json.loads(asked.body)["text"] for asked in peer.asked] == [
+            "acme: &lt;!channel&gt; &lt;https://a.example|sign in&gt;",
+            'acme: order.paid: {"n":"&lt;!here&gt;"}',
+        ]
+
+    posted(tmp_path, peer, work)
+
+
 def test_what_is_not_taken_comes_again_under_the_same_id_signed_anew(tmp_path: Path, peer: Peer) -> None:
     async def work(post: Post) -> None:
         secret = post.made()
