@@ -210,13 +210,15 @@ class _Meaning:
 
     def _minutes_of_series(self, every: str, tail: str) -> Unread:
         """Refuse minutes of the hour beside a window or a step that is not an hour; a window says them with its ends."""
-        minute = self.draft.minutes[0]
+        minute, step = self.draft.minutes[0], self.draft.interval_s
         begin, end = 0, 23 * HOUR_S + 3599
         if self.draft.window:
             begin, end = (each.second_of_day() for each in self.draft.window)
         first = begin + (minute * 60 - begin) % HOUR_S
-        last = end - (end - minute * 60) % HOUR_S
-        series = f"{every} from {clock(first)} to {clock(last)}{tail}" if first < last else ""
+        last = end - (end - first) % step
+        # A step that is no longer than the minute begins at no other time because of it.
+        shifts = minute * 60 < step and first < last
+        series = f"{every} from {clock(first)} to {clock(last)}{tail}" if shifts else ""
         hourly = (
             ()
             if self.draft.window or self.draft.interval_s > HOUR_S
