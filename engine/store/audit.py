@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, false, insert, select
+from sqlalchemy import Connection, Select, false, select
 
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.ids import is_id
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
 from lodger.engine.store.schema.access import audit
@@ -56,23 +56,21 @@ def write(
         brief: store only lengths and digests, for a tenant that has used up its storage.
     """
     maximum = 0 if brief else MAX_BYTES
-    prepared.write(
-        connection,
-        insert(audit).values(
-            tenant_id=PLATFORM if doing.tenant_id is None else doing.tenant_id,
-            id=context.ids.new(),
-            at_us=now_us,
-            actor=audit_context.actor,
-            via=audit_context.via,
-            verb=doing.verb,
-            target=doing.target[:200],
-            named=doing.named[:200] if doing.named else None,
-            before=_encode(before, maximum),
-            after=_encode(after, maximum),
-            why=audit_context.why,
-            request_id=audit_context.request_id,
-        ),
-    )
+    row = {
+        "tenant_id": PLATFORM if doing.tenant_id is None else doing.tenant_id,
+        "id": context.ids.new(),
+        "at_us": now_us,
+        "actor": audit_context.actor,
+        "via": audit_context.via,
+        "verb": doing.verb,
+        "target": doing.target[:200],
+        "named": doing.named[:200] if doing.named else None,
+        "before": _encode(before, maximum),
+        "after": _encode(after, maximum),
+        "why": audit_context.why,
+        "request_id": audit_context.request_id,
+    }
+    insert_many(connection, audit, [row])
 
 
 def _encode(body: Json, maximum: int) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, get_args
 
-from sqlalchemy import Connection, Select, String, cast, false, func, insert, select, update
+from sqlalchemy import Connection, Select, String, cast, false, func, select, update
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
@@ -17,8 +17,8 @@ from lodger.engine.core.states import Origin
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext, load_json
-from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
@@ -171,7 +171,7 @@ def insert_request(context: StoreContext, connection: Connection, values: dict[s
 
 def insert_ready(connection: Connection, action_id: str, values: dict[str, Any]) -> None:
     """Insert a ready action; the caller derives the tenant's ready queue afterwards."""
-    prepared.write(connection, insert(tables.actions).values(id=action_id, state="ready", **values))
+    insert_many(connection, tables.actions, [{"id": action_id, "state": "ready", **values}])
     storage_usage.add_history(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
     ready_queue.add_queues(connection, [(values["tenant_id"], values["requires"])])
 

@@ -223,7 +223,7 @@ def later(connection: Connection, statement: str, values: Any = None) -> int:
 
 
 def write(connection: Connection, statement: UpdateBase) -> None:
-    """Execute an INSERT, UPDATE or DELETE of which nothing is asked; a server does so with the next statement that is waited for."""
+    """Execute an UPDATE or DELETE of which nothing is asked; a server does so with the next statement that is waited for."""
     CompiledOnce(statement).rows(connection, {})
 
 

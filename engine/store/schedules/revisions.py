@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, select, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -19,6 +19,7 @@ from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext, dump_json, load_list
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
@@ -155,30 +156,28 @@ def store_revision(
             .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
             .values(revision=number, script_id=steps[0]["script_id"]),
         )
-    prepared.write(
-        connection,
-        insert(tables.schedule_revisions).values(
-            tenant_id=tenant_id,
-            schedule_id=schedule_id,
-            revision=number,
-            rules=encode_rules(wish.rules.rules),
-            sentence=wish.rules.recurrence.text(),
-            script_id=steps[0]["script_id"],
-            steps=json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,
-            missed=str(parse_missed(wish.missed)),
-            overlap=parse_overlap(wish.overlap).value,
-            retry=dump_json(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
-            limits=json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
-            conduct=dump_json(conduct.as_dict()) if wish.conduct else None,
-            requires=written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
-            params=param_checks.checked_text(context, connection, tenant_id, wish.params, _limits_text(steps[0], wish)),
-            grants=encode(wish.grants),
-            anchor_us=to_us(wish.rules.anchor),
-            created_us=now_us,
-            created_by=audit_context.actor,
-            why=audit_context.why,
-        ),
-    )
+    row = {
+        "tenant_id": tenant_id,
+        "schedule_id": schedule_id,
+        "revision": number,
+        "rules": encode_rules(wish.rules.rules),
+        "sentence": wish.rules.recurrence.text(),
+        "script_id": steps[0]["script_id"],
+        "steps": json.dumps(steps) if len(steps) > 1 or steps[0]["limits"] or "version" in steps[0] else None,
+        "missed": str(parse_missed(wish.missed)),
+        "overlap": parse_overlap(wish.overlap).value,
+        "retry": dump_json(parse_retry(wish.retry).as_dict()) if wish.retry is not None else None,
+        "limits": json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
+        "conduct": dump_json(conduct.as_dict()) if wish.conduct else None,
+        "requires": written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
+        "params": param_checks.checked_text(context, connection, tenant_id, wish.params, _limits_text(steps[0], wish)),
+        "grants": encode(wish.grants),
+        "anchor_us": to_us(wish.rules.anchor),
+        "created_us": now_us,
+        "created_by": audit_context.actor,
+        "why": audit_context.why,
+    }
+    insert_many(connection, tables.schedule_revisions, [row])
     followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
     return to_us(first.instant if isinstance(first, SearchedTo) else first), searching
 

@@ -11,6 +11,7 @@ from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import tzdata_version
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
@@ -75,13 +76,11 @@ def create(
     next_us, searching = revisions.store_revision(
         context, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
     )
-    prepared.write(
-        connection,
-        insert(tables.schedule_clock).values(
-            tenant_id=tenant_id, schedule_id=schedule_id, state="armed", next_at=next_us, accounted_us=owed_us - 1,
-            revision=1, tzdata=tzdata_version(), searching=int(searching),
-        ),
-    )  # fmt: skip
+    row = {
+        "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
+        "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
+    }  # fmt: skip
+    insert_many(connection, tables.schedule_clock, [row])
     return get(connection, tenant_id, schedule_id)
 
 

@@ -16,6 +16,7 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import list_filter, pages
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList
@@ -96,14 +97,12 @@ def put(
         prepared.write(connection, update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
         mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
         prepared.write(connection, update(scripts).where(*mine).values(version=version, offered=int(offered)))
-    prepared.write(
-        connection,
-        insert(script_versions).values(
-            tenant_id=tenant_id, script_id=script_id, version=version, digest=content.digest, created_us=now_us,
-            modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm,
-            grants=held, created_by=audit_context.actor, why=audit_context.why, fields=typed,
-        ),
-    )  # fmt: skip
+    row = {
+        "tenant_id": tenant_id, "script_id": script_id, "version": version, "digest": content.digest, "created_us": now_us,
+        "modules": json.dumps(content.modules, ensure_ascii=False), "wasm": content.wasm,
+        "grants": held, "created_by": audit_context.actor, "why": audit_context.why, "fields": typed,
+    }  # fmt: skip
+    insert_many(connection, script_versions, [row])
     return get(connection, tenant_id, name, version)
 
 

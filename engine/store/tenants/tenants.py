@@ -16,6 +16,7 @@ from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import list_filter
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache
 from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.drivers import prepared
@@ -79,8 +80,8 @@ def create(
     else:
         mine = update(tenants).where(tenants.c.id == tenant_id)
         prepared.write(connection, mine.values(generation=before.generation + 1, **values))
-    turn = insert(turn_rows).values(tenant_id=tenant_id, bound=bound, served_us=0, startable_at=None, cap=cap)
-    prepared.write(connection, turn)
+    turn = {"tenant_id": tenant_id, "bound": bound, "served_us": 0, "startable_at": None, "cap": cap}
+    insert_many(connection, turn_rows, [turn])
     return get(connection, tenant_id)
 
 
