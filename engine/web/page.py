@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import NotFound
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
 from lodger.engine.service.operations.table import OperationTable
@@ -63,3 +64,10 @@ class Reader:
         verb = partial(route.function, getattr(self._api.engine, route.noun), **arguments)
         with reads_from_replica():
             return await self._api.calls.run(authenticated(self.request).key, verb)
+
+    async def find(self, operation: str, /, **arguments: Any) -> Any:
+        """Return what :meth:`ask` returns; None for what does not exist."""
+        try:
+            return await self.ask(operation, **arguments)
+        except NotFound:
+            return None

@@ -88,17 +88,16 @@ async def _schedule(reader: Reader, action: Action) -> Schedule | None:
     """Return the schedule of an action; None without one, or when it is gone."""
     if action.schedule_id is None:
         return None
-    try:
-        found = await reader.ask("schedules.get", tenant_id=action.tenant_id, schedule=action.schedule_id)
-    except NotFound:
-        return None
-    return cast("Schedule", found)
+    found = await reader.find("schedules.get", tenant_id=action.tenant_id, schedule=action.schedule_id)
+    return cast("Schedule | None", found)
 
 
 def _input(action: Action, record: AttemptRecord | None, schedule: Schedule | None) -> Any:
     """Return the input that an action was given, or will be; that of an edited schedule may be another since."""
-    if action.params is not None or record is None:
-        return action.params if action.params is not None or schedule is None else schedule.params
+    if action.params is not None:
+        return action.params
+    if record is None:
+        return None if schedule is None else schedule.params
     try:
         return json.loads(record.context)["action"]["input"]
     except (ValueError, KeyError, TypeError):  # a WebAssembly module's standard input
@@ -119,11 +118,8 @@ async def _record(reader: Reader, action: Action) -> AttemptRecord | None:
     """Return the record of the last attempt; None where there is none, or the caller may not read it."""
     if action.finished_at is None or not reader.caller.role.covers(Role.EDITOR):
         return None
-    try:
-        found = await reader.ask("actions.record", tenant_id=action.tenant_id, action_id=action.id)
-    except NotFound:
-        return None
-    return cast("AttemptRecord", found)
+    found = await reader.find("actions.record", tenant_id=action.tenant_id, action_id=action.id)
+    return cast("AttemptRecord | None", found)
 
 
 async def _source(reader: Reader, action: Action) -> str | None:

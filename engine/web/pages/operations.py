@@ -143,9 +143,8 @@ async def _present(reader: Reader, route: Route, path: Values) -> Values:
     reading = _route(reader, f"{route.noun}.get")
     if reading is None or not route.changes or {each.name for each in reading.at("path")} != path.keys():
         return {}
-    try:
-        record: Values = to_jsonable(await reader.ask(reading.name, **path))
-    except NotFound:
+    record: Values | None = to_jsonable(await reader.find(reading.name, **path))
+    if record is None:
         return {}
     if route.method == "POST":  # no change of what is stored
         return {"params": record.get("params")}
