@@ -60,7 +60,7 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
         yield _ratio("whole runs, PostgreSQL 1 ms away", "loopback", 0.8, far.rows[0].per_s, near.rows[0].per_s)
         yield _ratio("whole runs, PostgreSQL 1 ms away", "graphile-worker", 0.8, far.rows[0].per_s, _jobs_per_s(far))
     for row in asyncio.run(scripts.measure(max(3, number // 20), folder, lambda _row: None)):
-        yield Budget(f"script with {row.script}", "isolated-vm", 0.6, at_least=False, ratio=row.ratio)
+        yield Budget(f"script with {row.script}", "isolated-vm", row.bound, at_least=False, ratio=row.ratio)
     for rule in rules.measure():
         if rule["cronsim"] is not None:
             yield Budget(f"next slot of {rule['rule']}", "cronsim", 0.5, False, rule["lodger"] / rule["cronsim"])

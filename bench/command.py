@@ -46,17 +46,14 @@ def _installed() -> list[Runtime]:
     return [each for each in Runtime if each is not Runtime.NATIVE or has_native()]
 
 
-#: Options of measurements that have isolated-vm beside them.
-IsolatedVm = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        exists=True,
-        file_okay=False,
-        envvar="LODGER_BENCH_PEERS",
-        help="Folder with node_modules of isolated-vm, to compare with.",
-    ),
-]
+def _peers(help_text: str) -> Any:
+    """Return the option that names the folder with the programs to compare with."""
+    return typer.Option(
+        metavar="FOLDER", exists=True, file_okay=False, envvar="LODGER_BENCH_PEERS", help=help_text
+    )  # fmt: skip
+
+
+IsolatedVm = Annotated[Path | None, _peers("Folder with node_modules of isolated-vm, to compare with.")]
 CheckIsolatedVm = Annotated[
     bool,
     typer.Option("--check", help="Exit 1 unless the bounds hold, which are multiples of isolated-vm's figures."),
@@ -217,13 +214,9 @@ def runs(
     ] = None,
     peers: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            exists=True,
-            file_okay=False,
-            envvar="LODGER_BENCH_PEERS",
-            help="Folder with node_modules of isolated-vm and graphile-worker, and bin/python with procrastinate. "
-            "The queues also need --database with a PostgreSQL URL.",
+        _peers(
+            "Folder with node_modules of isolated-vm and graphile-worker, and bin/python with procrastinate. "
+            "The queues also need --database with a PostgreSQL URL."
         ),
     ] = None,
     rtt_ms: Annotated[
@@ -290,18 +283,16 @@ def budgets(
     database: Annotated[
         str | None, typer.Option(metavar="URL", help="URL of an empty PostgreSQL database. Default: SQLite alone.")
     ] = None,
-    peers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", exists=True, file_okay=False, envvar="LODGER_BENCH_PEERS",
-            help="Folder with node_modules of isolated-vm and graphile-worker.",
-        ),
-    ] = None,
+    peers: Annotated[Path | None, _peers("Folder with node_modules of isolated-vm and graphile-worker.")] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure all promised ratios beside their peers, and say which are kept, and by how much the others are missed."""
     from lodger.bench import budgets as bench
 
+    if database is not None and not database.startswith("postgres"):
+        raise typer.BadParameter(
+            "it takes a PostgreSQL URL; SQLite is measured without it, in new files", param_hint="--database"
+        )
     measured = []
     for each in bench.measure(number, database, peers):
         measured.append(each.as_dict())

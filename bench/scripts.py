@@ -52,6 +52,11 @@ class Row:
         """CPU time as a multiple of the isolate's."""
         return None if not self.isolate_ms else round(self.ms / self.isolate_ms, 2)
 
+    @property
+    def bound(self) -> float:
+        """The promised multiple."""
+        return MAX_SMALL_RATIO if self.size_bytes < SMALL_BYTES else MAX_RATIO
+
     def as_dict(self) -> dict[str, Any]:
         """Return the row for JSON output."""
         return asdict(self) | {"ratio": self.ratio}
@@ -113,9 +118,8 @@ async def _attempts(pool: Pool, job: Job, number: int) -> tuple[float, float, in
 
 def broken(rows: list[Row]) -> list[str]:
     """Return the bounds that are exceeded, one sentence each; nothing without isolated-vm."""
-    lines = []
-    for row in rows:
-        bound = MAX_SMALL_RATIO if row.size_bytes < SMALL_BYTES else MAX_RATIO
-        if row.ratio is not None and row.ratio > bound:
-            lines.append(f"{row.script}: {row.ratio:g} times a new isolate of isolated-vm, promised {bound:g}")
-    return lines
+    return [
+        f"{row.script}: {row.ratio:g} times a new isolate of isolated-vm, promised {row.bound:g}"
+        for row in rows
+        if row.ratio is not None and row.ratio > row.bound
+    ]
