@@ -127,7 +127,9 @@ def test_a_deployment_is_planned_applied_and_repeatable(
         "schedule daily": "change", "schedule two steps": "keep",
     }  # fmt: skip
     (daily,) = (each for each in planned["steps"] if each["name"] == "daily")
-    assert len(daily["dropped"]) == len(daily["added"]) > 20
+    # Thirty days hold 20 to 22 weekdays, and between the two hours one more of the one or of the other.
+    assert min(len(daily["dropped"]), len(daily["added"])) >= 20
+    assert abs(len(daily["dropped"]) - len(daily["added"])) <= 1
     assert ask("deploy", folder, "--yes", "--prune")["applied"] == 4
     assert {each.name for each in lodge.engine.schedules.list("acme")} == {"daily", "by hand"}
     assert lodge.engine.scripts.get("acme", "report").grants is None

@@ -122,7 +122,7 @@ def test_the_wall_time_does_not_run_while_an_answer_waits_for_a_slot() -> None:
                 slot=slot,
             )
             report = await pool.run(job, Held())
-            assert (report.outcome, report.result) == (Outcome.OK, "7")
+            assert (report.outcome, report.result) == (Outcome.OK, "7"), report
             assert report.usage.wall_ms < 1500
         finally:
             await pool.stop()
