@@ -34,6 +34,8 @@ class Child:
         ]  # fmt: skip
         # In the environment, not in the arguments, which every user can read: a database URL may hold a password.
         self._environment = {"LODGER_DATABASE": settings.database, "LODGER_API_PORT": str(settings.api_port)}
+        if settings.platform is not None:
+            self._environment["LODGER_PLATFORM"] = str(settings.platform)
         self._as_json = as_json
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.web import dashboard_link
@@ -41,13 +41,8 @@ def up(
     role: Annotated[
         str, typer.Option(help="Role of this process: node (runs actions), api (serves the HTTP API) or all (both).")
     ] = "all",
-    expose: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:FUNCTION",
-            help="Function that is called with the (synchronous) engine before the start and exposes tables.",
-        ),
-    ] = None,
+    expose: Expose = None,
+    platform: File = None,
     name: Annotated[str | None, typer.Option(help="Name of the node.")] = None,
     port: Annotated[
         int | None,
@@ -62,38 +57,19 @@ def up(
     """Run the service until Ctrl-C or SIGTERM: run due actions in sandboxed workers, and serve the HTTP API."""
     if role not in ROLES:
         raise Usage("role_unknown.node", role=role, roles=ROLES)
-    prepare = named(expose) if expose else None
+    prepare = preparation(expose, platform)
     import asyncio
 
     from lodger.engine.core.settings import load
     from lodger.engine.core.telemetry import json_logs
 
-    settings = load(database=db, api_port=port)
+    settings = load(database=db, api_port=port, platform=platform)
     json_logs.use(json_logs.JsonFormatter() if settings.log_format == "json" else json_logs.LineFormatter())
     if role != "node":
         _require_server()
     raise_descriptor_limit()
     serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent, as_json=as_json)
     asyncio.run(serving.run())
-
-
-def named(place: str) -> "Callable[[sync.Engine], Any]":
-    """Return the function of ``module:function``; the current folder is searched first.
-
-    Raises:
-        Usage: it does not exist.
-    """
-    module, _, function = place.partition(":")
-    sys.path.insert(0, "")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise Usage("expose_unknown.failed", place=place, reason=error) from None
-    finally:
-        sys.path.remove("")
-    if not callable(found):
-        raise Usage("expose_unknown", place=place)
-    return found  # type: ignore[no-any-return]  # what it returns is not looked at
 
 
 def _require_server() -> None:

@@ -221,6 +221,10 @@ class Settings(BaseSettings):
         default="lodger.db",
         description="the ledger of the command line: a SQLite file's path or a database URL",
     )
+    platform: Path | None = Field(
+        default=None,
+        description="file with the platform's exposed tables and functions; none: lodger.toml in the current folder, if it exists",
+    )
     read_database: str | None = Field(
         default=None,
         description="address of a PostgreSQL replica for reads of the API and the dashboard, which then may be some moments old; "

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.core.toml_places import has_null, toml_key, toml_text
 from lodger.engine.store.records import Schedule, ScriptVersion
 from lodger.engine.store.scripts import content
 from lodger.engine.store.stored_modules import ENTRIES, entry_of
 from lodger.engine.workbench import schedules_file
 from lodger.engine.workbench.deployment import everything
-from lodger.engine.workbench.toml_places import has_null, toml_key, toml_text
 from lodger.sandbox.limits import Limits
 
 if TYPE_CHECKING:

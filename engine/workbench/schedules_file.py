@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from lodger.engine.core import toml_places
 from lodger.engine.core.access import grants, names
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
@@ -28,7 +29,7 @@ from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.base import specs
 from lodger.engine.service.operations.route import Parameter
 from lodger.engine.store.records import Schedule
-from lodger.engine.workbench import script_files, toml_places
+from lodger.engine.workbench import script_files
 from lodger.engine.workbench.findings import Finding, nearest
 
 NAME = "schedules.toml"

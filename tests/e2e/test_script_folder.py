@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tests.e2e.command import inside
 
-from lodger.engine.workbench import schedules_file, toml_places
+from lodger.engine.core import toml_places
+from lodger.engine.workbench import schedules_file
 
 WRONG = """\
 name = "shop"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
 
@@ -213,12 +214,8 @@ def restore(
 
 @app.command()
 def prepare(
-    expose: Annotated[
-        str,
-        typer.Option(
-            metavar="MODULE:FUNCTION", help="Function that is called with the engine and exposes the platform's tables."
-        ),
-    ],
+    expose: Expose = None,
+    platform: File = None,
     sql: Annotated[bool, typer.Option("--sql", help="Print the statements and change nothing.")] = False,
     user: Annotated[
         str | None,
@@ -229,12 +226,13 @@ def prepare(
 ) -> None:
     """Create Lodger's objects in databases with exposed tables: receipts, and on PostgreSQL views and a role."""
     from lodger.engine.cli.ledger import opened
-    from lodger.engine.cli.up import named
     from lodger.engine.data.changes.prepare import printed
 
-    tell = named(expose)
+    prepare_engine = preparation(expose, platform)
+    if prepare_engine is None:
+        raise Usage("expose_missing")
     with opened(db, creates=not sql) as engine:
-        tell(engine)
+        prepare_engine(engine)
         if not sql:
             engine.prepare()
         planned = {}

@@ -1,6 +1,6 @@
 """``lodger init``: a folder of scripts that an editor understands: types, an example with its test and schedule, README."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
 from lodger.engine.workbench import script_files
@@ -91,13 +92,8 @@ editor so. All that it can name is declared in `lodger-types`.
 
 def init(
     folder: Annotated[Path, typer.Argument(help="Folder of the scripts; created if it does not exist.")] = Path(),
-    expose: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:FUNCTION",
-            help="Function that is called with the engine; types are also written for the tables that it exposes.",
-        ),
-    ] = None,
+    expose: Expose = None,
+    platform: File = None,
     db: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -108,8 +104,8 @@ def init(
     for part in declarations.parts():  # earlier releases wrote each part
         (place / part).unlink(missing_ok=True)
     types = {declarations.FILE: declarations.text()}
-    if expose is not None:
-        types["sets.d.ts"] = _sets(expose, db)
+    if (prepare := preparation(expose, platform)) is not None:
+        types["sets.d.ts"] = _sets(prepare, db)
     for name, text in (types | {f"npm/{path}": text for path, text in npm_packages.declarations().items()}).items():
         script_files.put(folder, f"{TYPES}/{name}", text.encode())
     written = [name for name, text in _own(folder).items() if _write(folder / name, text)]
@@ -164,12 +160,10 @@ def _some_ledger(db: str | None) -> Iterator["Engine"]:
         yield engine
 
 
-def _sets(expose: str, db: str | None) -> str:
-    from lodger.engine.cli.up import named
+def _sets(prepare: "Callable[[Engine], None]", db: str | None) -> str:
     from lodger.engine.data.sets.typescript import declarations as of_sets
 
-    tell = named(expose)
     with _some_ledger(db) as engine:
-        tell(engine)
+        prepare(engine)
         links = {name: about["links"] for name, about in engine.datasets.described().items()}
         return of_sets(engine.datasets, links)

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import inputs
+from lodger.engine.cli import inputs, place
 from lodger.engine.cli.ledger import opened
+from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
 from lodger.engine.workbench import script_files
 
@@ -25,10 +26,8 @@ def dry_run(
         str | None,
         typer.Option(metavar="FILE", help="Run this source instead of the stored one."),
     ] = None,
-    expose: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Function that is called with the engine and exposes tables."),
-    ] = None,
+    expose: Expose = None,
+    platform: File = None,
     fetches: Annotated[
         bool, typer.Option("--fetches", help="Also send requests that change data elsewhere (POST, PUT, …).")
     ] = False,
@@ -43,16 +42,15 @@ def dry_run(
     from pathlib import Path
 
     from lodger.engine.cli.commands.exec import present
-    from lodger.engine.cli.up import named
     from lodger.engine.core.serialization import to_jsonable
 
     params = inputs.value("--input", input_json)
     source = None if file is None else script_files.script(Path(file))
     pretended = None if now is None else inputs.instant("--now", now)
-    prepare = named(expose) if expose else None
-    local = "--expose calls a Python function in this process" if expose else None
+    prepare = preparation(expose, platform)
+    local = "--expose and --platform are for this process" if expose or platform else None
     with opened(db, local=local) as engine:
-        if prepare is not None:
+        if prepare is not None and place.chosen(db).server is None:
             prepare(engine)
         shown = source if source is not None else engine.scripts.get(tenant, name, version).modules
         ended = engine.scripts.dry_run(

@@ -1,0 +1,74 @@
+"""What the platform gives the engine of a command: its file, and with ``--expose`` a Python function of its own."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lodger.engine.core.errors import Usage
+
+if TYPE_CHECKING:
+    from lodger.engine import sync
+
+Expose = Annotated[
+    str | None,
+    typer.Option(
+        "--expose",
+        metavar="MODULE:FUNCTION",
+        help="Function that is called with the (synchronous) engine and exposes tables.",
+    ),
+]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--platform",
+        metavar="FILE",
+        help="File with exposed tables and functions. Default: lodger.toml, if it exists. [env: LODGER_PLATFORM]",
+    ),
+]
+
+
+def preparation(expose: str | None, platform: Path | None) -> "Callable[[sync.Engine], None] | None":
+    """Return a function that gives an engine what the file and the Python function say; None where there is neither.
+
+    Raises:
+        InputError: platform_file.
+        Usage: expose_unknown.
+    """
+    from lodger.engine.core.settings import load
+    from lodger.engine.service import platform_file
+
+    tell = named(expose) if expose else None
+    file = platform_file.find(load(platform=platform))
+    if tell is None and file is None:
+        return None
+
+    def prepare(engine: "sync.Engine") -> None:
+        if tell is not None:
+            tell(engine)
+        if file is not None:
+            file.apply(engine)
+
+    return prepare
+
+
+def named(place: str) -> "Callable[[sync.Engine], Any]":
+    """Return the function of ``module:function``; the current folder is searched first.
+
+    Raises:
+        Usage: it does not exist.
+    """
+    module, _, function = place.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise Usage("expose_unknown.failed", place=place, reason=error) from None
+    finally:
+        sys.path.remove("")
+    if not callable(found):
+        raise Usage("expose_unknown", place=place)
+    return found  # type: ignore[no-any-return]  # what it returns is not looked at

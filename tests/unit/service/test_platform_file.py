@@ -1,0 +1,87 @@
+"""``lodger.toml``: what the file says is given to the engine, and each mistake is named with its line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from lodger.engine.core.errors import Explained
+from lodger.engine.core.settings import Settings
+from lodger.engine.data.sets.dataset import TableDataset
+from lodger.engine.service import platform_file
+from lodger.engine.sync import Engine
+
+#: What is wrong with a file, and words of the message that says so.
+WRONG = [
+    ("a = [", ":1: Invalid value"),
+    ("# x\n[tabels.orders]\n", ":2: there is no key 'tabels'"),
+    ("tables = 1\n", ":1: tables: Input should be a valid dict"),
+    ("[tables.orders]\nread = ['id']\n", ":1: tables.orders.tenant_column: Field required"),
+    ("[tables.orders]\ntenant_column = 'org'\n\ntenent_setting = 'a.b'\n", ":4: there is no key 'tenent_setting'"),
+    ("[tables.orders]\ntenant_column = 1\n", ":2: tables.orders.tenant_column: Input should be a valid string"),
+    ("[tables.orders]\ntenant_column = 'org'\nread = ['id', 2]\n", ":3: tables.orders.read.1: Input should be a valid string"),
+    ("[tables.orders]\ntenant_column = 'org'\nfeed = 'all'\n", ":3: tables.orders.feed: Input should be 'reported', 'trigger' or 'off'"),
+    ("[tables.orders]\ntenant_column = 'owner'\n", ":1: orders has no column owner"),
+    ("[tables.orders]\ntenant_column = 'org'\nwrite = ['org']\n", ":1: orders.org"),
+    ("[tables.orders]\ntenant_column = 'org'\n[tables.order]\ntenant_column = 'org'\n", ":3: the database has no table 'order'"),
+    ("[tables.orders]\ntenant_column = 'org'\ndatabase = '$NO_SUCH'\n", ":3: tables.orders.database: the environment variable NO_SUCH"),
+    ("[tables.x]\ntenant_column = 'org'\ndatabase = 'postgresql://u:geheim@127.0.0.1:1/x'\n", "cannot be reached"),
+    ("[tables.x]\ntenant_column = 'org'\ndatabase = 'mysql://u:geheim@127.0.0.1:1/x'\n", ""),
+    ("[tables.lodger_tenants]\ntenant_column = 'id'\n", ":1: lodger_tenants"),
+    ("a = " + "[" * 100_000 + "]" * 100_000, ""),
+    ("#" * (platform_file.MAX_BYTES + 1), "cannot be read"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine.open(str(tmp_path / "ledger.db")) as made:
+        with made.context.database.write() as connection:
+            connection.execute(
+                sa.text("CREATE TABLE orders (id INTEGER PRIMARY KEY, org TEXT NOT NULL, total INTEGER)")
+            )
+        yield made
+
+
+def test_each_mistake_is_named_with_its_line(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "lodger.toml"
+    for text, said in WRONG:
+        path.write_text(text)
+        with pytest.raises(Explained) as caught:
+            platform_file.PlatformFile(path).apply(engine)
+        assert said in caught.value.what, text[:200]
+        assert str(path) in caught.value.what or not said.startswith(":")
+        assert "geheim" not in str(caught.value.as_dict())
+    path.write_text("[tables.orders]\ntenant_colum = 'org'\n")
+    with pytest.raises(Explained, match="tenant_colum") as caught:
+        platform_file.PlatformFile(path)
+    assert caught.value.fix.startswith("did you mean tenant_column?")
+
+
+def test_tables_are_exposed(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = sa.create_engine(f"sqlite:///{tmp_path / 'shop.db'}")
+    with other.begin() as connection:
+        connection.execute(
+            sa.text("CREATE TABLE parcels (id INTEGER PRIMARY KEY, house TEXT NOT NULL, weight INTEGER)")
+        )
+    monkeypatch.setenv("SHOP_DATABASE", f"sqlite:///{tmp_path / 'shop.db'}")
+    monkeypatch.chdir(tmp_path)
+    assert platform_file.find(Settings()) is None
+    (tmp_path / "lodger.toml").write_text(
+        "[tables.orders]\ntenant_column = 'org'\nread = ['id', 'total']\nwrite = ['total']\ninsert = false\n"
+        "[tables.boxes]\ntable = 'parcels'\ndatabase = '$SHOP_DATABASE'\ntenant_column = 'house'\n"
+    )
+    found = platform_file.find(Settings())
+    assert found is not None
+    found.apply(engine)
+    orders, boxes = engine.datasets.named("orders"), engine.datasets.named("boxes")
+    assert isinstance(orders, TableDataset)
+    assert isinstance(boxes, TableDataset)
+    assert (set(orders.fields), set(orders.writable), orders.insertable) == ({"id", "total"}, {"total"}, False)
+    assert (set(boxes.fields), boxes.origin.name, boxes.database) == (
+        {"id", "weight"},
+        "parcels",
+        engine.datasets.databases[0],
+    )
+    other.dispose()
