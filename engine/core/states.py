@@ -12,4 +12,4 @@ OverlapPolicy = Literal["skip", "queue_one", "queue_all", "cancel_other", "cance
 PlacementName = Literal["any", "every_node"]
 PriorityName = Literal["high", "normal", "low"]
 NodeState = Literal["alive", "paused", "held", "silent", "stopped", "lost"]
-RoleName = Literal["admin", "operator", "editor", "viewer"]
+RoleName = Literal["admin", "operator", "auditor", "tenant_admin", "editor", "runner", "viewer"]

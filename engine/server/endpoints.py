@@ -201,7 +201,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         ROOT + "/metrics/text",
         operation_id="metrics_text",
         tags=["metrics"],
-        dependencies=[permission(Role.OPERATOR, of_tenant=False)],
+        dependencies=[permission(Role.AUDITOR, of_tenant=False)],
         response_class=PlainTextResponse,
         responses=errors_of(401, 403, 429),
     )
@@ -214,7 +214,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
     @router.get(
         ROOT + "/audit/export",
         operation_id="audit_export_everywhere",
-        dependencies=[permission(Role.OPERATOR, of_tenant=False)],
+        dependencies=[permission(Role.AUDITOR, of_tenant=False)],
         responses=streams | errors_of(400, 401, 403, 422, 429),
         **more,
     )

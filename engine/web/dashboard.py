@@ -156,6 +156,11 @@ class Dashboard:
             self._cached[key] = begun, text
         return text
 
+    def _may(self, role: Role, operation: str, tenant: str | None) -> bool:
+        """Whether a role covers an operation on a page of a tenant, or of all tenants."""
+        found = self._api.engine.table.routes_of(operation)
+        return role.covers(next((each for each in found if each.of_tenant == (tenant is not None)), found[0]).role)
+
     def _common(self, request: Request) -> Values:
         # There is none on a page about an error in the authentication.
         found = request.scope.get("state", {}).get("authenticated")
@@ -168,6 +173,7 @@ class Dashboard:
             "edits": caller is not None and caller.role.covers(Role.EDITOR),
             "operates": caller is not None and caller.role.covers(Role.OPERATOR),
             "administers": caller is not None and caller.role.covers(Role.ADMIN),
+            "may": lambda operation: caller is not None and self._may(caller.role, operation, tenant),
             "signs_out": caller is not None and self._api.authentication.by_platform is None,
             "tenant": tenant,
             "root": root,

@@ -26,8 +26,8 @@ OTHERS = {
     ("GET", "/api/v1/openapi.json"): None,
     ("GET", "/api/v1/session"): None,
     ("DELETE", "/api/v1/session"): None,
-    ("GET", "/api/v1/audit/export"): Role.OPERATOR,
-    ("GET", "/api/v1/metrics/text"): Role.OPERATOR,
+    ("GET", "/api/v1/audit/export"): Role.AUDITOR,
+    ("GET", "/api/v1/metrics/text"): Role.AUDITOR,
     ("GET", "/api/v1/tenants/{tenant_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/actions/{action_id}/live"): Role.VIEWER,
     ("GET", "/api/v1/tenants/{tenant_id}/audit/export"): Role.VIEWER,
@@ -106,10 +106,49 @@ def test_whoever_may_not_gets_no_further(open_house: RunningApi, subtests: pytes
                 assert foreign.content == absent.content.replace(b"nobody", b"acme"), (
                     "foreign is as if it were not there"
                 )
-            for low in (Role.VIEWER, Role.EDITOR, Role.OPERATOR):
-                if not low.covers(role):
-                    answer = ask(lodge, method, at, lodge.token(low, None if low.of_platform else "acme"))
-                    assert (answer.status_code, answer.json()["code"]) == (403, "role_too_low")
+
+
+#: Operations that runners carry out beside those that read, and those of a tenant's administrators beside an editor's.
+RUNS = {f"actions.{verb}" for verb in ("bulk", "run_at", "run_in", "run_now", "replay", "retry", "cancel", "backfill")}
+ADMINISTERS = {f"tokens.{verb}" for verb in ("create", "revoke", "get", "list")}
+#: Operations that read and are no viewer's: they show what runs have read, start a script, or have all of a tenant.
+GUARDED = {"actions.record", "scripts.shadow", "scripts.dry_run", "scripts.check", "tenants.export"}
+
+
+def rights() -> dict[tuple[str, str], set[str]]:
+    """Roles that may carry out each operation, as the documentation says it."""
+    allowed = {}
+    for route in TABLE.routes:
+        changes = route.changes or route.name in GUARDED
+        tenant = "{tenant_id}" in route.path or route.name in {"schedules.preview", "scripts.offered"}
+        if route.name in ADMINISTERS:
+            roles = {"tenant_admin", "admin"} if tenant else {"admin"}
+        elif route.role is Role.ADMIN:
+            roles = {"admin"}
+        elif not changes:
+            roles = set(Role) if tenant else {"auditor", "operator", "admin"}
+        elif not tenant or route.noun == "grants" or route.noun == "tenants":
+            roles = {"operator", "admin"}
+        else:
+            roles = {"editor", "tenant_admin", "operator", "admin"} | ({"runner"} if route.name in RUNS else set())
+        allowed[route.method, ROOT + route.path] = roles
+    return allowed
+
+
+def test_every_operation_with_every_role(open_house: RunningApi, subtests: pytest.Subtests) -> None:
+    """Asked about what does not exist: the answer only tells whether the caller was refused."""
+    nothing = {"name": "none", "schedule": "none", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2e", "node": "none"}
+    for (method, path), roles in sorted(rights().items()):
+        with subtests.test(method=method, path=path):
+            refused = set()
+            for role in Role:
+                tenant = None if role.of_platform else "acme"
+                at = filled(path, **nothing, tenant_id=tenant or "ghost")
+                answer = ask(open_house, method, at, open_house.token(role, tenant))
+                assert answer.status_code not in {401, 405, 500}
+                if answer.status_code == 403 and answer.json()["code"] == "role_too_low":
+                    refused.add(str(role))
+            assert {str(role) for role in Role} - refused == {str(role) for role in roles}
 
 
 def test_whoever_may_is_let_in(open_house: RunningApi, subtests: pytest.Subtests) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import httpx2
@@ -10,6 +11,9 @@ from tests.api.running_api import RunningApi
 from tests.web.browsing import Browser, Page, opened
 from tests.web.every_page import NAME, hostile_house, paths
 
+from lodger.engine.core.access.roles import Role
+from lodger.engine.features import TABLE
+from lodger.engine.service.operations.route import Route
 from lodger.engine.web import sign_in
 
 #: Pages of the platform alone.
@@ -27,7 +31,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
 
 @pytest.mark.parametrize(
     ("role", "tenant"),
-    [("admin", None), ("operator", None), ("editor", "acme"), ("viewer", "acme"), ("editor", "other"), (None, None)],
+    [
+        *(("admin", None), ("operator", None), ("auditor", None), ("editor", "other"), (None, None)),
+        *((role, "acme") for role in ("tenant_admin", "editor", "runner", "viewer")),
+    ],
 )
 def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
     hostile: RunningApi, role: str | None, tenant: str | None
@@ -47,8 +54,23 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
                 assert answer.status_code == 200, path
             if tenant == "acme":
                 assert "/t/other" not in answer.text, path
-            if role == "viewer":
-                assert not re.search("data-call|data-dry-run|<textarea|type=.password", answer.text), path
+            if role in {"viewer", "auditor"}:
+                assert not re.search("data-call|data-dry-run|data-bulk|<textarea|type=.password", answer.text), path
+            if role is not None and answer.status_code == 200:
+                for call in CALL.findall(answer.text):
+                    needed = [route.role for route in TABLE.routes if matches(route, unescape(call))]
+                    assert needed, f"{path}: no operation is {call}"
+                    assert all(map(Role(role).covers, needed)), f"{path}: {role} is shown {call}"
+
+
+#: What controls of a page ask for: ``POST /tenants/acme/…``.
+CALL = re.compile('data-(?:call|rule-form|pause)="((?:POST|PUT|PATCH|DELETE) [^"]*)"')
+
+
+def matches(route: Route, call: str) -> bool:
+    """Whether a control asks for a route; names in braces are filled in from the form."""
+    pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(f"{route.method} {route.path}"))
+    return re.fullmatch(pattern, call) is not None
 
 
 def _as_admin(hostile: RunningApi, page: Page) -> None:

@@ -1,4 +1,4 @@
-"""The four roles of tokens; each includes those before it. Two are for tenants, two for the platform."""
+"""The roles of callers: four for one tenant, three for the platform. Each operation declares the role that it needs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,30 +12,46 @@ _USERS = UUID("6f8f1f0e-3c55-4b0c-9d35-6a2f5f1c7a10")
 
 
 class Role(StrEnum):
-    """A role; each covers those before it."""
+    """A role of a caller, and the right that an operation needs, which is named for the lowest role that has it."""
 
     VIEWER = "viewer"
+    RUNNER = "runner"
     EDITOR = "editor"
+    TENANT_ADMIN = "tenant_admin"
+    AUDITOR = "auditor"
     OPERATOR = "operator"
     ADMIN = "admin"
 
     @property
     def of_platform(self) -> bool:
         """Whether it sees every tenant."""
-        return self in {Role.OPERATOR, Role.ADMIN}
+        return self in OF_PLATFORM
 
     def covers(self, needed: "Role") -> bool:
         """Whether a caller with this role may use operations that need the other."""
-        return _RANK[self] >= _RANK[needed]
+        return needed in _RIGHTS[self]
 
 
-_RANK = {role: rank for rank, role in enumerate(Role)}
+OF_PLATFORM = frozenset({Role.AUDITOR, Role.OPERATOR, Role.ADMIN})
+#: The rights of each role.
+_RIGHTS = {
+    Role.VIEWER: {Role.VIEWER},
+    Role.RUNNER: {Role.VIEWER, Role.RUNNER},
+    Role.EDITOR: {Role.VIEWER, Role.RUNNER, Role.EDITOR},
+    Role.TENANT_ADMIN: {Role.VIEWER, Role.RUNNER, Role.EDITOR, Role.TENANT_ADMIN},
+    Role.AUDITOR: {Role.VIEWER, Role.AUDITOR},
+    Role.OPERATOR: {Role.VIEWER, Role.RUNNER, Role.EDITOR, Role.AUDITOR, Role.OPERATOR},
+    Role.ADMIN: set(Role),
+}
 
 #: What each role is for; the reference is written from it.
 MEANING = {
     Role.VIEWER: "reads everything of one tenant",
-    Role.EDITOR: "also changes scripts and schedules of the tenant, runs and cancels its actions",
-    Role.OPERATOR: "does the same for every tenant; suspends tenants, sets their limits, reads the whole audit log, manages nodes",
+    Role.RUNNER: "also runs, repeats and cancels what the tenant has stored; changes no script and no schedule",
+    Role.EDITOR: "also changes scripts and schedules of the tenant",
+    Role.TENANT_ADMIN: "also creates and revokes the tenant's tokens and sign-in links",
+    Role.AUDITOR: "reads everything of every tenant, the whole audit log, nodes and metrics; changes nothing",
+    Role.OPERATOR: "does what an editor does for every tenant; suspends tenants, sets their limits, manages nodes",
     Role.ADMIN: "does everything; also creates tokens, and creates and deletes tenants",
 }
 
@@ -62,8 +78,8 @@ class Caller:
 
         Args:
             name: unique name, such as an e-mail address, which the audit log shows.
-            role: editor or viewer of one tenant, operator or admin of the platform.
-            tenant_id: the tenant of an editor or viewer.
+            role: a role of one tenant or of the platform.
+            tenant_id: the tenant of a role of one tenant.
 
         Raises:
             InputError: name_invalid, role_unknown, token_scope.
@@ -71,7 +87,7 @@ class Caller:
         if role not in set(Role):
             raise InputError("role_unknown", role=role, roles=Role)
         if Role(role).of_platform != (tenant_id is None):
-            raise InputError("token_scope.platform" if tenant_id else "token_scope", role=role)
+            raise InputError("token_scope.platform" if Role(role).of_platform else "token_scope", role=role)
         return cls(str(uuid5(_USERS, name)), names.label(name), "", Role(role), tenant_id)
 
     def sees(self, tenant_id: str) -> bool:

@@ -13,7 +13,7 @@ from lodger.engine.service.operations.declaration import M, operation
 class ActionVerbs(Noun[M]):
     """Verbs on actions."""
 
-    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.EDITOR, status=201)
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/backfill", Role.RUNNER, status=201)
     def backfill(self, tenant_id: str, schedule: str, *, start: datetime, end: datetime) -> Backfill:
         """Run the slots in [start, end) that did not run: skipped, in a gap, expired, cancelled, or before the schedule's creation.
 

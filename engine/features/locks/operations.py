@@ -53,7 +53,7 @@ class Locks(Noun[M]):
         with self.context.database.write() as connection:
             return locks.free(self.context, connection, name, holder, self._now_us)
 
-    @operation("GET", "/locks", Role.OPERATOR)
+    @operation("GET", "/locks", Role.AUDITOR)
     def list(self) -> LockList:
         """List every lock that was ever taken, by name, with its holder."""
         with self.context.database.read() as connection:

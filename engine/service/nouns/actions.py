@@ -118,7 +118,7 @@ class Actions(Noun[M]):
         wanted = list_filter.read(actions.language(), filter, self._now_us)
         return self._count(actions.identities(actions.ActionFilter(tenant_id, found=wanted)), tenant_id)
 
-    @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.EDITOR, everywhere=True, command=None)
+    @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.RUNNER, everywhere=True, command=None)
     def bulk(
         self,
         tenant_id: str | None,
@@ -221,7 +221,7 @@ class Actions(Noun[M]):
             found = _found(connection, tenant_id, action_id)
             return outbox.deliveries(connection, found.tenant_id, found.id)
 
-    @operation("POST", "/tenants/{tenant_id}/run-at", Role.EDITOR, status=201, requests=True)
+    @operation("POST", "/tenants/{tenant_id}/run-at", Role.RUNNER, status=201, requests=True)
     def run_at(
         self,
         tenant_id: str,
@@ -245,7 +245,7 @@ class Actions(Noun[M]):
         with joining(connection):
             return self._once(Actions.run_at, tenant_id, Request(script, to_us(instant(at)), params, request_key))
 
-    @operation("POST", "/tenants/{tenant_id}/run-in", Role.EDITOR, status=201, requests=True)
+    @operation("POST", "/tenants/{tenant_id}/run-in", Role.RUNNER, status=201, requests=True)
     def run_in(
         self,
         tenant_id: str,
@@ -275,7 +275,7 @@ class Actions(Noun[M]):
             made = before or actions.once(self.context, change.connection, tenant_id, request, self._now_us)
             return change.made(made, changed=before is None)
 
-    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.EDITOR, status=201, requests=True)
+    @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/run-now", Role.RUNNER, status=201, requests=True)
     def run_now(
         self,
         tenant_id: str,
@@ -301,7 +301,7 @@ class Actions(Noun[M]):
     @operation(
         "POST",
         "/tenants/{tenant_id}/actions/{action_id}/replay",
-        Role.EDITOR,
+        Role.RUNNER,
         status=201,
         everywhere=True,
         requests=True,
@@ -332,7 +332,7 @@ class Actions(Noun[M]):
             )
             return change.made(made, changed=before is None)
 
-    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/retry", Role.EDITOR, everywhere=True)
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/retry", Role.RUNNER, everywhere=True)
     def retry(self, tenant_id: str | None, action_id: str) -> Action:
         """Continue a failed action at the step that failed, with its versions, params and results.
 
@@ -411,7 +411,7 @@ class Actions(Noun[M]):
         with self.context.database.read() as connection:
             return actions.limits(self.context, connection, _found(connection, tenant_id, action_id))
 
-    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.EDITOR, everywhere=True)
+    @operation("POST", "/tenants/{tenant_id}/actions/{action_id}/cancel", Role.RUNNER, everywhere=True)
     def cancel(self, tenant_id: str | None, action_id: str) -> Action:
         """Cancel an action that has not ended: queued, waiting or running.
 

@@ -19,7 +19,7 @@ NodeList = list[NodeRow]
 class Nodes(Noun[M]):
     """The running engine processes."""
 
-    @operation("GET", "/nodes", Role.OPERATOR)
+    @operation("GET", "/nodes", Role.AUDITOR)
     def list(self, *, gone: bool = False) -> NodeList:
         """List the living nodes by name; with ``gone`` also stopped and lost ones, as long as they are kept."""
         with self.context.database.read() as connection:
@@ -59,7 +59,7 @@ class Nodes(Noun[M]):
 class Metrics(Noun[M]):
     """Metrics of this process, of the nodes in other processes, and of the ledger."""
 
-    @operation("GET", "/metrics", Role.OPERATOR, items="metrics")
+    @operation("GET", "/metrics", Role.AUDITOR, items="metrics")
     def read(self) -> list[Metric]:
         """Return every metric with its values: those of this process, of the nodes, and of the ledger.
 
@@ -79,7 +79,7 @@ class Metrics(Noun[M]):
         """Return the metrics in Prometheus' text format."""
         return prometheus_text(self._all(), process=True)
 
-    @operation("GET", "/metrics/blocked", Role.OPERATOR)
+    @operation("GET", "/metrics/blocked", Role.AUDITOR)
     def blocked(self) -> list[Chain]:
         """List database sessions that have waited for a lock for a second, with the sessions that block them; empty on SQLite."""
         return self._read(lock_waits.chains)

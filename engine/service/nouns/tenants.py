@@ -80,7 +80,7 @@ class Tenants(Noun[M]):
         """
         return self._read(tenants.get, tenant_id)
 
-    @operation("GET", "/tenants", Role.OPERATOR)
+    @operation("GET", "/tenants", Role.AUDITOR)
     def list(
         self,
         *,
@@ -103,7 +103,7 @@ class Tenants(Noun[M]):
             found = tenants.list_page(connection, wanted, place=place, limit=limit)
             return pages.page(connection, of, found, wanted.place)
 
-    @operation("GET", "/tenants-count", Role.OPERATOR)
+    @operation("GET", "/tenants-count", Role.AUDITOR)
     def count(self, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
         """Count the tenants that match a filter.
 
@@ -113,7 +113,7 @@ class Tenants(Noun[M]):
         wanted, statement = tenant_activity.find(self._now_us, filter)
         return self._count(wanted.apply(statement), None)
 
-    @operation("GET", "/tenants-activity", Role.OPERATOR, items="tenants")
+    @operation("GET", "/tenants-activity", Role.AUDITOR, items="tenants")
     def activity(
         self,
         *,

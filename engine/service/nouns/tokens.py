@@ -18,16 +18,18 @@ TokenPage = Page[Token]
 class Tokens(Noun[M]):
     """Bearer tokens of the HTTP API."""
 
-    @operation("POST", "/tokens", Role.ADMIN, status=201, secret=True)
+    @operation(
+        "POST", "/tenants/{tenant_id}/tokens", Role.TENANT_ADMIN, everywhere=Role.ADMIN, status=201, secret=True,
+        arguments=("name", "role"),
+    )  # fmt: skip
     def create(
         self, name: str, role: RoleName, *, tenant_id: str | None = None, expires_at: datetime | None = None
     ) -> NewToken:
         """Create a token. Its text is only in this result; the ledger stores a hash.
 
         Args:
-            role: role of the token: admin or operator of the platform, editor or viewer of one tenant
-                (:class:`lodger.engine.core.access.roles.Role`).
-            tenant_id: tenant of an editor or viewer.
+            role: role of the token (:class:`lodger.engine.core.access.roles.Role`).
+            tenant_id: tenant of a role of one tenant.
             expires_at: instant at which the token expires; None for no expiry.
 
         Raises:
@@ -71,29 +73,35 @@ class Tokens(Noun[M]):
 
     @operation(
         "DELETE",
-        "/tokens/{token}",
-        Role.ADMIN,
+        "/tenants/{tenant_id}/tokens/{token}",
+        Role.TENANT_ADMIN,
+        everywhere=Role.ADMIN,
+        arguments=("token",),
         tagged=True,
         confirm="revoke token {token}, and end the sessions started with it",
     )
-    def revoke(self, token: str) -> Token:
+    def revoke(self, token: str, *, tenant_id: str | None = None) -> Token:
         """Revoke a token at once, by id or prefix, with every session that was started with it."""
-        with self.context.database.read() as connection:
-            found = tokens.get(connection, token)
+        found = self._read(tokens.get, token, tenant_id)
         with self._changing(Tokens.revoke, found.tenant_id, found.id) as change:
             change.before(tokens.get(change.connection, found.id))
             return change.made(tokens.revoke(change.connection, found.id, self._now_us))
 
-    @operation("GET", "/tokens/{token}", Role.ADMIN)
-    def get(self, token: str) -> Token:
+    @operation(
+        "GET", "/tenants/{tenant_id}/tokens/{token}", Role.TENANT_ADMIN, everywhere=Role.ADMIN, arguments=("token",)
+    )
+    def get(self, token: str, *, tenant_id: str | None = None) -> Token:
         """Return a token by id or prefix, without its secret.
+
+        Args:
+            tenant_id: only a token of this tenant.
 
         Raises:
             NotFound: token_unknown.
         """
-        return self._read(tokens.get, token)
+        return self._read(tokens.get, token, tenant_id)
 
-    @operation("GET", "/tokens", Role.ADMIN, arguments=())
+    @operation("GET", "/tenants/{tenant_id}/tokens", Role.TENANT_ADMIN, everywhere=Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
         """List tokens, newest first, including expired and revoked ones."""
         with self.context.database.read() as connection:

@@ -153,7 +153,7 @@ def operation(
     role: Role,
     *,
     status: int = 200,
-    everywhere: bool = False,
+    everywhere: bool | Role = False,
     raw: str | None = None,
     media: str = "application/json",
     **more: Any,
@@ -162,14 +162,18 @@ def operation(
 
     Args:
         method, path, role, status, raw, media: see :class:`Endpoint`.
-        everywhere: operators may also call it without the tenant in the path, for all tenants.
+        everywhere: it may also be called without the tenant in the path, for all tenants, with this role; by default by an
+            operator, and to read by an auditor.
         more: see :class:`Declared`.
     """
     endpoint = Endpoint(method, path, role, status, raw, media)
     endpoints = [endpoint]
     if everywhere:
         of_all = path.removeprefix("/tenants/{tenant_id}")
-        endpoints.append(replace(endpoint, path=of_all, role=Role.OPERATOR, twin=True))
+        reads = method == "GET" or more.get("reads", False)
+        default = Role.AUDITOR if reads and role is Role.VIEWER else Role.OPERATOR
+        of_all_role = everywhere if isinstance(everywhere, Role) else default
+        endpoints.append(replace(endpoint, path=of_all, role=of_all_role, twin=True))
 
     def declare(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
         setattr(function, _NOTE, Declared(tuple(endpoints), **more))

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from lodger.engine.core.access.roles import Role
+
 #: Help of parameters that an operation's docstring does not explain.
 WORDS = {
     "tenant_id": "ID of the tenant.", "schedule": "Name or ID of the schedule.",
@@ -30,7 +32,7 @@ WORDS = {
     "origin": "Show only entries of this origin: slot, backfill, run_now, replay, once or change.",
     "actor": "Show only changes by this actor.", "gone": "Also list stopped and lost nodes.",
     "grace_s": "Minimum delay in seconds.", "holder": "Name of the holder.", "why": "Reason of the change, for the audit log.",
-    "role": "Role: admin, operator, editor or viewer.",
+    "role": f"Role: {', '.join(Role)}.",
     "older": "Earlier version or revision.", "newer": "Later version or revision. Default: the current one.",
     "request_key": "Idempotency key: a repeated request with the same key creates no further action.",
     "note": "Note that is shown with the schedule.",

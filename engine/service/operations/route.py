@@ -121,7 +121,8 @@ class Route(Endpoint):
         for name, given in list(inspect.signature(self.function).parameters.items())[1:]:
             if name == JOINED:
                 continue
-            place: Place = "path" if name in in_path else "query" if self.method == "GET" or self.raw else "body"
+            in_query = self.method in {"GET", "DELETE"} or self.raw
+            place: Place = "path" if name in in_path else "query" if in_query else "body"
             # Callers with access to all tenants omit it.
             default = None if name == "tenant_id" and self.everywhere else given.default
             if given.kind is inspect.Parameter.VAR_POSITIONAL:

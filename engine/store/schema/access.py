@@ -1,5 +1,7 @@
 """Tables of the platform: audit log, tokens, sessions, sign-in codes, idempotent responses, signing keys, running log lines."""
 
+from collections.abc import Iterable
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -15,10 +17,16 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from lodger.engine.core.access.roles import OF_PLATFORM, Role
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.drivers.guards import Churn, Stored, guards
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
+
+
+def _in_roles(roles: Iterable[Role]) -> str:
+    return "role IN ({})".format(", ".join(sorted(f"'{role.value}'" for role in roles)))
+
 
 #: Every change, with the state before and after it. Triggers refuse to change or delete a row; rows
 #: are deleted only with their tenant. ``tenant_id`` "" is the platform's own.
@@ -67,8 +75,8 @@ tokens = Table(
     Column("used_us", Us),
     UniqueConstraint("prefix"),
     Index("ix_lodger_tokens_tenant_id", "tenant_id"),
-    CheckConstraint("role IN ('admin', 'operator', 'editor', 'viewer')", name="role"),
-    CheckConstraint("(tenant_id IS NULL) = (role IN ('admin', 'operator'))", name="scope"),
+    CheckConstraint(_in_roles(Role), name="role"),
+    CheckConstraint(f"(tenant_id IS NULL) = ({_in_roles(OF_PLATFORM)})", name="scope"),
 )
 
 #: Browser sessions that were opened with a token, and end with it. The id is stored as a hash, like a token.

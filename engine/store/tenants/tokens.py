@@ -77,15 +77,15 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def get(connection: Connection, token: str) -> Token:
-    """Return a token by id or prefix.
+def get(connection: Connection, token: str, tenant_id: str | None = None) -> Token:
+    """Return a token by id or prefix, of one tenant if it is given.
 
     Raises:
         NotFound: token_unknown.
     """
     which = (_t.id == token) if is_id(token) else (_t.prefix == token)
     row = connection.execute(select(tokens).where(which)).first()
-    if row is None:
+    if row is None or tenant_id not in {None, row.tenant_id}:
         raise NotFound("token_unknown", token=token)
     return _token(row)
 

@@ -47,7 +47,6 @@ async def settings(reader: Reader) -> tuple[str, Values]:
     mine = reader.tenant
     tenant = await reader.ask("tenants.get", **mine)
     account = await reader.ask("tenants.usage", **mine)
-    admin = reader.caller.role.covers(Role.ADMIN)
     return "settings.html", {
         "subject": tenant,
         "others": LINKS,
@@ -58,7 +57,10 @@ async def settings(reader: Reader) -> tuple[str, Values]:
         "sections": [
             {"template": template, "entries": await reader.ask(operation, **mine)} for operation, template in SECTIONS
         ],
-        "tokens": await reader.ask("tokens.list", **mine, limit=PAGE) if admin else None,
+        "tokens": await reader.ask("tokens.list", **mine, limit=PAGE)
+        if reader.caller.role.covers(Role.TENANT_ADMIN)
+        else None,
+        "roles": [each.value for each in Role if not each.of_platform],
         "entries": await reader.ask("audit.list", **mine, limit=CHANGES),
     }
 
