@@ -31,7 +31,7 @@ class HostCall:
         result: its type in TypeScript.
         grant: grant that the attempt needs (:mod:`lodger.engine.core.access.grants`); ``db`` is ``sets`` or ``collections``, by the
             set that the call names.
-        counts: budgets (:mod:`lodger.engine.node.executors.attempt_budgets`) that the call may use.
+        counts: budgets (:mod:`lodger.engine.capabilities.attempt_budgets`) that the call may use.
         effect: whether it only writes to the journal, and so does not count as a host call or query.
         apart: whether it is answered concurrently with later calls.
         computes: whether it only computes, and so does not count as a host call either.

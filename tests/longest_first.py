@@ -7,7 +7,7 @@ LONGEST_FIRST = (
     "chaos/test_upgrades.py", "store/test_migrations.py", "e2e/test_service.py", "sim/test_planted_bugs.py",
     "test_wings.py", "e2e/test_examples.py", "e2e/test_bench.py", "test_wheel.py", "escape/test_cases.py",
     "web/test_tools.py", "chaos/test_processes.py", "escape/test_pool_chaos.py", "e2e/test_demo.py", "test_guides.py",
-    "store/test_lost_runs.py", "e2e/test_replays.py", "e2e/test_up.py", "conformance/test_intl.py",
+    "store/test_lost_runs.py", "features/replays/test_replays.py", "e2e/test_up.py", "conformance/test_intl.py",
     "web/test_browser.py", "chaos/test_restarts.py", "escape/test_hostile_arguments.py", "api/test_route_table.py",
     "e2e/test_reading_creates_nothing.py", "escape/test_suite_sees.py", "e2e/test_changes.py",
     "api/test_description.py", "escape/test_native_libraries.py", "deploy/test_reverse_proxy.py",

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.queue.ready_queue import refresh
 from lodger.engine.store.schema.scheduling import actions

@@ -36,8 +36,9 @@ from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import current_audit_context
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop import ends
 from lodger.engine.recurrence.compile import compile_schedule
 from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules

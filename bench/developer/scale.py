@@ -23,8 +23,9 @@ import crowd
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.sandbox.outcome import Outcome
 
 SOURCE = "export default () => null"

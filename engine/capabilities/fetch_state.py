@@ -11,9 +11,9 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
-from lodger.engine.core.execution import Answer, Fetched
+from lodger.engine.core.execution import Answer, Claim, Fetched
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress import target
 from lodger.engine.egress.request import Request
@@ -69,6 +69,12 @@ class FetchState:
     _earlier: dict[str, Answer] | None = None
     _counts: Counter[str] = field(default_factory=Counter)
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT))
+
+    @classmethod
+    def of(cls, claim: Claim, send: Send | None = None, **more: Any) -> Self:
+        """Return the initial state of an attempt."""
+        dry = claim.trial and not claim.fetches
+        return cls(claim.tenant_id, claim.action_id, claim.step, send, dry=dry, offline=claim.offline, **more)
 
     def key(self, request: Request) -> str:
         """Return the key of a request in its step: a hash of its content and of the number of equal requests before it."""

@@ -148,7 +148,7 @@ async def _allowed(session: Session, addresses: tuple[str, ...]) -> None:
     grants = session.claim.grants
     unnamed = [address for address in addresses if not grants.of_mail(address, own=False)]
     asked = [address for address in unnamed if grants.of_mail(address, own=True)]
-    own = await session.own_addresses(session.claim.tenant_id, asked) if asked else ()
+    own = await session.people(session.claim.tenant_id, asked) if asked else ()
     if any(address not in own for address in unnamed):
         raise denied(
             "mail to this address is not allowed: it must be one of the tenant's people, or granted with mail:ADDRESS"

@@ -74,11 +74,6 @@ def _encoding(kind: str, text: str) -> Callable[[str], str]:
     return str
 
 
-async def no_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
-    """Return no secrets."""
-    return {}
-
-
 async def withheld_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
     """Refuse: an offline dry run may run a source of a caller that may not see secrets.
 

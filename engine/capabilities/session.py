@@ -1,17 +1,24 @@
-"""The session: shared state of the capabilities of one attempt, such as its tenant, journal, budgets and database access."""
+"""The session: one attempt as its host calls see it, such as its tenant, journal, budgets and database access."""
 
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from lodger.engine.capabilities.attempt_budgets import Counters, Share
 from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.execution import Claim
+from lodger.engine.core.ids import Identities
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.data.sets.dataset import Dataset, TableDataset
+from lodger.engine.data.sets.dataset import Dataset, TableDataset, database_of
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.sets.guard import isolated_query
 from lodger.engine.data.sets.numbers import Numbers
+from lodger.engine.data.sets.reads import STATEMENT_S
 from lodger.engine.data.sets.scope import Scope
 from lodger.engine.effects.journal import Journal
 from lodger.engine.store.tenants.secrets import OpenSecret
@@ -19,6 +26,9 @@ from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox.nodejs.intl_process import IntlProcesses
 
 T = TypeVar("T")
+P = ParamSpec("P")
+#: Number of keys that a run takes at once after its first insert.
+KEYS_AT_ONCE = 20
 
 
 class QueryRunner(Protocol):
@@ -26,30 +36,6 @@ class QueryRunner(Protocol):
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
         """Return the result of ``work``."""
-        ...
-
-
-class TenantQueryRunner(Protocol):
-    """Runs a query on the database of a set, or on Lodger's own tables, restricted to this tenant."""
-
-    async def __call__(self, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
-        """Return the result of ``work``."""
-        ...
-
-
-class AttemptBudgets(Protocol):
-    """The attempt's budgets."""
-
-    def spend(self, name: str, amount: int = 1, *, happened: bool = False) -> None:
-        """Charge a budget, or refuse; an amount that has already ``happened`` is charged in any case."""
-        ...
-
-    def left(self, name: str) -> int:
-        """Return the remaining amount."""
-        ...
-
-    def rows(self) -> dict[str, dict[str, dict[str, int]]]:
-        """Return all budgets in the form for scripts."""
         ...
 
 
@@ -81,45 +67,122 @@ async def unchecked(_name: str, _params: Any) -> None:
     """Leave the check to the commit."""
 
 
-@dataclass(frozen=True, slots=True)
+async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
+    """Return none of the addresses: no tenant has people of its own."""
+    return ()
+
+
+async def no_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
+    """Return none: the tenant has no secrets."""
+    return {}
+
+
+class DatabaseWaits:
+    """How long an attempt has waited for answers of databases that have not come."""
+
+    def __init__(self) -> None:
+        self._begun: dict[object, float] = {}
+        self._given_up_s = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the wait of a question."""
+        key, loop = object(), asyncio.get_running_loop()
+        self._begun[key] = loop.time()
+        try:
+            yield
+        except asyncio.CancelledError:  # the attempt has ended before the answer
+            self._given_up_s = max(self._given_up_s, loop.time() - self._begun[key])
+            raise
+        finally:
+            del self._begun[key]
+
+    def timed(self, ask: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        """Return the question with its wait counted."""
+
+        async def timed(*args: P.args, **kwargs: P.kwargs) -> T:
+            with self.waiting():
+                return await ask(*args, **kwargs)
+
+        return timed
+
+    def are_too_long(self, wall_s: float) -> bool:
+        """Whether a question has waited for as long as a statement may take, or for half of the wall."""
+        now_s = asyncio.get_running_loop().time() if self._begun else 0.0
+        waited_s = max([self._given_up_s, *(now_s - begun_s for begun_s in self._begun.values())])
+        return is_too_long(waited_s, wall_s)
+
+
+def is_too_long(waited_s: float, wall_s: float) -> bool:
+    """Whether the engine is to blame for a wall that ended after so long a wait for a database."""
+    return waited_s >= min(STATEMENT_S, wall_s / 2)
+
+
+@dataclass(eq=False)
 class Session:
-    """One attempt as its capabilities see it.
+    """One attempt as its host calls see it.
 
     Attributes:
-        claim: what runs: its tenant, script, schedule, grants and limits.
-        check_script: checks later runs of its script and of others.
-        now_us: time of the attempt, fixed at its start.
-        new_id: generates keys.
-        own_addresses: finds the addresses of the tenant's own people.
-        fetch_state: its HTTP requests.
+        claim: the tenant is taken from here and from nowhere else.
+        query: runs a query on a read-only connection of the ledger's database.
+        datasets: the sets that ``db.NAME`` refers to.
+        now_us: time that the script sees as now.
+        fetch_state: state of its HTTP requests.
+        people: finds the addresses of the tenant's own people.
         read_secrets: reads secrets; ``redactor`` knows the values that the script has read.
-        consumer: reader of feeds: its schedule, or its script if it has none.
-        numbers: takes keys from a database that generates them.
+        check_script: checks scripts that are to run later.
+        numbers: reserves keys that a database generates; None, and in a trial, tokens stand for them.
+        intl: answers calls of Intl; None: they are refused.
+        new_id: generates keys.
+        budgets: the attempt's budgets; of a call that may use much of the tenant's day, its share.
         spent: used amounts of what has no budget of its own, such as iterations of key derivations; the CPU time that the
             engine computed for the attempt is in ``computed_us``.
         indexed_paths: of collections that it has asked about, see :meth:`lodger.engine.data.reading.reader.Reader.is_current`.
-        intl: answers calls of Intl; None: they are refused.
     """
 
     claim: Claim
-    scope: Scope
-    journal: Journal
+    query: QueryRunner
     datasets: Datasets
-    budgets: AttemptBudgets
-    read: TenantQueryRunner
+    _: KW_ONLY
     now_us: int
-    new_id: Callable[[], str]
-    own_addresses: AddressLookup
     fetch_state: FetchState
-    read_secrets: SecretLookup
-    redactor: Redactor
+    people: AddressLookup = no_addresses
+    read_secrets: SecretLookup = no_secrets
     check_script: ScriptCheck = unchecked
-    consumer: str = ""
     numbers: Numbers | None = None
     intl: IntlProcesses | None = None
-    spent: dict[str, int] = field(default_factory=dict)
-    indexed_paths: dict[str, list[str]] = field(default_factory=dict)
-    spare_keys: dict[TableDataset, list[int]] = field(default_factory=dict)
+    new_id: Callable[[], str] = field(init=False)
+    scope: Scope = field(init=False)
+    journal: Journal = field(init=False)
+    budgets: Counters | Share = field(init=False)
+    redactor: Redactor = field(init=False, default_factory=Redactor)
+    waits: DatabaseWaits = field(init=False, default_factory=DatabaseWaits)
+    spent: dict[str, int] = field(init=False, default_factory=dict)
+    indexed_paths: dict[str, list[str]] = field(init=False, default_factory=dict)
+    spare_keys: dict[TableDataset, list[int]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        claim, timed, now_us = self.claim, self.waits.timed, self.now_us
+        self.datasets = self.datasets.pinned()
+        self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, self.datasets, self.consumer)
+        self.scope = Scope(claim.tenant_id)
+        self.new_id = Identities(lambda: now_us).new
+        self.people, self.read_secrets = timed(self.people), timed(self.read_secrets)
+        self.check_script = timed(self.check_script)
+        self.fetch_state.earlier = timed(self.fetch_state.earlier)
+        self.numbers = None if claim.trial or self.numbers is None else timed(self.numbers)
+
+    @property
+    def consumer(self) -> str:
+        """Reader of feeds: the schedule of the attempt, or its script if it has none."""
+        return self.claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, self.claim.script_name))
+
+    async def read(self, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
+        """Run a query on the database of a set, or on Lodger's own tables, restricted to this tenant."""
+        asked = isolated_query(work, self.claim.tenant_id, self.datasets, rows)
+        database = None if rows is None else database_of(rows)
+        with self.waits.waiting():
+            return await (self.query(asked) if database is None else database.ask(asked))
 
     @property
     def computed_us(self) -> int:
@@ -159,6 +222,4 @@ class Session:
         return left.pop()
 
 
-#: Number of keys that a run takes at once after its first insert.
-KEYS_AT_ONCE = 20
 Handler = Callable[[Session, dict[str, Any]], Awaitable[Any]]

@@ -16,19 +16,17 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 from pydantic import ValidationError
 
-from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.features import TABLE, load
-from lodger.engine.output import groups, views
+from lodger.engine.output import groups, inputs, script_files, views
 from lodger.engine.output.result_output import AsJson, Database, Yes, write_json
 from lodger.engine.service.operations.declaration import JOINED
 from lodger.engine.service.operations.help_texts import WORDS, explained, summary
 from lodger.engine.service.operations.route import wire
 from lodger.engine.service.operations.table import Operation
-from lodger.engine.workbench import script_files
 
 #: Parameters that are several texts, although the verb takes other things too.
 SEVERAL = {"rules", "exclusions", "script", "labels"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 
 E = TypeVar("E")
 EventKind = Literal[
@@ -114,22 +114,6 @@ class AttemptsStarted:
     """These attempts begin now: they are due."""
 
     claims: tuple[Claim, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptFinished:
-    """An attempt has ended by itself and is to be committed."""
-
-    claim: Claim
-    finished: Finished
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptStopped:
-    """An attempt was killed; its action is another's already. ``finished`` is what it had logged and used till then."""
-
-    claim: Claim
-    finished: Finished
 
 
 @dataclass(frozen=True, slots=True)

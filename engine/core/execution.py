@@ -1,16 +1,14 @@
-"""The seam between the ledger's claims and whatever runs them: real workers, a host handler, or nothing at all in a benchmark."""
+"""A claim: one attempt as its node received it from the ledger."""
 
-import asyncio
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
 from lodger.engine.core.params import Field
-from lodger.sandbox.job import LogLine, ScriptError, Slot, Usage
+from lodger.sandbox.job import Slot
 from lodger.sandbox.limits import Limits
-from lodger.sandbox.outcome import Outcome
 
 _DEFAULT = parse(DEFAULT.split())
 #: Slot of the attempt that the current task executes; None where none is counted.
@@ -106,57 +104,5 @@ class Claim:
     pretended_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """How an attempt ended, before anything of it is stored.
-
-    Attributes:
-        journal: the attempt's effects (:class:`lodger.engine.effects.journal.Journal`), None when it has none to apply.
-        effects: JSON-able description of the journal for people, in call order; then of the requests that were made.
-        fetched: responses to its requests, for a later attempt of the step.
-        spent: used amounts of its budgets, by name.
-        has_reservation: whether it holds a reservation of its tenant's daily budgets.
-        nearly: budgets of the attempt of which it used four fifths or more: name, limit, use.
-        recording: its calls (:class:`lodger.engine.node.replay.recording.Recording`), closed; None if none are kept.
-    """
-
-    outcome: Outcome
-    result: str | None = None
-    error: ScriptError | None = None
-    logs: tuple[LogLine, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    journal: Any = None
-    effects: tuple[dict[str, Any], ...] = ()
-    fetched: tuple[Fetched, ...] = ()
-    spent: Mapping[str, int] = field(default_factory=dict)
-    has_reservation: bool = False
-    nearly: tuple[tuple[str, int, int], ...] = ()
-    recording: Any = None
-
-
 #: Name of the error of an attempt whose node lacks an exposed table; the first word of its message is the table's.
 SET_ELSEWHERE = "SetElsewhere"
-
-
-class Stopped(asyncio.CancelledError):
-    """The attempt was stopped by the cancellation of its task; ``finished`` has its logs and usage until then."""
-
-    def __init__(self, finished: Finished) -> None:
-        super().__init__()
-        self.finished = finished
-
-
-class Executor(Protocol):
-    """Runs claims. It must answer for every claim; an exception is an engine fault."""
-
-    async def start(self) -> None:
-        """Start workers and threads; safe to call twice."""
-        ...
-
-    async def stop(self) -> None:
-        """Stop running attempts and release all resources; safe to call twice."""
-        ...
-
-    async def execute(self, claim: Claim) -> Finished:
-        """Run one attempt to its end; cancelling the awaiting task kills the worker. May then raise :class:`Stopped`."""
-        ...

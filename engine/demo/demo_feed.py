@@ -15,7 +15,7 @@ from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
     from lodger.engine import Engine
-    from lodger.engine.core.execution import Finished
+    from lodger.engine.effects.finished import Finished
 
 _LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK, Outcome.BAD_REQUEST}
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.effects.commit_errors import NotApplied
 from lodger.engine.effects.effect import CancelRun, Effect, Emit, KvAdd, KvSet, Mail, RunLater
-from lodger.engine.effects.journal import Journal
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.write_set import ROW_EFFECTS
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import BUDGETS, STORAGE, Overdrawn
@@ -95,7 +95,7 @@ class BudgetChecks:
             if now > max(limit, before):
                 raise BudgetExceeded(Overdrawn(STORAGE, "tenant", limit, before, now - before), _effects(finished))
             self._stored[tenant] = now
-        if finished.journal.home is None:
+        if finished.journal is None or finished.journal.home is None:
             self._ended.update({(tenant, name): amount for name, amount in amounts.items()})
         else:
             self._held.pop(tenant, None)
@@ -131,4 +131,4 @@ def effects_of(finished: Finished) -> dict[str, int]:
 
 
 def _effects(finished: Finished) -> Sequence[Effect]:
-    return finished.journal.effects if isinstance(finished.journal, Journal) else ()
+    return () if finished.journal is None else finished.journal.effects

@@ -8,14 +8,14 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.effects import commit as journal_commit
 from lodger.engine.effects import database_errors, sealed_commits
 from lodger.engine.effects.budget_checks import BudgetChecks
 from lodger.engine.effects.commit_errors import NotApplied, WriteBlocked
 from lodger.engine.effects.database_errors import CONSTRAINT_AT_COMMIT, TransactionLost, is_refusal
 from lodger.engine.effects.effect import has_unread_changes
-from lodger.engine.effects.journal import Journal
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.sealed_commits import SealedAttempt
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.connection.savepoint import savepoint
@@ -176,7 +176,7 @@ def _follow_up(
     unread = {
         claim.action_id
         for claim, finished in batch
-        if isinstance(finished.journal, Journal) and has_unread_changes(finished.journal.effects)
+        if finished.journal is not None and has_unread_changes(finished.journal.effects)
     }
     for each in settled:
         if each.state == "done" and each.action_id in unread and each.schedule_id is not None:
@@ -235,16 +235,8 @@ def _ending(row: AnyRow, finished: Finished) -> Ending:
         finished.effects,
         spent=finished.spent,
         has_reservation=finished.has_reservation,
-        record=_record(finished),
+        record=None if finished.recording is None else finished.recording.packed(finished.outcome, finished.error),
     )
-
-
-def _record(finished: Finished) -> bytes | None:
-    recording = finished.recording
-    if recording is None or (finished.outcome is Outcome.OK and not recording.always):
-        return None
-    packed: bytes | None = recording.packed(finished.outcome, finished.error)
-    return packed
 
 
 def failed_commit(finished: Finished, error: Exception) -> Finished:
@@ -276,7 +268,7 @@ def failed_commit(finished: Finished, error: Exception) -> Finished:
 def _failed_at_commit(finished: Finished, error: Exception) -> bool:
     """Whether a constraint of a platform's table failed at the end of the transaction; SQLite cannot check it sooner."""
     at_commit = isinstance(error, DBAPIError) and error.statement is None and is_refusal(error)
-    return at_commit and isinstance(finished.journal, Journal) and finished.journal.writes_tables
+    return at_commit and finished.journal is not None and finished.journal.writes_tables
 
 
 def _concerns_host(connection: Connection, error: Exception) -> bool:

@@ -13,12 +13,13 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit, holds, write_set_codec
 from lodger.engine.effects.budget_checks import effects_of
 from lodger.engine.effects.commit_errors import NotApplied
 from lodger.engine.effects.effect import has_unread_changes
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.actions import change_triggers

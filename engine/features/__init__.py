@@ -14,6 +14,7 @@ import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
 import lodger.engine.features.locks as locks
 import lodger.engine.features.pings as pings
+import lodger.engine.features.replays as replays
 import lodger.engine.features.script_urls as script_urls
 import lodger.engine.features.shadows as shadows
 import lodger.engine.features.slow_runs as slow_runs
@@ -26,6 +27,7 @@ from lodger.engine.service.operations.declaration import M
 
 class Actions(
     backfills.ActionVerbs[M],
+    replays.ActionVerbs[M],
     actions.Actions[M],
 ):
     """Past, running and coming runs."""
@@ -35,6 +37,7 @@ class Actions(
 
 class Scripts(
     pings.ScriptVerbs[M],
+    replays.ScriptVerbs[M],
     shadows.ScriptVerbs[M],
     scripts.Scripts[M],
 ):

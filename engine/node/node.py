@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from lodger.engine.core.events import ChangeReported, EventBus, Fault, LedgerWritten
-from lodger.engine.core.execution import Executor
+from lodger.engine.effects.finished import Executor
 from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.node.executors.by_kind import KINDS, ByKind

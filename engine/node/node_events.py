@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.effects.sealed_commits import Finish
 from lodger.engine.store.lifecycle import tick
@@ -29,6 +30,22 @@ class Claimed:
 
     claims: tuple[Claim, ...]
     spent: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFinished:
+    """An attempt has ended by itself and is to be committed."""
+
+    claim: Claim
+    finished: Finished
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStopped:
+    """An attempt was killed; its action is another's already. ``finished`` is what it had logged and used till then."""
+
+    claim: Claim
+    finished: Finished
 
 
 @dataclass(frozen=True, slots=True)

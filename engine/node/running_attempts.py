@@ -7,20 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import (
-    AttemptFinished,
-    AttemptReleased,
-    AttemptsStarted,
-    AttemptStopped,
-    Fault,
-    LeaseLost,
-    LeaseRenewed,
-    SlotFreed,
-)
-from lodger.engine.core.execution import SLOT, Claim, Executor, Finished, Stopped
+from lodger.engine.core.events import AttemptReleased, AttemptsStarted, Fault, LeaseLost, LeaseRenewed, SlotFreed
+from lodger.engine.core.execution import SLOT, Claim
 from lodger.engine.core.telemetry import json_logs
+from lodger.engine.effects.finished import Executor, Finished, Stopped
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.node_events import BatchCommitted
+from lodger.engine.node.node_events import AttemptFinished, AttemptStopped, BatchCommitted
 from lodger.engine.node.slots import Slots
 from lodger.engine.policy.placement import Room, SlotReduction, long_slots
 from lodger.sandbox.job import CallHandlerGone

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from lodger.engine.capabilities.fetch_state import Send
 from lodger.engine.core.events import EventBus
-from lodger.engine.core.execution import Claim, Executor
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Executor
 
 
 class Tracer(Protocol):

@@ -4,8 +4,8 @@ from typing import Any
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Finished
 from lodger.engine.core.plain_text import one_line
+from lodger.engine.effects.finished import Finished
 from lodger.engine.output import views
 from lodger.engine.output.result_output import shown_instant
 from lodger.engine.service.humanize import humanize_duration

@@ -27,6 +27,10 @@ Database = Annotated[
 ]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+ActionId = Annotated[
+    str,
+    typer.Argument(metavar="ACTION", help="ID of the action; 4 or more characters of its beginning or end are enough."),
+]
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="ID of the tenant.")]
 
 

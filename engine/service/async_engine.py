@@ -27,7 +27,7 @@ from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
-    from lodger.engine.core.execution import Executor
+    from lodger.engine.effects.finished import Executor
     from lodger.engine.node.node import Node
     from lodger.engine.service.hooks import Hook
     from lodger.engine.store.records import Action

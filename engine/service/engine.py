@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Column, Connection, Table
     from sqlalchemy.orm import Session
 
-    from lodger.engine.core.execution import Executor
+    from lodger.engine.effects.finished import Executor
     from lodger.engine.node.node import Node
     from lodger.engine.node.node_environment import NodeEnvironment
     from lodger.engine.store.records import Action

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.events import Fault, LedgerChanged
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.effects.finished import Finished
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.node.node import Node

@@ -1,4 +1,4 @@
-"""The runner of every trial: a script runs in real walls on the data of a memory, a ledger or a record, and nothing is written.
+"""The runner of every trial: a script runs in real walls on the data of a memory or a ledger, and nothing is written.
 
 A stage for tests (:class:`lodger.engine.testing.Stage`) is a whole ledger to throw away: its scripts run as attempts.
 """
@@ -12,25 +12,23 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.capabilities.session import unchecked
+from lodger.engine.capabilities.session import no_addresses, unchecked
 from lodger.engine.core.access.grants import DEFAULT, parse
-from lodger.engine.core.attempt_record import AttemptRecord, Ended, of_report
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings, load
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.effects.finished import Finished
 from lodger.engine.egress.way_out import WayOut
-from lodger.engine.node.executors.attempt import no_addresses, sharpened
 from lodger.engine.node.executors.by_kind import with_checked_params
-from lodger.engine.node.executors.sandbox_executor import Ran, SandboxExecutor, demanded, script_bundle
+from lodger.engine.node.executors.sandbox_executor import Ran, SandboxExecutor, demanded
 from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.trials.claims import Source, claim, runnable_files
-from lodger.engine.trials.recorded_host import STOPPED, RecordedHost
-from lodger.sandbox.job import Bundle, Job, Report, Runs, ScriptError
-from lodger.sandbox.limits import LIMITS, Limits
+from lodger.sandbox.job import Report, ScriptError
+from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.regex_literals import misread
@@ -43,7 +41,6 @@ from lodger.sandbox.wasm.pool import WasmPool
 GRANTED = (*DEFAULT.split(), "mail:*")
 T = TypeVar("T")
 S = TypeVar("S", SandboxExecutor, Pool | WasmPool)
-_MAXIMUM = {spec.name: spec.maximum for spec in LIMITS}
 
 
 class MemoryStore:
@@ -164,7 +161,7 @@ def try_script(
 async def workers(
     settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[str], None] = lambda _text: None
 ) -> AsyncIterator[Pool | WasmPool]:
-    """Start one worker for trials on records, and stop it at the end of the block.
+    """Start one worker for trials that bring their own answers to host calls, and stop it at the end of the block.
 
     Args:
         progress: called if the runtime has to be compiled first.
@@ -192,42 +189,3 @@ def _pool(settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[s
         native_libraries.require(settings.profile, runtime)  # baking loads it, before the pool starts
         ensure(settings.cache_dir, progress=progress)
     return Pool(runtime=runtime, size=1, cache=settings.cache_dir, **demanded(settings))
-
-
-async def run_again(
-    pool: Runs, record: AttemptRecord, source: Source, *, edited: bool, tenant: str = "replay"
-) -> tuple[RecordedHost, Ended]:
-    """Run a source with the input and the answers of a record; return the host with the calls that it made, and its end.
-
-    Args:
-        edited: whether it is another source than the recorded one.
-        tenant: owner of the compiled WebAssembly modules that are used.
-    """
-    host = RecordedHost(record)
-    if isinstance(source, bytes):
-        bundle = Bundle({}, record.context, wasm=source)
-    else:
-        bundle = script_bundle(source, record.context)
-    job = Job(
-        bundle,
-        limits=_limits(record, edited=edited),
-        tag=f"replay {record.script}#{record.attempt}",
-        now_us=record.now_us,
-        tenant=tenant,
-        seed=bytes.fromhex(record.seed),
-        trace=record.trace,
-        stop=host.stop,
-    )
-    report = await pool.run(job, host)
-    outcome, error = sharpened(host.refused, report.outcome, report.error), report.error
-    if error is not None and outcome is not report.outcome:
-        error = replace(error, name="CallRefused")
-    return host, of_report(outcome, error, report)
-
-
-def _limits(record: AttemptRecord, *, edited: bool) -> Limits:
-    """Return the limits of a replay: a slower host gets more time for a run that was not stopped by the limit of time."""
-    limits, outcome = record.process_limits, record.ended.outcome
-    if edited or outcome in STOPPED:
-        return limits
-    return replace(limits, cpu_ms=_MAXIMUM["cpu_ms"])

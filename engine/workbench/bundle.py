@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lodger.engine.core.errors import InputError, Unavailable, Usage
+from lodger.engine.output import script_files
 from lodger.engine.store.scripts import source_maps
-from lodger.engine.workbench import script_files
 from lodger.sandbox.runtimes.js.modules import LIB
 from lodger.stdlib import standard_modules
 

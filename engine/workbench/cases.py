@@ -20,6 +20,7 @@ from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.effects import kv_store
+from lodger.engine.output import script_files
 from lodger.engine.output.files import MAX_BYTES
 from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.service.operations.route import Instant
@@ -29,7 +30,6 @@ from lodger.engine.testing import Stage
 from lodger.engine.testing.clock import BEGIN
 from lodger.engine.testing.recordings import Recordings, check_recordings
 from lodger.engine.vault.keyring import Keyring
-from lodger.engine.workbench import script_files
 from lodger.engine.workbench.check import next_slots
 from lodger.engine.workbench.findings import Finding, nearest, similar
 from lodger.engine.workbench.schedules_file import script_names

@@ -14,14 +14,16 @@ from lodger.engine.core.access import names
 from lodger.engine.core.clock import from_us, zulu
 from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.plain_text import code_frame
+from lodger.engine.effects.finished import Finished
+from lodger.engine.output import script_files
 from lodger.engine.output.files import MAX_BYTES
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Schedule
 from lodger.engine.testing import Stage
 from lodger.engine.testing.recordings import Recordings, check_recordings
-from lodger.engine.workbench import script_files, script_folder, stocking
+from lodger.engine.workbench import script_folder, stocking
 from lodger.engine.workbench.cases import SEED, SEEDING
 from lodger.engine.workbench.check import TENANT
 from lodger.engine.workbench.deployment import everything

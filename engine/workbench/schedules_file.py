@@ -21,6 +21,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.features import TABLE
+from lodger.engine.output import script_files
 from lodger.engine.policy.conduct import Conduct, parse_placement
 from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
@@ -29,7 +30,6 @@ from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.base import specs
 from lodger.engine.service.operations.route import Parameter
 from lodger.engine.store.records import Schedule
-from lodger.engine.workbench import script_files
 from lodger.engine.workbench.findings import Finding, nearest
 
 NAME = "schedules.toml"

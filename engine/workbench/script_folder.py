@@ -8,9 +8,10 @@ from pathlib import Path
 
 from lodger.engine.core.access import names
 from lodger.engine.core.errors import InputError, Usage
+from lodger.engine.output import script_files
 from lodger.engine.store.scripts.linking import imported_scripts
 from lodger.engine.store.stored_modules import entry_of, is_library, is_tool_file
-from lodger.engine.workbench import schedules_file, script_files
+from lodger.engine.workbench import schedules_file
 from lodger.engine.workbench.findings import Finding
 from lodger.engine.workbench.schedules_file import SchedulesFile
 from lodger.sandbox.runtimes.js.modules import joined

@@ -3,8 +3,8 @@
 from tests.api.running_api import RunningApi
 from tests.store.bench import node_id
 
-from lodger.engine.core.execution import Finished
 from lodger.engine.effects import outcome_commit
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.lifecycle import claims, leases, tick
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.sandbox.job import LogLine, ScriptError

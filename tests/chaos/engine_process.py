@@ -15,8 +15,9 @@ from tests.traces import Traces
 from lodger.engine import Engine
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop import ends
 from lodger.engine.store.drivers import patience
 from lodger.sandbox.outcome import Outcome

@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool

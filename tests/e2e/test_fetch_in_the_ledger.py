@@ -13,7 +13,8 @@ from tests.egress.peer import Asked, Peer, answer, held_answer, opened, thread_o
 from lodger.engine import Engine
 from lodger.engine.capabilities import fetch_state
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.store.schema.script_data import fetches, kv
 

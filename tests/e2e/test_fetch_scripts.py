@@ -13,7 +13,7 @@ from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peer
 from tests.unit.data.shop import Frozen, Shop
 
 from lodger.engine.core.access.grants import parse
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.limits import Limits

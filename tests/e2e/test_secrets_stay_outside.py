@@ -16,7 +16,8 @@ import pytest
 from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.vault.keyring import Keyring
 from lodger.sandbox import pool as sandbox_pool

@@ -13,8 +13,9 @@ from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import (
     EventBus,
 )
-from lodger.engine.core.execution import Claim, Executor, Finished, Stopped
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Executor, Finished, Stopped
 from lodger.engine.node.context import NodeContext, NodeIdentity, ServerClock
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.node.ledger_loop.loop import LedgerLoop

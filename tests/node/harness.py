@@ -7,8 +7,9 @@ from pathlib import Path
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.node import Node
 from lodger.sandbox.outcome import Outcome
 

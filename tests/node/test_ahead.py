@@ -13,9 +13,11 @@ from tests.node.alone import Bench, bench, looping
 from tests.node.harness import OK, SETTINGS
 
 from lodger.engine.core.clock import to_us
-from lodger.engine.core.events import AttemptsStarted, AttemptStopped, LedgerChanged
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.events import AttemptsStarted, LedgerChanged
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop.loop import LedgerLoop
+from lodger.engine.node.node_events import AttemptStopped
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.store.lifecycle import tick

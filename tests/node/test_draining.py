@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tests.node.harness import OK, SETTINGS, Script, working
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 
 
 class Held(Script):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.node.harness import OK, SETTINGS, Script, working
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.queue.ready_queue import refresh
 from lodger.engine.store.schema.scheduling import actions

@@ -12,7 +12,8 @@ from tests.traces import TABLE, Traces, seen
 
 from lodger.engine import Engine
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.node import Node
 from lodger.sandbox.outcome import Outcome
 

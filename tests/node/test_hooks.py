@@ -11,8 +11,9 @@ from tests.node.harness import OK, Script, working
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics
+from lodger.engine.effects.finished import Finished
 from lodger.engine.service import hooks
 from lodger.engine.service.hooks import HOOKS, Hooks
 from lodger.engine.testing import Stage

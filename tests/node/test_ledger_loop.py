@@ -15,16 +15,9 @@ from tests.node.harness import SETTINGS, Script
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import (
-    AttemptReleased,
-    AttemptStopped,
-    Fault,
-    LeaseLost,
-    LeaseRenewed,
-    LedgerChanged,
-)
+from lodger.engine.core.events import AttemptReleased, Fault, LeaseLost, LeaseRenewed, LedgerChanged
 from lodger.engine.effects import outcome_commit
-from lodger.engine.node.node_events import BatchCommitted, Claimed, Ticked
+from lodger.engine.node.node_events import AttemptStopped, BatchCommitted, Claimed, Ticked
 from lodger.engine.node.services.reconciler import Reconciler
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.store.drivers.postgresql.connections import LOCK_TIMEOUT_MS

@@ -10,8 +10,9 @@ from tests.node.harness import OK, SETTINGS, Script, working
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import tick as clocks
 from lodger.engine.sync import Engine as SyncEngine

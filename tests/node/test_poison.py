@@ -9,7 +9,8 @@ from tests.databases.fixtures import kind, url
 from tests.node.harness import SETTINGS, Script, Signals
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.journal import Journal
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome

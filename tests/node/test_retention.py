@@ -7,7 +7,7 @@ import pytest
 from tests.node.harness import SETTINGS, Script, Signals, working
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.services import retention
 from lodger.engine.store.usage import storage_usage
 from lodger.sandbox.job import LogLine

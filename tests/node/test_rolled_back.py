@@ -12,7 +12,8 @@ from tests.node.harness import SETTINGS, Signals
 from tests.store.platform_database import Player, call
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine as SyncEngine

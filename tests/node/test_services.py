@@ -14,21 +14,19 @@ from tests.node.harness import OK, SETTINGS
 from tests.traces import TABLE, Traces, seen
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.events import (
-    ActionsReady,
-    AttemptFinished,
-    AttemptStopped,
-    EventBus,
-    Fault,
-    LeaseLost,
-    LeaseRenewed,
-    LedgerChanged,
-)
-from lodger.engine.core.execution import Finished
+from lodger.engine.core.events import ActionsReady, EventBus, Fault, LeaseLost, LeaseRenewed, LedgerChanged
 from lodger.engine.core.handlers import Handlers
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop.due_clocks import PASSED_BY_S
-from lodger.engine.node.node_events import AttemptsRescued, BatchCommitted, CancelledWritten, Ticked
+from lodger.engine.node.node_events import (
+    AttemptFinished,
+    AttemptsRescued,
+    AttemptStopped,
+    BatchCommitted,
+    CancelledWritten,
+    Ticked,
+)
 from lodger.engine.node.service import Service
 from lodger.engine.node.services.cancelled_usage import CancelledUsage
 from lodger.engine.node.services.lease_keeper import LeaseKeeper

@@ -11,7 +11,8 @@ from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import LedgerChanged
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop.free_slots import BACKLOG_CLAIM_SIZE
 from lodger.engine.node.node_events import Claimed, Ticked
 from lodger.engine.node.services import prefetcher

@@ -8,8 +8,9 @@ from sqlalchemy import text
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.effects import outcome_commit
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.store.lifecycle import claims, leases
 from lodger.engine.store.lifecycle import tick as clocks

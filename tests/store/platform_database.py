@@ -10,11 +10,13 @@ import sqlalchemy as sa
 from tests.store.bench import Bench
 from tests.unit.data.shop import count_on, customers, orders, platform
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.capabilities.fetch_state import FetchState
+from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.foreign import receipts
 from lodger.engine.data.sets.guard import inspect_databases
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.effects import foreign_commit, sealed_commits, write_set_codec
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.effects.sealed_commits import Finish, SealedAttempt
 from lodger.engine.node.executors.attempt import Attempt
@@ -84,7 +86,7 @@ async def busy(attempt: Attempt) -> None:
 
 
 class Player:
-    """Plays a script by calls. Satisfies :class:`lodger.engine.core.execution.Executor`."""
+    """Plays a script by calls. Satisfies :class:`lodger.engine.effects.finished.Executor`."""
 
     def __init__(self, engine: Engine, play: Play) -> None:
         self.engine = engine
@@ -101,7 +103,14 @@ class Player:
         self.runs += 1
         await inspect_databases(self.engine.datasets, self._look)
         now_us = self.engine.context.clock.now_us()
-        attempt = Attempt(claim, self.reads, self.engine.datasets, now_us=now_us, numbers=self.reads.numbers)
+        attempt = Attempt(
+            claim,
+            self.reads,
+            self.engine.datasets,
+            now_us=now_us,
+            numbers=self.reads.numbers,
+            fetch_state=FetchState.of(claim),
+        )
         await self.play(attempt)
         return finished(claim, attempt, Report(Outcome.OK, result="1"))
 

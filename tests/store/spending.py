@@ -7,14 +7,15 @@ from typing import Any
 
 from tests.store.bench import Bench
 
+from lodger.engine.capabilities.attempt_budgets import BudgetReservations
 from lodger.engine.capabilities.fetch_state import FetchState
-from lodger.engine.core.execution import Answer, Claim, Finished
+from lodger.engine.core.execution import Answer, Claim
 from lodger.engine.data.sets.guard import inspect_databases
 from lodger.engine.data.sets.reads import ThreadReads
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.egress.request import Request
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.executors.sandbox_executor import finished
 from lodger.sandbox.job import Report, ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -60,7 +61,7 @@ class Spender:
             ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s),
             BudgetReservations(engine.context),
         )
-        fetch_state = FetchState(claim.tenant_id, claim.action_id, claim.step, self._send)
+        fetch_state = FetchState.of(claim, self._send)
 
         async def look(work: Any, database: Any) -> Any:
             return await (reads(work) if database is None else database.ask(work))

@@ -9,7 +9,7 @@ from tests.store.query_plans import plans
 from tests.store.virtual_clock import EPOCH
 
 from lodger.engine.core.errors import NotFound
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.actions import activity
 from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome

@@ -4,7 +4,7 @@ import pytest
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.queue import expiry
 from lodger.sandbox.job import Usage

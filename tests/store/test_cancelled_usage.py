@@ -2,8 +2,8 @@
 
 from tests.store.bench import Bench
 
-from lodger.engine.core.execution import Finished
-from lodger.engine.store.lifecycle import cancelled_usage
+from lodger.engine.effects import cancelled_usage
+from lodger.engine.effects.finished import Finished
 from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 

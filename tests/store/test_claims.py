@@ -5,7 +5,8 @@ from tests.store.bench import OK, THROWN, Bench
 from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 

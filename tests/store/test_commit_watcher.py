@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, event, text
 from tests.store.bench import OK, Bench
 
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.db_executor import DbExecutor
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers.postgresql.commits import ServerWatcher, Snapshot

@@ -12,10 +12,12 @@ from tests.store.spending import Spender, fetch, mail, say
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects import cancelled_usage
 from lodger.engine.effects.budget_checks import BudgetChecks
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.lifecycle import cancelled_usage, leases
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.usage import budget_reservations, usage
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.sandbox.outcome import Outcome

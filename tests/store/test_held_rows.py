@@ -8,8 +8,9 @@ from tests.store.bench import Bench
 from tests.store.platform_database import Player, call, tenant
 from tests.unit.data.shop import count_on, customers, orders, platform
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.effects import outcome_commit
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 

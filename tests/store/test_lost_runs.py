@@ -8,8 +8,10 @@ import pytest
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.execution import Claim, Finished
-from lodger.engine.store.lifecycle import cancelled_usage, leases
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects import cancelled_usage
+from lodger.engine.effects.finished import Finished
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.records import Schedule
 from lodger.engine.store.usage import usage
 from lodger.sandbox.job import ScriptError, Usage

@@ -3,7 +3,7 @@
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.lifecycle import tick
 from lodger.sandbox.outcome import Outcome
 

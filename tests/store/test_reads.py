@@ -7,6 +7,7 @@ import threading
 import pytest
 from sqlalchemy import text
 
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
@@ -72,13 +73,13 @@ def test_calls_made_at_once_are_answered_in_their_order(url: str) -> None:
     )  # fmt: skip
 
     async def go() -> None:
-        attempt = Attempt(claim, reads, Datasets(), now_us=0)
+        attempt = Attempt(claim, reads, Datasets(), now_us=0, fetch_state=FetchState.of(claim))
         calls = [attempt.call("kv.add", json.dumps({"key": "n", "amount": 1})) for _ in range(20)]
         replies = await asyncio.gather(*(asyncio.create_task(call) for call in calls))
         assert [json.loads(reply.json) for reply in replies] == list(range(1, 21))
         with database.write() as connection:
             commit.apply(connection, attempt.journal, now_us=0)
-        later = Attempt(claim, reads, Datasets(), now_us=0)
+        later = Attempt(claim, reads, Datasets(), now_us=0, fetch_state=FetchState.of(claim))
         assert json.loads((await later.call("kv.get", '{"key":"n"}')).json) == 20
 
     try:

@@ -4,7 +4,7 @@ import pytest
 from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.errors import Conflict, NotFound
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.sandbox.outcome import Outcome
 
 

@@ -18,8 +18,9 @@ from tests.store.virtual_clock import VirtualClock
 
 from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.queue import ready_queue

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import event
 from tests.store.bench import Bench
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.actions import action_stream
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.lifecycle.running_lines import KEPT_US, Batch, LogStream

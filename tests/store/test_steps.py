@@ -8,7 +8,8 @@ from tests.store.bench import THROWN, Bench
 from tests.traces import TABLE, Traces, seen
 
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.records import Schedule
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome

@@ -10,9 +10,9 @@ from tests.store.bench import Bench
 
 from lodger.engine.cli.commands.doctor import show_ledger
 from lodger.engine.core.clock import SystemClock
-from lodger.engine.core.execution import Finished
 from lodger.engine.core.metrics import METRICS, ProcessMetrics, prometheus_text
 from lodger.engine.core.serialization import to_jsonable
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.platform import node_rows
 from lodger.sandbox.job import Usage

@@ -13,7 +13,7 @@ from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import Bench
 
 from lodger.engine.core.access.audit_context import audit_as
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.web.dashboard import STATIC, Dashboard
 from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome

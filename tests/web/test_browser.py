@@ -9,8 +9,8 @@ from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import node_id
 from tests.web.browsing import WAIT_MS, Browser, Page, opened
 
-from lodger.engine.core.execution import Finished
 from lodger.engine.effects import outcome_commit
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.lifecycle import claims, leases, running_lines
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import Dashboard

@@ -7,8 +7,8 @@ import httpx2
 from tests.api.running_api import RunningApi
 from tests.api.workers import worked
 
-from lodger.engine.core.execution import Finished
 from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
+from lodger.engine.effects.finished import Finished
 from lodger.engine.service.humanize import WAITS
 from lodger.engine.store.actions.monitoring import Overdue
 from lodger.engine.store.platform import node_rows

@@ -12,7 +12,7 @@ from tests.api.workers import worked
 from tests.unit.recurrence.foreign_rules import CASES
 from tests.web.browsing import Browser, Page, opened
 
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import Dashboard
 from lodger.sandbox.job import LogLine, ScriptError, Usage

@@ -2,27 +2,20 @@
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lodger.engine.cli.commands import bulk
 from lodger.engine.cli.ledger import opened
-from lodger.engine.core.errors import Usage
 from lodger.engine.output import views
-from lodger.engine.output.result_output import AsJson, Database, TenantId, say, shown_instant, write_json
+from lodger.engine.output.result_output import ActionId, AsJson, Database, TenantId, say, shown_instant, write_json
 from lodger.engine.service.humanize import humanize_duration
 
 app = typer.Typer(
     name="action", help="Actions: what ran, what is due, and why something did not run.", no_args_is_help=True
 )
 bulk.add("actions", app)
-
-ActionId = Annotated[
-    str,
-    typer.Argument(metavar="ACTION", help="ID of the action; 4 or more characters of its beginning or end are enough."),
-]
 
 
 @app.command()
@@ -104,57 +97,3 @@ def follow(
                     f"{shown_instant(each.due_at)}  {each.schedule or each.script}  {views.ended(each)}{took}  {views.short(each.id)}"
                 )
             sys.stdout.flush()
-
-
-@app.command()
-def record(
-    tenant: TenantId,
-    action: ActionId,
-    attempt: Annotated[int | None, typer.Option(help="Number of the attempt. Default: the last recorded one.")] = None,
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write what an attempt was told, as JSON for replay-locally on another machine. Secrets are left out."""
-    with opened(db) as engine:
-        found = engine.actions.record(tenant, action, attempt)
-    write_json(found)
-
-
-@app.command("replay-locally")
-def replay_locally(
-    tenant: Annotated[str | None, typer.Argument(help="ID of the tenant; not with --file.")] = None,
-    action: Annotated[str | None, typer.Argument(metavar="ACTION", help="ID of the action; not with --file.")] = None,
-    attempt: Annotated[int | None, typer.Option(help="Number of the attempt. Default: the last recorded one.")] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="File that lodger action record wrote; no ledger is needed.")
-    ] = None,
-    script: Annotated[Path | None, typer.Option(help="Edited source to run instead: a file or a folder.")] = None,
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run a recorded attempt again on this machine, in the sandbox, with the recorded answers.
-
-    Nothing is read from the tenant's data, sent or changed. Exit code 1 if the attempt ends differently.
-    """
-    from lodger.engine.cli import replay_views as output
-    from lodger.engine.output.progress import to_stderr
-    from lodger.engine.workbench import replays
-
-    if (file is None) == (tenant is None or action is None):
-        raise Usage("usage.action")
-    if file is not None:
-        found = replays.read_file(file)
-    else:
-        assert tenant is not None
-        assert action is not None
-        with opened(db) as engine:
-            found = engine.actions.record(tenant, action, attempt)
-    edited = None if script is None else replays.edited_source(script)
-    replayed = replays.run(found, edited, to_stderr)
-    if as_json:
-        write_json(output.as_dict(replayed))
-    else:
-        source = found.modules if edited is None else edited
-        output.show(replayed, source if isinstance(source, dict) else {})
-    if replayed.verdict == "departs":
-        raise typer.Exit(1)

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import inputs
 from lodger.engine.cli.ledger import opened
 from lodger.engine.core.progress import STEP
+from lodger.engine.output import inputs
 from lodger.engine.output.progress import bar
 from lodger.engine.output.result_output import Database, say, write_json
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lodger.engine.cli import inputs
 from lodger.engine.cli.commands.check import Folder
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
+from lodger.engine.output import inputs
 from lodger.engine.output.keys import END, keys
 from lodger.engine.output.result_output import AsJson, say, write_json
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli import inputs
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import code_frame, detail_lines
+from lodger.engine.output import inputs, script_files
 from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import to_stderr
 from lodger.engine.output.result_output import AsJson, say, write_json
-from lodger.engine.workbench import script_files
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 

@@ -10,8 +10,8 @@ import typer
 
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.output import script_files
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
-from lodger.engine.workbench import script_files
 from lodger.stdlib import declarations, npm_packages
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
+from lodger.engine.output import script_files
 from lodger.engine.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
-from lodger.engine.workbench import schedules_file, script_files, script_folder
+from lodger.engine.workbench import schedules_file, script_folder
 from lodger.engine.workbench.deployment import everything
 from lodger.engine.workbench.pull import new_file, read_scripts, table_of
 

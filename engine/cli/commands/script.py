@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli import inputs, place
+from lodger.engine.cli import place
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.platform import Expose, File, preparation
+from lodger.engine.output import inputs, script_files
 from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
-from lodger.engine.workbench import script_files
 
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="Name of the script.")]
 app = typer.Typer(name="script", help="Manage scripts and their versions.", no_args_is_help=True)
@@ -78,44 +78,3 @@ def module(
         write_json({"bytes": len(content)})
     elif out.name != "<stdout>":
         say(f"{len(content)} bytes")
-
-
-@app.command()
-def rehearse(
-    tenant: TenantId,
-    name: ScriptName,
-    last: Annotated[str, typer.Option(metavar="TIME", help="Take the runs of this time, such as 7d or 12h.")] = "7d",
-    file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Source to compare with what ran: a file or a folder.")
-    ] = None,
-    version: Annotated[int | None, typer.Option(help="Stored version to compare. Default: the latest.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Maximum number of runs.")] = 100,
-    db: Database = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run recorded runs of a script again with another version, in the sandbox of this machine, and compare both.
-
-    Nothing is read from the tenant's data, sent or changed. Exit code 1 if a run differs, 3 if none could be compared.
-    """
-    from pathlib import Path
-
-    from lodger.engine.cli import replay_views as output
-    from lodger.engine.core.errors import Usage
-    from lodger.engine.output.progress import bar, to_stderr
-    from lodger.engine.workbench import replays
-
-    if file is not None and version is not None:
-        raise Usage("usage.exclusive")
-    since = inputs.instant("--last", f"-{last}")
-    new = version if file is None else replays.edited_source(Path(file))
-    with opened(db) as engine, bar(f"rehearsing {name}", "runs", as_json=as_json) as done:
-        found = replays.rehearse(engine, tenant, name, since, new, limit, done=done, progress=to_stderr)
-    counted = replays.summary(found)
-    if as_json:
-        write_json({"summary": counted, "runs": found})
-    else:
-        output.show_rehearsal(found)
-    if counted["differs"]:
-        raise typer.Exit(1)
-    if not counted["agrees"]:
-        raise typer.Exit(3)

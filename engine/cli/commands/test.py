@@ -9,8 +9,9 @@ import typer
 
 from lodger.engine.cli.commands.check import Folder, show
 from lodger.engine.core.errors import Usage
+from lodger.engine.output import script_files
 from lodger.engine.output.result_output import AsJson, say, write_json
-from lodger.engine.workbench import script_files, script_folder
+from lodger.engine.workbench import script_folder
 from lodger.engine.workbench.script_folder import ScriptFolder
 
 

@@ -19,12 +19,12 @@ from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Numeric,
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.origins import parse_origin
-from lodger.engine.core.attempt_record import MAX_PACKED_BYTES
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
+from lodger.engine.store.schema.attempt_records import MAX_PACKED_BYTES
 from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.scripts.content import check_file_name
 from lodger.engine.store.stored_modules import authored, used

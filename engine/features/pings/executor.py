@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 from lodger.engine.capabilities.fetch_state import no_responses
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
+from lodger.engine.effects.finished import Finished, Stopped
 from lodger.engine.features.pings.ping import Ping, decode
 from lodger.engine.node.executors.attempt import UNANSWERED, Attempt
 from lodger.engine.node.executors.host_side import HostSide
@@ -25,7 +26,7 @@ KEPT = 4096
 
 
 class PingExecutor:
-    """Satisfies :class:`lodger.engine.core.execution.Executor`.
+    """Satisfies :class:`lodger.engine.effects.finished.Executor`.
 
     Args:
         side: answers the call ``http.fetch``.
@@ -45,7 +46,7 @@ class PingExecutor:
             await self._side.close()
 
     async def execute(self, claim: Claim) -> Finished:
-        """Make the request; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
+        """Make the request; cancelled, it raises :class:`lodger.engine.effects.finished.Stopped`."""
         attempt = await self._side.attempt(claim)
         # A ping asks anew each time: that it was answered with 503 before is why it is tried again.
         attempt.fetch_state.earlier = no_responses

@@ -9,17 +9,17 @@ from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.attempt_record import FROM_OUTSIDE
 from lodger.engine.core.clock import from_us_or_none
 from lodger.engine.core.execution import Claim
+from lodger.engine.features.replays.agreement import agreement
+from lodger.engine.features.replays.attempt_record import FROM_OUTSIDE
+from lodger.engine.features.replays.recording import Recording
 from lodger.engine.features.shadows import shadows
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
-from lodger.engine.node.replay.recording import Recording
 from lodger.engine.node.running_attempts import RunningAttempts, key_of
 from lodger.engine.node.service import Service, either
 from lodger.engine.store.usage import trials
-from lodger.engine.trials.agreement import agreement
 from lodger.engine.trials.claims import Source
 from lodger.sandbox.job import Runs
 
@@ -82,7 +82,7 @@ class ShadowRuns(Service):
         lost = {key_of(claim) for claim in event.committed.lost}
         for claim, finished in event.batch:
             recording = finished.recording
-            if recording is None or recording.shadow is None or key_of(claim) in lost:
+            if not isinstance(recording, Recording) or recording.shadow is None or key_of(claim) in lost:
                 continue
             if finished.outcome in FROM_OUTSIDE:
                 continue

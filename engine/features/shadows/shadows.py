@@ -12,6 +12,8 @@ from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.params import read_fields
+from lodger.engine.features.replays import recorded
+from lodger.engine.features.replays.agreement import AGREES, DIFFERS, UNDECIDED, ShadowRun
 from lodger.engine.features.shadows.tables import script_shadows
 from lodger.engine.store import audit
 from lodger.engine.store.connection.savepoint import savepoint
@@ -19,12 +21,11 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow, ScriptVersion
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
-from lodger.engine.store.scripts import recorded, scripts
+from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.stored_modules import authored, runnable, used
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage, trials
-from lodger.engine.trials.agreement import AGREES, DIFFERS, UNDECIDED, ShadowRun
 
 #: Maximum number of runs that a shadow is compared in.
 MAX_RUNS = 500

@@ -25,9 +25,10 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from lodger.engine.capabilities.fetch_state import Send
 from lodger.engine.core.events import EventBus
-from lodger.engine.core.execution import Answer, Claim, Executor, Finished
+from lodger.engine.core.execution import Answer, Claim
 from lodger.engine.core.telemetry import json_logs
 from lodger.engine.core.version import VERSION
+from lodger.engine.effects.finished import Executor, Finished
 from lodger.engine.egress.request import Request
 from lodger.engine.node.node_events import BatchCommitted, CancelledWritten, SealedSettled
 from lodger.sandbox.outcome import Outcome
@@ -164,7 +165,7 @@ class Tracer:
 
 
 class TracedExecutor:
-    """Satisfies :class:`lodger.engine.core.execution.Executor`: another executor, with a span around each attempt."""
+    """Satisfies :class:`lodger.engine.effects.finished.Executor`: another executor, with a span around each attempt."""
 
     def __init__(self, tracer: Tracer, executor: Executor) -> None:
         self._tracer = tracer

@@ -6,157 +6,75 @@ Calls are answered one after another in the order of their arrival, so the journ
 
 import asyncio
 import os
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
-
-from sqlalchemy import Connection
+from typing import Any
 
 from lodger.engine.capabilities.arguments import read_arguments
+from lodger.engine.capabilities.attempt_budgets import Counters, DayRoom, Share
 from lodger.engine.capabilities.call_handlers import HANDLERS
 from lodger.engine.capabilities.fetch import fetch_limits
-from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.capabilities.permits import require
-from lodger.engine.capabilities.secrets import no_secrets
-from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck, SecretLookup, Session, unchecked
+from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
 from lodger.engine.core.access.grants import FETCH_DEFAULT
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
-from lodger.engine.core.ids import Identities
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.data.sets.dataset import Dataset, database_of
-from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.sets.guard import isolated_query
-from lodger.engine.data.sets.numbers import Numbers
-from lodger.engine.data.sets.reads import STATEMENT_S
-from lodger.engine.data.sets.scope import Scope
-from lodger.engine.effects.journal import Journal
-from lodger.engine.node.executors.attempt_budgets import Counters, DayRoom, Share
+from lodger.engine.effects.finished import Recording
 from lodger.engine.node.executors.script_context import context_json
-from lodger.engine.node.replay.recording import Recording
 from lodger.engine.policy.budget_table import BY_NAME
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.engine.store.usage.usage import DAY_US
-from lodger.engine.vault.redaction import Redactor
 from lodger.sandbox import frames
 from lodger.sandbox.job import CallHandlerGone, LogLine, Reply, ScriptError
-from lodger.sandbox.nodejs.intl_process import IntlProcesses
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
-T = TypeVar("T")
-P = ParamSpec("P")
 #: Error of an attempt whose wall ended while a database did not answer.
 UNANSWERED = ScriptError("EngineFault", "the database did not answer a call of this run in time")
 
 
-class DatabaseWaits:
-    """How long an attempt has waited for answers of databases that have not come."""
+@dataclass(eq=False)
+class Attempt(Session):
+    """Answers the host calls of one claim. Satisfies :class:`lodger.sandbox.job.CallHandler`.
 
-    def __init__(self) -> None:
-        self._begun: dict[object, float] = {}
-        self._given_up_s = 0.0
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Count the wait of a question."""
-        key, loop = object(), asyncio.get_running_loop()
-        self._begun[key] = loop.time()
-        try:
-            yield
-        except asyncio.CancelledError:  # the attempt has ended before the answer
-            self._given_up_s = max(self._given_up_s, loop.time() - self._begun[key])
-            raise
-        finally:
-            del self._begun[key]
-
-    def timed(self, ask: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-        """Return the question with its wait counted."""
-
-        async def timed(*args: P.args, **kwargs: P.kwargs) -> T:
-            with self.waiting():
-                return await ask(*args, **kwargs)
-
-        return timed
-
-    def are_too_long(self, wall_s: float) -> bool:
-        """Whether a question has waited for as long as a statement may take, or for half of the wall."""
-        now_s = asyncio.get_running_loop().time() if self._begun else 0.0
-        waited_s = max([self._given_up_s, *(now_s - begun_s for begun_s in self._begun.values())])
-        return is_too_long(waited_s, wall_s)
-
-
-def is_too_long(waited_s: float, wall_s: float) -> bool:
-    """Whether the engine is to blame for a wall that ended after so long a wait for a database."""
-    return waited_s >= min(STATEMENT_S, wall_s / 2)
-
-
-async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
-    """Return none of the addresses: no tenant has people of its own."""
-    return ()
-
-
-class Attempt:
-    """Satisfies :class:`lodger.sandbox.job.CallHandler` for one claim.
-
-    Args:
-        claim: what runs; the tenant is taken from here and from nowhere else.
-        read: runs a query on a read-only connection.
-        datasets: the sets that ``db.NAME`` refers to.
-        now_us: time that the script sees as now.
-        budgets: maximum of each budget, by name; absent ones have their defaults.
-        people: returns those of some addresses that belong to the tenant's own people.
+    Attributes:
         on_log: called with each log line as it arrives.
-        fetch_state: state of its requests; None if requests are not allowed.
-        read_secrets: returns the tenant's secrets with their values.
-        check_script: checks scripts that are to run later.
         draws: reserves shares of the tenant's daily budgets; None if these are not counted.
         clock_us: time of log lines about budgets.
-        new_id: returns the key of a new row.
-        numbers: reserves keys that a database generates; None, and in a trial, tokens stand for them.
         span: records the span of a call by its name; None while tracing is off.
         recording: keeps its calls for a record; None to keep none.
-        intl: answers calls of Intl; None: they are refused.
+        counters: all budgets of the attempt.
+        warnings: lines about budgets that are nearly used up, among the script's own; ``nearly`` names these budgets.
+        refused: the last refusal.
     """
 
-    def __init__(
-        self,
-        claim: Claim,
-        read: QueryRunner,
-        datasets: Datasets,
-        *,
-        now_us: int,
-        budgets: dict[str, int] | None = None,
-        people: AddressLookup = no_addresses,
-        on_log: Callable[[Claim, LogLine], None] | None = None,
-        fetch_state: FetchState | None = None,
-        read_secrets: SecretLookup = no_secrets,
-        check_script: ScriptCheck = unchecked,
-        draws: Callable[[ReservationRequest], Awaitable[int]] | None = None,
-        clock_us: Callable[[], int] | None = None,
-        new_id: Callable[[], str] | None = None,
-        numbers: Numbers | None = None,
-        span: Callable[[str], AbstractContextManager[object]] | None = None,
-        recording: Recording | None = None,
-        intl: IntlProcesses | None = None,
-    ) -> None:
-        datasets = datasets.pinned()
-        self.claim = claim
-        self.datasets = datasets
-        self.now_us = now_us
-        self.recording = recording
-        self._waits = DatabaseWaits()
-        self.seed = os.urandom(frames.SEED.size)
-        consumer = claim.schedule_id or str(uuid.uuid5(uuid.NAMESPACE_OID, claim.script_name))
-        self.journal = Journal(claim.tenant_id, claim.action_id, claim.step, datasets, consumer)
+    on_log: Callable[[Claim, LogLine], None] | None = None
+    draws: Callable[[ReservationRequest], Awaitable[int]] | None = None
+    clock_us: Callable[[], int] | None = None
+    span: Callable[[str], AbstractContextManager[object]] | None = None
+    recording: Recording | None = None
+    counters: Counters = field(init=False)
+    seed: bytes = field(init=False, default_factory=lambda: os.urandom(frames.SEED.size))
+    has_reservation: bool = field(init=False, default=False)
+    warnings: list[LogLine] = field(init=False, default_factory=list)
+    nearly: list[tuple[str, int, int]] = field(init=False, default_factory=list)
+    refused: CallRefused | None = field(init=False, default=None)
+    _over: bool = field(init=False, default=False)
+    _turn: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _drawing: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        claim, draws = self.claim, self.draws
         # A trial draws nothing of the day, and is held to the rest of it.
         rooms = claim.day if draws is not None or claim.trial else {}
-        self.counters = Counters(
-            {**claim.budgets, **(budgets or {})},
+        self.budgets = self.counters = Counters(
+            dict(claim.budgets),
             {
                 name: DayRoom(limit, used, limit - used if BY_NAME[name].effect or draws is None else 0)
                 for name, (limit, used) in rooms.items()
@@ -164,46 +82,8 @@ class Attempt:
             self._nearly,
             host_calls=claim.limits.host_calls,
         )
-        self.has_reservation = False
-        #: Lines about budgets that are nearly used up, among the script's own; and which.
-        self.warnings: list[LogLine] = []
-        self.nearly: list[tuple[str, int, int]] = []
-        self._draws = draws and self._waits.timed(draws)
-        self._clock_us = clock_us or (lambda: now_us)
-        self._drawing = asyncio.Lock()
-        self.fetch_state = fetch_state or FetchState(claim.tenant_id, claim.action_id, claim.step, dry=claim.trial)
+        self.draws = draws and self.waits.timed(draws)
         self.fetch_state.on_lost = partial(self.counters.note, "fetch_bytes")
-        self.redactor = Redactor()
-        self.refused: CallRefused | None = None
-        self._on_log = on_log
-        self._span = span
-        self._over = False
-        self.fetch_state.earlier = self._waits.timed(self.fetch_state.earlier)
-        self._turn = asyncio.Lock()
-        self.session = Session(
-            claim=claim,
-            scope=Scope(claim.tenant_id),
-            journal=self.journal,
-            datasets=datasets,
-            budgets=self.counters,
-            read=partial(self._ask, read),
-            now_us=now_us,
-            new_id=new_id or Identities(lambda: now_us).new,
-            own_addresses=self._waits.timed(people),
-            fetch_state=self.fetch_state,
-            read_secrets=self._waits.timed(read_secrets),
-            redactor=self.redactor,
-            check_script=self._waits.timed(check_script),
-            consumer=consumer,
-            numbers=None if claim.trial or numbers is None else self._waits.timed(numbers),
-            intl=intl,
-        )
-
-    async def _ask(self, read: QueryRunner, work: Callable[[Connection], T], rows: Dataset | None = None) -> T:
-        asked = isolated_query(work, self.claim.tenant_id, self.datasets, rows)
-        database = None if rows is None else database_of(rows)
-        with self._waits.waiting():
-            return await (read(asked) if database is None else database.ask(asked))
 
     def context(self) -> str:
         """Return the context JSON of the bundle."""
@@ -225,9 +105,9 @@ class Attempt:
         return reply
 
     async def _traced(self, name: str, arguments: str) -> Reply:
-        if self._span is None:
+        if self.span is None:
             return await self._in_turn(name, arguments)
-        with self._span(name):
+        with self.span(name):
             return await self._in_turn(name, arguments)
 
     async def _in_turn(self, name: str, arguments: str) -> Reply:
@@ -275,7 +155,7 @@ class Attempt:
         """Hold as much of the tenant's day as a call may use, before it uses it."""
         counted = [name for name in names if name in self.counters.day and not BY_NAME[name].effect]
         if not counted:
-            yield self.session
+            yield self
             return
         share = Share(self.counters, {name: BY_NAME[name].need * times for name in counted})
         share.take()
@@ -284,32 +164,38 @@ class Attempt:
                 if self.counters.lacking(name):
                     async with self._drawing:
                         await self._draw(name)
-            yield replace(self.session, budgets=share)
+            shared = copy(self)
+            shared.budgets = share
+            yield shared
         finally:
             share.leave()
 
     async def _draw(self, name: str) -> None:
         lacking = self.counters.lacking(name)
-        if lacking and self._draws is not None:
+        if lacking and self.draws is not None:
             claim, day = self.claim, self.claim.started_us // DAY_US
             self.has_reservation = True
             lot = BY_NAME[name].lot
-            share = await self._draws(
+            share = await self.draws(
                 ReservationRequest(claim.tenant_id, claim.action_id, claim.attempt, day, name, lacking, lot)
             )
             self.counters.grant(name, lacking, share)
 
     def _nearly(self, name: str, limit: int, used: int) -> None:
         self.nearly.append((name, limit, used))
-        line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt used", self._clock_us())
+        line = LogLine(
+            "warn",
+            f"budget {name}: {used} of {limit} per attempt used",
+            self.now_us if self.clock_us is None else self.clock_us(),
+        )
         self.warnings.append(line)
-        if self._on_log is not None:
-            self._on_log(self.claim, line)
+        if self.on_log is not None:
+            self.on_log(self.claim, line)
 
     def log(self, line: LogLine) -> None:
         """See a line as it arrives; it is stored with the report."""
-        if self._on_log is not None:
-            self._on_log(self.claim, replace(line, text=self.redactor.text(line.text)))
+        if self.on_log is not None:
+            self.on_log(self.claim, replace(line, text=self.redactor.text(line.text)))
 
     def close(self) -> None:
         """End it: calls that come later change nothing."""
@@ -322,7 +208,7 @@ class Attempt:
 
         A script can throw a look-alike of a refusal it was really given; either way the blame is its own.
         """
-        if outcome is Outcome.WALL_LIMIT and self._waits.are_too_long(self.claim.limits.wall_ms / 1000):
+        if outcome is Outcome.WALL_LIMIT and self.waits.are_too_long(self.claim.limits.wall_ms / 1000):
             return Outcome.ENGINE_FAULT
         return sharpened(self.refused, outcome, error)
 

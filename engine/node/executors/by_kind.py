@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.execution import Claim, Executor, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.params import validate_params
+from lodger.engine.effects.finished import Executor, Finished
 from lodger.engine.node.executors.host_side import HostSide
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
@@ -15,7 +16,7 @@ KINDS: dict[str, Callable[[HostSide, bool], Executor]] = {}
 
 
 class ByKind:
-    """Satisfies :class:`lodger.engine.core.execution.Executor` by one of each kind."""
+    """Satisfies :class:`lodger.engine.effects.finished.Executor` by one of each kind."""
 
     def __init__(self, executors: Mapping[str, Executor]) -> None:
         self._executors = dict(executors)

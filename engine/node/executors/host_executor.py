@@ -13,11 +13,13 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from lodger.engine.capabilities.session import is_too_long
 from lodger.engine.core.clock import Clock, from_us, from_us_or_none
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.execution import Claim, Finished, Stopped
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.handlers import Call, Cancelled, Handler, Handlers
-from lodger.engine.node.executors.attempt import UNANSWERED, is_too_long
+from lodger.engine.effects.finished import Finished, Stopped
+from lodger.engine.node.executors.attempt import UNANSWERED
 from lodger.engine.store.drivers import patience
 from lodger.engine.store.drivers.patience import Patience
 from lodger.sandbox.frames import LEVELS
@@ -36,7 +38,7 @@ _log = logging.getLogger("lodger.node")
 
 
 class HostExecutor:
-    """Satisfies :class:`lodger.engine.core.execution.Executor`.
+    """Satisfies :class:`lodger.engine.effects.finished.Executor`.
 
     Args:
         node: name of the node, for the handler.

@@ -3,15 +3,16 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, select
 
+from lodger.engine.capabilities.attempt_budgets import BudgetReservations
 from lodger.engine.capabilities.fetch_state import FetchState, Send
-from lodger.engine.capabilities.secrets import no_secrets, withheld_secrets
-from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck, SecretLookup
+from lodger.engine.capabilities.secrets import withheld_secrets
+from lodger.engine.capabilities.session import AddressLookup, QueryRunner, ScriptCheck, SecretLookup, no_secrets
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Answer, Claim
@@ -20,12 +21,10 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import DatabaseIsolation, inspect_databases
 from lodger.engine.data.sets.reads import ThreadReads
+from lodger.engine.effects.finished import Recording
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.node_environment import NodeEnvironment
-from lodger.engine.node.replay.kept import KeptRecords
-from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.context import load_list
 from lodger.engine.store.lifecycle import fetches
@@ -46,6 +45,10 @@ _log = logging.getLogger("lodger.node")
 
 #: Seconds between two looks for tables that other processes have exposed.
 LEARN_S = 10.0
+#: Begins the recording of a claim's attempt; returns None for an attempt that is not recorded.
+Recorder = Callable[[Claim], Awaitable[Recording | None]]
+#: Hook of a wing: makes the recorder of a node, which reads the ledger and the clock.
+RECORDERS: list[Callable[[QueryRunner, Clock], Recorder]] = []
 
 
 class HostSide:
@@ -55,14 +58,13 @@ class HostSide:
         read: runs a query on a read-only connection of the ledger's database.
         datasets: the sets that ``db.NAME`` refers to.
         clock: the time that scripts see.
-        budgets: maximum of each budget of an attempt, by name.
         people: returns those of some addresses that belong to a tenant; None: those that the ledger knows.
         on_log: called with each log line as it arrives.
         way_out: sends requests; :meth:`close` stops it. None: requests are not allowed.
         vault: decrypts secrets; None: there are none.
         reservations: reserves shares of tenants' daily budgets; :meth:`close` closes it. None: they are not counted.
         tracer: makes spans of host calls and requests; None while tracing is off.
-        kept: says which attempts are recorded; None: those that fail.
+        recorder: begins the recordings of attempts; None to record none.
         check_script: checks scripts that are to run later; None: by the ledger.
         of_ledger: whether ``read`` asks a ledger with nodes.
     """
@@ -73,28 +75,26 @@ class HostSide:
         datasets: Datasets,
         clock: Clock,
         *,
-        budgets: dict[str, int] | None = None,
         people: AddressLookup | None = None,
         on_log: Callable[[Claim, LogLine], None] | None = None,
         way_out: WayOut | None = None,
         vault: Vault | None = None,
         reservations: BudgetReservations | None = None,
         tracer: "Tracer | None" = None,
-        kept: KeptRecords | None = None,
+        recorder: Recorder | None = None,
         check_script: ScriptCheck | None = None,
         of_ledger: bool = False,
     ) -> None:
         self._read = read
         self._datasets = datasets
         self.clock = clock
-        self._budgets = budgets
         self._people = people or LedgerAddresses(read)
         self._on_log = on_log
         self._way_out = way_out
         self._vault = vault
         self._reservations = reservations
         self._tracer = tracer
-        self._kept_records = kept
+        self._recorder = recorder
         self._script_check = check_script
         self._intl = IntlProcesses()
         self._of_ledger, self._learnt_s = of_ledger, -math.inf
@@ -134,15 +134,11 @@ class HostSide:
                 if self.clock.elapsed_s() - self._learnt_s > LEARN_S:
                     self._datasets.learn(await self._read(partial(node_rows.known_sets, now_us=self.clock.now_us())))
                     self._learnt_s = self.clock.elapsed_s()
-        recording = None
-        if not claim.trial:
-            recording = Recording() if self._kept_records is None else await self._kept_records.recording(claim)
         return Attempt(
             claim,
             self._read,
             self._datasets,
             now_us=self.clock.now_us() if claim.pretended_us is None else claim.pretended_us,
-            budgets=self._budgets,
             people=self._people,
             on_log=self._on_log,
             fetch_state=self._fetching(claim),
@@ -152,7 +148,7 @@ class HostSide:
             check_script=self._script_check or partial(self._check_script, claim),
             numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
             span=None if self._tracer is None else self._tracer.calls(),
-            recording=recording,
+            recording=None if claim.trial or self._recorder is None else await self._recorder(claim),
             intl=self._intl,
         )
 
@@ -165,16 +161,8 @@ class HostSide:
         send: Send | None = None if self._way_out is None else self._way_out.send
         if send is not None and self._tracer is not None:
             send = self._tracer.sending(send)
-        made = FetchState(
-            claim.tenant_id,
-            claim.action_id,
-            claim.step,
-            send,
-            dry=claim.trial and not claim.fetches,
-            offline=claim.offline,
-            frame_bytes=claim.limits.frame_bytes,
-            end_s=asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000,
-        )
+        end_s = asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000
+        made = FetchState.of(claim, send, frame_bytes=claim.limits.frame_bytes, end_s=end_s)
         if claim.tries > 1:
             made.earlier = partial(self._kept, claim)
         return made
@@ -255,6 +243,6 @@ def parts(host: NodeEnvironment) -> dict[str, Any]:
         "vault": host.vault,
         "reservations": BudgetReservations(store),
         "tracer": host.tracer,
-        "kept": KeptRecords(reads, store.clock),
+        "recorder": next((make(reads, store.clock) for make in RECORDERS), None),
         "of_ledger": True,
     }

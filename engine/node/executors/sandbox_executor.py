@@ -7,14 +7,14 @@ from typing import Any, Self
 from lodger.engine.capabilities.session import QueryRunner
 from lodger.engine.core import strict_json
 from lodger.engine.core.clock import Clock
-from lodger.engine.core.execution import SET_ELSEWHERE, SLOT, Claim, Finished, Stopped
+from lodger.engine.core.execution import SET_ELSEWHERE, SLOT, Claim
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.effects.finished import Finished, Recording, Stopped
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import UNANSWERED, Attempt
 from lodger.engine.node.executors.host_side import HostSide, parts
 from lodger.engine.node.node_environment import NodeEnvironment
-from lodger.engine.node.replay.recording import Recording
 from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, Usage
 from lodger.sandbox.outcome import Outcome
@@ -42,7 +42,7 @@ class Ran:
 
 
 class SandboxExecutor:
-    """Executes claims with a pool of locked workers. Satisfies :class:`lodger.engine.core.execution.Executor`.
+    """Executes claims with a pool of locked workers. Satisfies :class:`lodger.engine.effects.finished.Executor`.
 
     Args:
         pool: of the sandbox; started and stopped with the executor.
@@ -85,7 +85,7 @@ class SandboxExecutor:
         await self.side.close()
 
     async def execute(self, claim: Claim) -> Finished:
-        """Run one attempt to its end; cancelled, it raises :class:`lodger.engine.core.execution.Stopped`."""
+        """Run one attempt to its end; cancelled, it raises :class:`lodger.engine.effects.finished.Stopped`."""
         return (await self.run(claim)).finished
 
     async def run(self, claim: Claim) -> Ran:
@@ -101,9 +101,8 @@ class SandboxExecutor:
         recording = attempt.recording
         ended = finished(claim, attempt, report, recording)
         if recording is not None:
-            recording.close(claim, job, report, ended, attempt.redactor, "wasm" if claim.wasm else self.pool.runtime)
-            if recording.always or ended.outcome is not Outcome.OK:
-                await recording.pack()
+            runtime = "wasm" if claim.wasm else self.pool.runtime
+            await recording.close(claim, job, report, ended, attempt.redactor, runtime)
         return Ran(ended, report, attempt.effects() if claim.trial else ())
 
 
@@ -131,9 +130,9 @@ def as_job(claim: Claim, attempt: Attempt) -> Job:
 
 def whole_usage(attempt: Attempt, report: Report) -> Usage:
     """Return the usage of an attempt: of its worker, with the CPU time that the engine computed for it."""
-    if not attempt.session.computed_us:
+    if not attempt.computed_us:
         return report.usage
-    return replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.session.computed_us / 1000)
+    return replace(report.usage, cpu_ms=report.usage.cpu_ms + attempt.computed_us / 1000)
 
 
 def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recording | None = None) -> Finished:

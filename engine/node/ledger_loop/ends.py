@@ -9,14 +9,14 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.events import AttemptFinished
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.database_errors import TransactionLost
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.ledger_loop.part import Instant, Outlook, Part, Turn
-from lodger.engine.node.node_events import BatchCommitted
+from lodger.engine.node.node_events import AttemptFinished, BatchCommitted
 from lodger.engine.node.running_attempts import Key, RunningAttempts, key_of
 from lodger.engine.store.lifecycle import endings
 from lodger.sandbox.outcome import Outcome
@@ -154,7 +154,9 @@ class Ends(Part):
         if not seems:
             return committed
         settled = endings.find_committed(
-            connection, self.context.identity.id, [each for each in batch if key_of(each[0]) in seems]
+            connection,
+            self.context.identity.id,
+            [(claim, finished.outcome) for claim, finished in batch if key_of(claim) in seems],
         )
         there = {(each.action_id, each.attempt) for each in settled}
         lost = tuple(claim for claim in committed.lost if key_of(claim) not in there)

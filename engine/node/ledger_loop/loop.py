@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import (
     ActionsReady,
-    AttemptFinished,
     AttemptReleased,
     ChangeReported,
     Fault,
@@ -24,6 +23,7 @@ from lodger.engine.node.ledger_loop.due_clocks import DueClocks
 from lodger.engine.node.ledger_loop.ends import Ends
 from lodger.engine.node.ledger_loop.free_slots import FreeSlots
 from lodger.engine.node.ledger_loop.part import Instant, Outlook, Part, Turn
+from lodger.engine.node.node_events import AttemptFinished
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.node.service import BACKOFF_MAX_S, BACKOFF_S, Service
 from lodger.engine.store.drivers import prepared

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.node.context import NodeContext
 from lodger.engine.policy.placement import Room

@@ -4,13 +4,13 @@ import math
 from functools import partial
 from typing import ClassVar
 
-from lodger.engine.core.events import AttemptStopped
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects import cancelled_usage
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, CancelledWritten
+from lodger.engine.node.node_events import AttemptStopped, BatchCommitted, BudgetsWarned, CancelledWritten
 from lodger.engine.node.running_attempts import key_of
 from lodger.engine.node.service import Service
-from lodger.engine.store.lifecycle import cancelled_usage
 from lodger.engine.store.usage.usage import Warned
 
 #: Maximum number of cancelled attempts that wait to be written: those of a lost lease are dropped.

@@ -19,7 +19,8 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.source_names import unknown_names
 
 if TYPE_CHECKING:
-    from lodger.engine.core.execution import Claim, Finished
+    from lodger.engine.core.execution import Claim
+    from lodger.engine.effects.finished import Finished
     from lodger.engine.service.engine import Engine
 
 #: Maximum number of concurrent trials in a process, and how long another one waits, seconds.

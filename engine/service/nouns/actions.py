@@ -7,9 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from lodger.engine.core import attempt_record as records
 from lodger.engine.core.access.roles import Role
-from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import is_id
@@ -28,8 +26,6 @@ from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.store.records import Action, Attempt, Json, Page
 from lodger.engine.store.schedules import schedules
-from lodger.engine.store.scripts import recorded
-from lodger.engine.store.stored_modules import runnable
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.usage import usage
 from lodger.sandbox.job import LogLine
@@ -182,33 +178,6 @@ class Actions(Noun[M]):
         """List the log lines of the action's attempts, in order."""
         with self.context.database.read() as connection:
             return actions.logs(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
-
-    @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/record", Role.EDITOR, everywhere=True)
-    def record(
-        self, tenant_id: str | None, action_id: str, attempt: int | None = None, *, version: int | None = None
-    ) -> AttemptRecord:
-        """Return what an attempt was told and how it ended, with its source: all that a replay needs, without secrets.
-
-        Attempts that failed in the sandbox are recorded, others on request (``scripts.record``).
-
-        Args:
-            attempt: number of the attempt, from 1; the last recorded one by default.
-            version: give the source of this version of the script, none if there is no such version; by default of the
-                one that ran.
-
-        Raises:
-            NotFound: action_unknown, record_missing.
-        """
-        with self.context.database.read() as connection:
-            found = _found(connection, tenant_id, action_id)
-            stored = recorded.body(connection, found.tenant_id, found.id, attempt)
-            made = records.read(records.unpack(stored))
-            source = recorded.source(
-                connection, found.tenant_id, made.script, made.version if version is None else version
-            )
-        if source is None:
-            return made
-        return records.with_source(made, runnable(source.modules), source.wasm)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/deliveries", Role.VIEWER, everywhere=True)
     def deliveries(self, tenant_id: str | None, action_id: str) -> DeliveryList:

@@ -26,7 +26,7 @@ from lodger.engine.service.operations.declaration import UNCHANGED, M, also, loc
 from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts import differences, recorded, scripts, suspensions
+from lodger.engine.store.scripts import differences, scripts, suspensions
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.tenants import tenants
@@ -359,22 +359,6 @@ class Scripts(Noun[M]):
         with self._changing(Scripts.resume, tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
             return change.made(suspensions.resume(change.connection, tenant_id, name))
-
-    @operation("PUT", "/tenants/{tenant_id}/scripts/{name}/record", Role.EDITOR, tagged=True)
-    def record(self, tenant_id: str, name: str, which: str) -> ScriptVersion:
-        """Set which attempts of a script are recorded for replays. Records count as storage, and go with the action's history.
-
-        Args:
-            which: failed (the default), all or none. Nodes notice a change within two seconds.
-
-        Raises:
-            NotFound: script_unknown.
-            InputError: record_unknown.
-        """
-        with self._changing(Scripts.record, tenant_id, name, name) as change:
-            found = scripts.get(change.connection, tenant_id, name)
-            change.before({"record": recorded.choice(change.connection, found)}, of=found)
-            return change.made(recorded.keep(change.connection, found, which), {"record": which})
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
     def offered(self) -> ScriptList:

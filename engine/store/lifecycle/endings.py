@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, exists, literal_column, select, update
 
 from lodger.engine.core.access.labels import SET, written
-from lodger.engine.core.execution import SET_ELSEWHERE, Claim, Finished
+from lodger.engine.core.execution import SET_ELSEWHERE, Claim
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s, spread_wait_s
 from lodger.engine.store.bulk import UpdateMany, insert_many
@@ -375,16 +375,14 @@ _committed_end = (
 )  # fmt: skip
 
 
-def find_committed(
-    connection: Connection, node_id: str, unconfirmed: Iterable[tuple[Claim, Finished]]
-) -> list[Settled]:
+def find_committed(connection: Connection, node_id: str, unconfirmed: Iterable[tuple[Claim, Outcome]]) -> list[Settled]:
     """Return those of these attempts with an end written by this node's commit, in their present state."""
     settled = []
-    for claim, finished in unconfirmed:
+    for claim, outcome in unconfirmed:
         keys = {"tenant": claim.tenant_id, "id": claim.action_id, "of_step": claim.step, "number": claim.attempt,
                  "node": node_id, "epoch": claim.lease_epoch}  # fmt: skip
         row = connection.execute(_committed_end, keys).first()
-        if row is not None and (row.outcome == finished.outcome.value or Outcome(row.outcome) not in _BY_OTHERS):
+        if row is not None and (row.outcome == outcome.value or Outcome(row.outcome) not in _BY_OTHERS):
             settled.append(_present_state(claim, row))
     return settled
 

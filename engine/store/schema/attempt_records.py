@@ -6,7 +6,9 @@ from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name
 
-#: What an attempt was told and how it ended, compressed JSON (:mod:`lodger.engine.core.attempt_record`).
+#: Maximum size of a record as it is stored.
+MAX_PACKED_BYTES = 1 << 20
+#: What attempts were told and how they ended, in a form that the wing of replays knows.
 attempt_records = Table(
     "lodger_attempt_records",
     metadata,

@@ -1,11 +1,9 @@
 """Pages of actions."""
 
-import json
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from lodger.engine.core.access.roles import Role
-from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
 from lodger.engine.store.records import Action, Schedule
@@ -16,6 +14,8 @@ from lodger.engine.web.timeline import timeline
 
 #: Names that the filters for schedules and scripts suggest.
 SUGGESTED = 200
+#: Hook of wings: further values of an action's page.
+VALUES: list[Callable[[Reader, Action], Awaitable[Values]]] = []
 CHOICES = {"state": STATES, "outcome": OUTCOMES, "origin": ORIGINS}
 
 
@@ -67,20 +67,23 @@ async def action(reader: Reader) -> tuple[str, Values]:
     limits = await reader.ask("actions.limits", **tenant, action_id=action.id)
     deliveries = await reader.ask("actions.deliveries", **tenant, action_id=action.id)
     compared = await reader.ask("actions.compared", **tenant, action_id=action.id)
-    schedule, record = await _schedule(reader, action), await _record(reader, action)
+    schedule = await _schedule(reader, action)
+    more = [await values(reader, action) for values in VALUES]
     return "action.html", {
         "action": action,
         "zone": schedule and schedule.tz,
-        "input": _input(action, record, schedule),
+        "input": None if schedule is None else schedule.params,
         "attempts": attempts,
         "logs": logs,
         "deliveries": deliveries,
         "timeline": timeline(action, attempts, deliveries, reader.now),
         "beside": await _beside(reader, action),
-        "calls": record.calls if record else (),
         "compared": compared,
         "usage": _usage(attempts, compared, logs, limits),
         "source": await _source(reader, action),
+        "calls": (),
+        **{name: value for each in more for name, value in each.items()},
+        **({} if action.params is None else {"input": action.params}),
     }
 
 
@@ -92,18 +95,6 @@ async def _schedule(reader: Reader, action: Action) -> Schedule | None:
     return cast("Schedule | None", found)
 
 
-def _input(action: Action, record: AttemptRecord | None, schedule: Schedule | None) -> Any:
-    """Return the input that an action was given, or will be; that of an edited schedule may be another since."""
-    if action.params is not None:
-        return action.params
-    if record is None:
-        return None if schedule is None else schedule.params
-    try:
-        return json.loads(record.context)["action"]["input"]
-    except (ValueError, KeyError, TypeError):  # a WebAssembly module's standard input
-        return None
-
-
 async def _beside(reader: Reader, action: Action) -> Values:
     """Return the actions of the same schedule that were created before and after an action; None where there is none."""
     if action.schedule_id is None:
@@ -112,14 +103,6 @@ async def _beside(reader: Reader, action: Action) -> Values:
     before = await reader.ask("actions.list", **of, before=action.id)
     after = await reader.ask("actions.list", **of, after=action.id, filter="sort:created")
     return {"previous": next(iter(before), None), "next": next(iter(after), None)}
-
-
-async def _record(reader: Reader, action: Action) -> AttemptRecord | None:
-    """Return the record of the last attempt; None where there is none, or the caller may not read it."""
-    if action.finished_at is None or not reader.caller.role.covers(Role.EDITOR):
-        return None
-    found = await reader.find("actions.record", tenant_id=action.tenant_id, action_id=action.id)
-    return cast("AttemptRecord | None", found)
 
 
 async def _source(reader: Reader, action: Action) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from lodger.engine.capabilities.fetch_state import Send
+from lodger.engine.capabilities.fetch_state import FetchState, Send
 from lodger.engine.core.access.grants import Grants, parse
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
@@ -136,18 +136,17 @@ class TenantHost:
         claim = Claim(
             action_id="00000000-0000-7000-8000-000000000000", tenant_id=MINE, schedule_id="s", script_name="main",
             script_version=1, modules={}, attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US,
-            started_us=NOW_US, grants=granted or parse(_GRANTS), limits=limits,
+            started_us=NOW_US, grants=granted or parse(_GRANTS), limits=limits, budgets=budgets or {},
         )  # fmt: skip
         self.attempt = Attempt(
             claim,
             place.read,
             datasets or place.exposed,
             now_us=NOW_US,
-            budgets=budgets,
+            fetch_state=FetchState.of(claim, send),
             read_secrets=_opened,
             intl=IntlProcesses(),
         )
-        self.attempt.fetch_state.send = send
 
     def log(self, line: LogLine) -> None:
         """Discard the line."""

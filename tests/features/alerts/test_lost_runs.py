@@ -3,7 +3,7 @@
 from tests.store.bench import Bench
 from tests.store.conftest import bench
 
-from lodger.engine.core.execution import Finished
+from lodger.engine.effects.finished import Finished
 from lodger.engine.features.alerts import evaluation
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome

@@ -12,8 +12,9 @@ from tests.node.harness import SETTINGS, Script, Signals
 from tests.store.mail_server import Box
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
+from lodger.engine.effects.finished import Finished
 from lodger.engine.egress.signature import verify
 from lodger.engine.features.alerts import service
 from lodger.engine.vault.keyring import Keyring

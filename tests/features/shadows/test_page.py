@@ -6,8 +6,8 @@ import httpx2
 from tests.api.running_api import RunningApi
 from tests.web.conftest import lodge, signed_in
 
+from lodger.engine.features.replays.agreement import ShadowRun
 from lodger.engine.features.shadows import shadows
-from lodger.engine.trials.agreement import ShadowRun
 
 __all__ = ["lodge", "signed_in"]
 

@@ -9,8 +9,8 @@ import pytest
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import NotFound
+from lodger.engine.features.replays.agreement import ShadowRun
 from lodger.engine.features.shadows import shadows
-from lodger.engine.trials.agreement import ShadowRun
 from lodger.engine.vault.keyring import Keyring
 
 RUN = ShadowRun("a", 0, None, "agrees", "", "ok", "ok", 1.5, 1.25)

@@ -13,13 +13,13 @@ from tests.escape.commands import command
 from tests.node.source_maps import Segments, map_of
 
 from lodger.engine.cli import entry
-from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.features.replays.agreement import compare
+from lodger.engine.features.replays.attempt_record import AttemptRecord
+from lodger.engine.features.replays.recorded_host import MadeCall, RecordedHost
 from lodger.engine.features.shadows.shadows import Shadow
 from lodger.engine.store.usage import trials
 from lodger.engine.testing import Stage
-from lodger.engine.trials.agreement import compare
-from lodger.engine.trials.recorded_host import MadeCall, RecordedHost
 from lodger.engine.vault.keyring import Keyring
 
 SECRET = "s3cret-value-of-the-tenant"

@@ -8,7 +8,8 @@ from sqlalchemy import text
 from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.features.slow_runs import service
 from lodger.engine.policy.pace import pace
 from lodger.engine.store.actions import monitoring

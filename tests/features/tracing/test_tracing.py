@@ -18,9 +18,10 @@ from tests.egress.peer import Peer, answer, opened, thread_of_peers
 from tests.node.harness import OK, SETTINGS, Script, Signals, working
 
 from lodger.engine import Engine
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import serve
 from lodger.engine.core.telemetry.json_logs import JsonFormatter
+from lodger.engine.effects.finished import Finished
 from lodger.engine.features.tracing.enabled import exporter_name
 
 SCRIPT = """

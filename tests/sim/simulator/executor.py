@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.capabilities.attempt_budgets import BudgetReservations
+from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.effect import Update
+from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.journal import Journal
-from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.sandbox.job import ScriptError, Usage
@@ -28,7 +29,7 @@ _BAD = (Outcome.SCRIPT_ERROR, Outcome.CPU_LIMIT, Outcome.CONFLICT, Outcome.ENGIN
 
 
 class Workers:
-    """Executor of one simulated process. Satisfies :class:`lodger.engine.core.execution.Executor`.
+    """Executor of one simulated process. Satisfies :class:`lodger.engine.effects.finished.Executor`.
 
     Args:
         calm: whether every attempt succeeds quickly, at the end of the world.

@@ -24,12 +24,12 @@ from tests.sim.simulator.oracle import Oracle, count
 from tests.sim.simulator.plan import LABEL, Plan, PlannedEvent
 from tests.sim.simulator.recorder import Recorder, Row
 
+from lodger.engine.capabilities.attempt_budgets import BudgetReservations
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.settings import Settings
-from lodger.engine.node.executors.attempt_budgets import BudgetReservations
 from lodger.engine.node.ledger_loop import ends
 from lodger.engine.node.node import Node
 from lodger.engine.store.connection.database import Database

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -24,8 +23,7 @@ def settle(shop: Shop, attempt: Attempt) -> None:
 
 
 def reading(shop: Shop, tenant: str = "one", schedule: str | None = "reader") -> Attempt:
-    claim = shop.attempt(tenant).claim
-    return Attempt(replace(claim, schedule_id=schedule), shop.read, shop.datasets, now_us=NOW_US)
+    return shop.attempt(tenant, claim={"schedule_id": schedule})
 
 
 def read(shop: Shop, name: str = "orders", tenant: str = "one", *, keep: bool = True, **options: Any) -> list[Any]:

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection
 from tests.unit.data.shop import NOW_US, Shop
 
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.job import CallHandlerGone
@@ -20,6 +21,7 @@ async def away(_work: Callable[[Connection], T]) -> T:
 
 
 def test_it_is_told_as_that(shop: Shop) -> None:
-    attempt = Attempt(shop.attempt().claim, away, shop.datasets, now_us=NOW_US)
+    claim = shop.attempt().claim
+    attempt = Attempt(claim, away, shop.datasets, now_us=NOW_US, fetch_state=FetchState.of(claim))
     with pytest.raises(CallHandlerGone, match="database_unreachable"):
         asyncio.run(attempt.call("db.find", '{"set": "orders"}'))

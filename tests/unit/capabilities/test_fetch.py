@@ -33,7 +33,7 @@ class Desk:
 
     def attempt(self, *grants: str, tenant: str = "one", kept: dict[str, Answer] | None = None, **more: Any) -> Attempt:
         granted = grants or (f"fetch:http://127.0.0.1:{self.peer.port}",)
-        budgets = more.pop("budgets", None)
+        budgets = more.pop("budgets", {})
 
         async def known() -> dict[str, Answer]:
             return kept or {}

@@ -151,7 +151,7 @@ def test_the_host_call_names_what_is_missing_and_refuses_what_it_does_not_know(m
         ):
             reply = await host.call("intl.ask", json.dumps({"kind": kind, "method": method, "given": given}))
             found.append(json.loads(reply.json)["code"])
-        host.attempt.session.intl.close()
+        host.attempt.intl.close()
         return found
 
     assert asyncio.run(codes()) == ["intl_missing", "bad_request", "bad_request", "intl_limit"]

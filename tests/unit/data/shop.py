@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.access.grants import parse
 from lodger.engine.core.execution import Claim
 from lodger.engine.data.changes import prepare
@@ -111,12 +112,14 @@ class Shop:
             return work(connection)
 
     def attempt(self, tenant: str = "one", now_us: int = NOW_US, **options: Any) -> Attempt:
-        reported = {"grants": ALL, "schedule_id": "s1"} | options.pop("claim", {})
+        budgets = options.pop("budgets", {})
+        reported = {"grants": ALL, "schedule_id": "s1", "budgets": budgets} | options.pop("claim", {})
         claim = Claim(
             action_id="018f0000-0000-7000-8000-000000000001", tenant_id=tenant, script_name="t", script_version=1, modules={},
             attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US, started_us=NOW_US, **reported,
         )  # fmt: skip
-        return Attempt(claim, self.read, self.datasets, now_us=now_us, **options)
+        fetch_state = options.pop("fetch_state", FetchState.of(claim))
+        return Attempt(claim, self.read, self.datasets, now_us=now_us, fetch_state=fetch_state, **options)
 
     def add(self, table: sa.Table, *rows: dict[str, Any]) -> None:
         with self.engine.begin() as connection:

@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from tests.unit.data.gallery import Size, hung
 from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.effects import commit
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool

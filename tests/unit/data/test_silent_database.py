@@ -13,9 +13,10 @@ from tests.unit.data.silent import Silent
 
 from lodger.engine.cli.readiness import patiences
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets import reads
+from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.store.drivers.patience import PATIENCE_S
 from lodger.sandbox.job import CallHandlerGone

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 from tests.unit.data.shop import ALL, NOW_US, count_on, customers, orders, platform
 
+from lodger.engine.capabilities.fetch_state import FetchState
 from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects import commit
@@ -54,7 +55,7 @@ class Book:
             modules={}, attempt=1, step=0, lease_epoch=1, origin="slot", slot_us=NOW_US, due_us=NOW_US, started_us=NOW_US,
             grants=ALL,
         )  # fmt: skip
-        return Attempt(claim, self.read, self.datasets, now_us=NOW_US)
+        return Attempt(claim, self.read, self.datasets, now_us=NOW_US, fetch_state=FetchState.of(claim))
 
     def state(self) -> list[Any]:
         shown = sa.select(orders.c.id, orders.c.state, orders.c["items"], orders.c.customer_id)
@@ -215,7 +216,7 @@ def test_a_store_in_memory_serves_exec() -> None:
         action_id="a", tenant_id="t", schedule_id=None, script_name="t", script_version=1, modules={}, attempt=1, step=0,
         lease_epoch=0, origin="run_now", slot_us=None, due_us=NOW_US, started_us=NOW_US, trial=True,
     )  # fmt: skip
-    attempt = Attempt(claim, store.read, Datasets(), now_us=NOW_US)
+    attempt = Attempt(claim, store.read, Datasets(), now_us=NOW_US, fetch_state=FetchState.of(claim))
     made = ask(attempt, "db.insert", set="notes", values={"x": 1})
     ask(attempt, "db.update", set="notes", id=made["id"], changes={"x": 2})
     assert ask(attempt, "db.find", set="notes")["rows"] == [{"id": made["id"], "x": 2}]

@@ -5,13 +5,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
-from lodger.engine.core import attempt_record as record
-from lodger.engine.core.attempt_record import AttemptRecord, Ended, RecordedCall
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.core.version import VERSION
+from lodger.engine.effects.finished import Finished
+from lodger.engine.features.replays import attempt_record as record
+from lodger.engine.features.replays.attempt_record import AttemptRecord, Ended, RecordedCall
 from lodger.engine.vault.redaction import Redactor
-from lodger.sandbox.job import Job, Reply, Report
+from lodger.sandbox.job import Job, Reply, Report, ScriptError
 from lodger.sandbox.outcome import Outcome
 
 #: Maximum number of characters of calls and answers that an attempt keeps in memory.
@@ -74,23 +75,24 @@ class Recording:
             if reply is not None and not reply.ok and refused is not None:
                 call.outcome = refused.outcome
 
-    def close(
+    async def close(
         self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str
     ) -> None:
-        """End the recording; the record itself is made when it is asked for."""
+        """End the recording; the record itself is made when it is asked for.
+
+        The form in which it is stored is made here, a large one in a thread: a commit must not wait for it.
+        """
         self._outcome = finished.outcome
         self._size = self._kept + len(job.bundle.context) + len(finished.result or "")
         self._size += sum(len(line.text) for line in report.logs)
         self._made = lambda: self._record(claim, job, report, finished, redactor, runtime)
+        if self.always or finished.outcome is not Outcome.OK:
+            self._packed = self._pack() if self._size < _SMALL else await asyncio.to_thread(self._pack)
 
     def record(self) -> AttemptRecord:
         """Return the record of the attempt, once the recording is closed."""
         assert self._made is not None
         return self._made()
-
-    async def pack(self) -> None:
-        """Make the form in which the record is stored, a large one in a thread: a commit must not wait for it."""
-        self._packed = self._pack() if self._size < _SMALL else await asyncio.to_thread(self._pack)
 
     def _pack(self, committed: Ended | None = None) -> bytes | None:
         try:
@@ -99,17 +101,19 @@ class Recording:
             _journal.exception("an attempt is not recorded")
             return None
 
-    def packed(self, outcome: Outcome, error: object) -> bytes | None:
-        """Return the record in the form in which it is stored; None if there is none.
+    def packed(self, outcome: Outcome, error: ScriptError | None) -> bytes | None:
+        """Return the record in the form in which it is stored; None if there is none, or a successful attempt is not recorded.
 
         A large one is not made here, inside the commit: if a commit refused its effects, it is left out, or does not say so.
 
         Args:
             outcome, error: of the attempt in the ledger.
         """
+        if outcome is Outcome.OK and not self.always:
+            return None
         if outcome is self._outcome or self._size >= _SMALL:
             return self._packed
-        return self._pack(Ended(outcome, error))  # type: ignore[arg-type]  # a ScriptError or None
+        return self._pack(Ended(outcome, error))
 
     def _record(
         self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str

@@ -4,10 +4,9 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended, RecordedCall
+from lodger.engine.features.replays.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended, RecordedCall
+from lodger.engine.features.replays.recorded_host import STOPPED, MadeCall, RecordedHost, run_again
 from lodger.engine.trials.claims import Source
-from lodger.engine.trials.recorded_host import STOPPED, MadeCall, RecordedHost
-from lodger.engine.trials.trial import run_again
 from lodger.sandbox.job import Runs
 from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import EFFECTS
@@ -79,7 +78,7 @@ async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source
     Args:
         live: the source that was recorded.
         new: the source to compare with it.
-        tenant: as of :func:`lodger.engine.trials.trial.run_again`.
+        tenant: as of :func:`lodger.engine.features.replays.recorded_host.run_again`.
     """
     host, now = await run_again(pool, record, new, edited=True, tenant=tenant)
     verdict, difference = compare(record, host, now)

@@ -1,5 +1,6 @@
 """Recorded attempts, replayed in real walls: they end the same way, secrets stay out, and edited scripts show where they depart."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -12,15 +13,15 @@ import pytest
 from tests.e2e.command import lodger
 from tests.escape.commands import command
 
-from lodger.engine.core import attempt_record as records
-from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.core.execution import Finished
-from lodger.engine.node.replay.recording import Recording
+from lodger.engine.effects.finished import Finished
+from lodger.engine.features.replays import attempt_record as records
+from lodger.engine.features.replays.attempt_record import AttemptRecord
+from lodger.engine.features.replays.local_replays import run
+from lodger.engine.features.replays.recording import Recording
 from lodger.engine.testing import Stage
 from lodger.engine.vault.keyring import Keyring
 from lodger.engine.vault.redaction import Redactor
-from lodger.engine.workbench.replays import run
 from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -166,7 +167,7 @@ def test_a_commit_never_makes_a_large_record() -> None:
         claim = SimpleNamespace(action_id="a", step=0, attempt=1, script_name="s", script_version=1, limits=Limits())
         job = Job(Bundle({}, json.dumps("x" * size)), seed=b"1" * 32)
         finished = Finished(Outcome.OK, result="1")
-        recording.close(claim, job, Report(Outcome.OK), finished, Redactor(), "quickjs")  # type: ignore[arg-type]  # what it reads
+        asyncio.run(recording.close(claim, job, Report(Outcome.OK), finished, Redactor(), "quickjs"))  # type: ignore[arg-type]  # what it reads
         return recording
 
     small = closed(10).packed(Outcome.EFFECT_REFUSED, None)

@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import Unavailable
-from lodger.engine.node.replay import kept
-from lodger.engine.node.replay.kept import KeptRecords
-from lodger.engine.node.replay.recording import Recording
+from lodger.engine.features.replays import kept
+from lodger.engine.features.replays.kept import KeptRecords
+from lodger.engine.features.replays.recording import Recording
 
 
 def test_only_the_tenants_whose_attempts_begin_are_read_for_and_together(bench: Bench) -> None:

@@ -4,12 +4,11 @@ import base64
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lodger.engine.core import attempt_record
-from lodger.engine.core.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended
 from lodger.engine.core.version import VERSION
+from lodger.engine.features.replays import attempt_record
+from lodger.engine.features.replays.attempt_record import FROM_OUTSIDE, AttemptRecord, Ended
+from lodger.engine.features.replays.recorded_host import STOPPED, Departure, MadeCall, RecordedHost, run_again
 from lodger.engine.trials.claims import Source
-from lodger.engine.trials.recorded_host import STOPPED, Departure, MadeCall, RecordedHost
-from lodger.engine.trials.trial import run_again
 from lodger.sandbox.job import Runs
 from lodger.sandbox.outcome import Outcome
 

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Select, false, or_, select
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
-from lodger.engine.node.replay.recording import Recording
+from lodger.engine.features.replays import recorded
+from lodger.engine.features.replays.recording import Recording
 from lodger.engine.store.drivers.prepared import Prepared
-from lodger.engine.store.scripts import recorded
 
 #: How old a node's knowledge of a tenant may be, seconds.
 FRESH_S = 2.0

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from lodger.engine.core.execution import Claim, Finished
+from lodger.engine.core.execution import Claim
+from lodger.engine.effects.finished import Finished
 from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease, holds_lease

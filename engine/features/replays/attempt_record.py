@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
+from lodger.engine.store.schema.attempt_records import MAX_PACKED_BYTES
 from lodger.sandbox import frames
 from lodger.sandbox.errors import LimitInvalid
 from lodger.sandbox.job import LogLine, Report, ScriptError, Usage
@@ -19,8 +20,7 @@ from lodger.sandbox.outcome import Outcome
 from lodger.stdlib.calls import CALLS
 
 FORMAT = 1
-#: Maximum of a record as it is stored, and of its JSON text; what an attempt makes beyond is left out, and the record says so.
-MAX_PACKED_BYTES = 1 << 20
+#: Maximum of a record's JSON text; calls beyond it, or beyond MAX_PACKED_BYTES, are left out, and the record says so.
 MAX_BYTES = 32 << 20
 #: Request headers whose values are recorded; any other may be a key.
 _OPEN_HEADERS = frozenset({"accept", "accept-language", "content-type", "content-length", "user-agent"})

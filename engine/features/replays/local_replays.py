@@ -8,25 +8,22 @@ from contextlib import AsyncExitStack
 from datetime import datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lodger.engine.core import attempt_record
-from lodger.engine.core.attempt_record import AttemptRecord
 from lodger.engine.core.errors import NotFound, Usage
 from lodger.engine.core.settings import load
+from lodger.engine.features.replays import attempt_record
+from lodger.engine.features.replays.agreement import UNDECIDED, ShadowRun, agreement
+from lodger.engine.features.replays.attempt_record import AttemptRecord
+from lodger.engine.features.replays.replay import Replayed, replay, require_runtime, source_of
+from lodger.engine.output import script_files
 from lodger.engine.output.files import read_whole
 from lodger.engine.store.records import Action
 from lodger.engine.store.stored_modules import MAP, is_authored
-from lodger.engine.trials.agreement import UNDECIDED, ShadowRun, agreement
 from lodger.engine.trials.claims import Source, runnable_files
-from lodger.engine.trials.replay import Replayed, replay, require_runtime, source_of
 from lodger.engine.trials.trial import workers
-from lodger.engine.workbench import script_files
 from lodger.sandbox.job import Runs, ScriptError
 from lodger.sandbox.regex_literals import misread
-
-if TYPE_CHECKING:
-    from lodger.engine.sync import Engine
 
 NATIVE = "quickjs-native"
 #: Maximum number of runs, and seconds after which no further one begins.
@@ -118,7 +115,7 @@ def read_file(path: Path) -> AttemptRecord:
 
 
 def rehearse(
-    engine: "Engine",
+    engine: Any,
     tenant: str,
     name: str,
     since: datetime,
@@ -131,6 +128,7 @@ def rehearse(
     """Run the recorded runs of a script since an instant again, newest first, one after the other in one sandbox.
 
     Args:
+        engine: an engine, or a client with the same verbs.
         new: a source; the number of a stored version; None for the latest.
         limit: maximum number of runs.
         done: called with the number of compared runs.
@@ -180,7 +178,7 @@ def rehearse(
     return asyncio.run(in_walls())
 
 
-def _past(engine: "Engine", tenant: str, name: str, since: datetime, limit: int) -> Iterator[Action]:
+def _past(engine: Any, tenant: str, name: str, since: datetime, limit: int) -> Iterator[Action]:
     """Yield the ended runs of a script that started, newest first."""
     cursor, left = None, limit
     while left > 0:
@@ -194,7 +192,7 @@ def _past(engine: "Engine", tenant: str, name: str, since: datetime, limit: int)
             return
 
 
-def _record(engine: "Engine", tenant: str, action: Action, name: str) -> AttemptRecord | None:
+def _record(engine: Any, tenant: str, action: Action, name: str) -> AttemptRecord | None:
     """Return the record of a run; None if it has none, or it is of another step's script."""
     try:
         found: AttemptRecord = engine.actions.record(tenant, action.id)

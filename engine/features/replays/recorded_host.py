@@ -3,11 +3,15 @@
 import asyncio
 import json
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lodger.engine.core.attempt_record import AttemptRecord, RecordedCall, one_form
 from lodger.engine.core.refusal import CallRefused
-from lodger.sandbox.job import CallHandlerGone, LogLine, Reply
+from lodger.engine.features.replays.attempt_record import AttemptRecord, Ended, RecordedCall, of_report, one_form
+from lodger.engine.node.executors.attempt import sharpened
+from lodger.engine.node.executors.sandbox_executor import script_bundle
+from lodger.engine.trials.claims import Source
+from lodger.sandbox.job import Bundle, CallHandlerGone, Job, LogLine, Reply, Runs
+from lodger.sandbox.limits import LIMITS, Limits
 from lodger.sandbox.outcome import Outcome
 
 
@@ -124,3 +128,43 @@ class RecordedHost:
 STOPPED = frozenset({
     Outcome.CPU_LIMIT, Outcome.WALL_LIMIT, Outcome.CANCELLED, Outcome.WORKER_LOST, Outcome.ENGINE_FAULT,
 })  # fmt: skip
+_MAXIMUM_CPU_MS = next(spec.maximum for spec in LIMITS if spec.name == "cpu_ms")
+
+
+async def run_again(
+    pool: Runs, record: AttemptRecord, source: Source, *, edited: bool, tenant: str = "replay"
+) -> tuple[RecordedHost, Ended]:
+    """Run a source with the input and the answers of a record; return the host with the calls that it made, and its end.
+
+    Args:
+        edited: whether it is another source than the recorded one.
+        tenant: owner of the compiled WebAssembly modules that are used.
+    """
+    host = RecordedHost(record)
+    if isinstance(source, bytes):
+        bundle = Bundle({}, record.context, wasm=source)
+    else:
+        bundle = script_bundle(source, record.context)
+    job = Job(
+        bundle,
+        limits=_limits(record, edited=edited),
+        tag=f"replay {record.script}#{record.attempt}",
+        now_us=record.now_us,
+        tenant=tenant,
+        seed=bytes.fromhex(record.seed),
+        trace=record.trace,
+        stop=host.stop,
+    )
+    report = await pool.run(job, host)
+    outcome, error = sharpened(host.refused, report.outcome, report.error), report.error
+    if error is not None and outcome is not report.outcome:
+        error = replace(error, name="CallRefused")
+    return host, of_report(outcome, error, report)
+
+
+def _limits(record: AttemptRecord, *, edited: bool) -> Limits:
+    """Return the limits of a replay: a slower host gets more time for a run that was not stopped by the limit of time."""
+    limits, outcome = record.process_limits, record.ended.outcome
+    if edited or outcome in STOPPED:
+        return limits
+    return replace(limits, cpu_ms=_MAXIMUM_CPU_MS)

@@ -4,14 +4,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lodger.engine.core.attempt_record import Ended
 from lodger.engine.core.plain_text import code_frame
+from lodger.engine.features.replays.agreement import ShadowRun
+from lodger.engine.features.replays.attempt_record import Ended
+from lodger.engine.features.replays.local_replays import summary
+from lodger.engine.features.replays.recorded_host import MadeCall
+from lodger.engine.features.replays.replay import DEPARTS, SAME, Replayed
 from lodger.engine.output.result_output import say
 from lodger.engine.output.views import compared_runs
-from lodger.engine.trials.agreement import ShadowRun
-from lodger.engine.trials.recorded_host import MadeCall
-from lodger.engine.trials.replay import DEPARTS, SAME, Replayed
-from lodger.engine.workbench.replays import summary
 
 #: Maximum length of one value in the comparison, in characters.
 _MAX_SHOWN = 300
