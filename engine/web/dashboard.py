@@ -30,7 +30,7 @@ POLICY = (
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
     "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "tools.js": _SCRIPT, "rule_builder.js": _SCRIPT,
-    "editor.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.css": _STYLE,
+    "codemirror.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.css": _STYLE,
     "favicon.svg": "image/svg+xml", "script-api.json": "application/json",
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
@@ -92,6 +92,8 @@ class Dashboard:
         self._api.engine.load_wings("pages")
         router, public = self._api.framework.router, self._api.authentication.public
         for name, media in STATIC.items():
+            if not (name == "script-api.json" or rendering.present(name)):
+                continue
             public.add(f"/static/{name}")
             router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
         if self._api.authentication.by_platform is None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -162,6 +163,7 @@ def environment() -> Environment:
         "duration": duration,
         "size": size,
         "asset": asset,
+        "present": present,
         "term": term,
     }
     made.globals["count"] = "{:,.0f}".format
@@ -190,5 +192,14 @@ def static(name: str) -> bytes:
     """Return the content of a static file, or the table of the script API for the editor."""
     if name == "script-api.json":
         return json.dumps(script_api.table()).encode()
-    (found,) = (folder / name for folder in (FOLDER / "static", FOLDER / "built") if (folder / name).is_file())
+    (found,) = _places(name)
     return found.read_bytes()
+
+
+def present(name: str) -> bool:
+    """Whether there is such a static file; a tree from which no package was built has no bundles."""
+    return bool(_places(name))
+
+
+def _places(name: str) -> list[Traversable]:
+    return [folder / name for folder in (FOLDER / "static", FOLDER / "built") if (folder / name).is_file()]

@@ -85,7 +85,7 @@ def test_hostile_text_runs_nowhere_and_the_policy_has_nothing_to_refuse(hostile:
         for path in paths(hostile):
             page.goto(hostile.url + path)
             assert page.evaluate("[typeof pwned, violations.length]") == ["undefined", 0], path
-            assert page.locator("main img, main svg[onload], main script").count() == 0, path
+            assert page.locator("main img:not(.cm-widgetBuffer), main svg[onload], main script").count() == 0, path
             assert page.locator("a[href^='javascript']").count() == 0, path
             assert not re.search(r"\b12467\b", page.locator("main").inner_text()), path
             seen += NAME in page.locator("main").inner_text()

@@ -19,6 +19,8 @@ from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 pytestmark = pytest.mark.timeout(240)
+#: The field of a module's text.
+CODE = "[data-editor] .cm-content"
 SOURCE = (
     'import { two } from "./two.js";\nexport default ({ action, now }) => [two * action.input.times, String(now)];\n'
 )
@@ -153,40 +155,85 @@ def test_a_schedule_is_run_dry_with_its_input_at_a_pretended_time(lodge: Running
 def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: RunningApi, page: Page, expect: Any) -> None:
     page.goto(f"{lodge.url}/t/acme/new-script")
     page.wait_for_selector("[data-ready]")
-    field, listed, keyboard = page.locator("[data-source]"), page.locator("[data-suggestions]"), page.keyboard
+    field, listed, keyboard = page.locator(CODE), page.locator(".cm-tooltip-autocomplete"), page.keyboard
     field.fill("")
     keyboard.type("export default async (ctx) => {")
     keyboard.press("Enter")
     keyboard.type("ctx.k")
-    expect(listed.locator("[role=option]")).to_have_count(1)
+    expect(listed.locator("[aria-selected]")).to_contain_text("kv")
     keyboard.press("Tab")
     keyboard.type(".s")
-    expect(listed.locator("[aria-selected=true]")).to_contain_text("Stores a value under a key.")
-    expect(field).to_have_attribute("aria-activedescendant", "suggestion-0")
+    expect(listed.locator("[aria-selected]")).to_contain_text("set")
+    expect(page.locator(".cm-completionInfo")).to_contain_text("Stores a value under a key.")
     keyboard.press("ArrowDown")
-    expect(listed.locator("[aria-selected=true]")).to_contain_text("swap")
+    expect(listed.locator("[aria-selected]")).to_contain_text("swap")
     keyboard.press("ArrowUp")
     keyboard.press("Enter")
     keyboard.type('("key", now.add({ days: 1 }).')
     expect(listed).to_contain_text("toZonedDateTimeISO")
     keyboard.press("Escape")
-    expect(listed).to_be_hidden()
+    expect(listed).to_have_count(0)
     keyboard.type("toString());")
     keyboard.press("Enter")
     keyboard.press("Tab")
-    assert field.input_value().split("\n") == [
-        "export default async (ctx) => {", '  ctx.kv.set("key", now.add({ days: 1 }).toString());', "    ",
+    assert page.evaluate("editor.value()").split("\n") == [
+        "export default async (ctx) => {", '  ctx.kv.set("key", now.add({ days: 1 }).toString());', "    ", "}",
     ]  # fmt: skip
     keyboard.press("Control+Home")
     keyboard.press("ArrowDown")
     for _ in range(10):
         keyboard.press("ArrowRight")
     expect(page.locator("[data-signature]")).to_contain_text("set(key: string, value: any")
+    page.locator(".cm-line span", has_text="set").first.hover()
+    expect(page.locator(".cm-tip")).to_contain_text("Stores a value under a key.")
+    keyboard.press("Control+f")
+    keyboard.type("days")
+    expect(page.locator(".cm-searchMatch")).to_have_text("days")
+    keyboard.press("Escape")
     keyboard.press("Escape")
     keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.matches('[data-source]')") is False
-    field.hover(position={"x": 10 + 10.5 * page.evaluate("editor.size().width"), "y": 40})
-    expect(page.locator("[data-tip]")).to_contain_text("Stores a value under a key.")
+    expect(page.locator(".cm-focused")).to_have_count(0)
+
+
+def test_the_editor_colours_and_underlines_what_nothing_declares_and_reads_types_and_json(
+    lodge: RunningApi, page: Page, expect: Any
+) -> None:
+    page.goto(f"{lodge.url}/t/acme/new-script")
+    page.wait_for_selector("[data-ready]")
+    field = page.locator(CODE)
+    field.fill("export default ({ kv }) => { const shop = 1; kv.gett('x'); return total + shop; };")
+    expect(page.locator(".cm-lintRange-warning")).to_have_text(["gett", "total"])
+    words = page.locator(f"{CODE} .cm-line span")
+    colours = words.evaluate_all("all => all.map((each) => getComputedStyle(each).color)")
+    assert len(set(colours)) > 3, "words of the language, strings, numbers and names differ"
+    page.evaluate("prompt = () => 'typed.ts'")
+    page.click("text=Add a module")
+    field.fill("interface Order { total: number }\nexport const add = (one: Order): number => one.total;")
+    expect(page.locator("[data-check-of]")).to_contain_text("total is not defined")
+    expect(page.locator(".cm-lintRange")).to_have_count(0)
+    params = page.locator("form.dry-run .cm-content")
+    params.fill('{"days": }')
+    expect(page.locator("form.dry-run .cm-lintRange-error")).to_have_text("}")
+    page.click("form.dry-run button")
+    expect(page.locator("form.dry-run [role=alert]")).to_contain_text("This is not JSON")
+
+
+def test_without_its_bundle_the_editor_is_a_text_area(lodge: RunningApi, browser: Browser, expect: Any) -> None:
+    with opened(browser, "net::ERR_FAILED") as page:
+        page.route("**/static/codemirror.js*", lambda route: route.abort())
+        page.goto(lodge.url + str(sign_in.link(lodge.engine)))
+        page.goto(f"{lodge.url}/t/acme/new-script")
+        page.fill("[name=name]", "plain")
+        page.fill("[data-source]", "export default () => 21 *;")
+        expect(page.locator("[data-check-of]")).to_contain_text("line 1:")
+        page.fill("[data-source]", "export default () => 21 * 2;")
+        expect(page.locator("[data-check-of]")).to_have_text("It compiles.")
+        page.click("form.dry-run button")
+        expect(page.locator("[data-result]")).to_contain_text("42")
+        page.click("button:has-text('Create')")
+        page.wait_for_url("**/t/acme/scripts/plain")
+        expect(page.locator("[data-source]")).to_have_value("export default () => 21 * 2;")
+    assert lodge.engine.scripts.get("acme", "plain").modules == {"main.js": "export default () => 21 * 2;"}
 
 
 def test_a_script_of_several_modules_is_written_checked_run_and_compared(
@@ -196,34 +243,38 @@ def test_a_script_of_several_modules_is_written_checked_run_and_compared(
     page.wait_for_selector("[data-ready]")
     page.fill("[name=name]", "modules")
     page.click("text=Add a module")
-    page.fill("[data-source]", "export const two = ;")
+    page.fill(CODE, "export const two = ;")
     expect(page.locator("[data-check-of]")).to_contain_text("two.js, line 1:")
-    expect(page.locator(".gutter .bad")).to_have_text("1")
     expect(page.locator(".bad-line")).to_have_count(1)
-    page.fill("[data-source]", "export const two = 2;")
+    page.fill(CODE, "export const two = 2;")
     page.click("[role=tab]:has-text('main.js')")
-    page.fill("[data-source]", SOURCE)
+    page.fill(CODE, SOURCE)
     expect(page.locator("[data-check-of]")).to_have_text("It compiles.")
-    page.fill("form.dry-run [name=params]", '{"times": 4}')
+    page.fill("form.dry-run .cm-content", '{"times": 4}')
     page.fill("form.dry-run [name=now]", "2026-05-01T00:00:00")
     page.click("form.dry-run button")
     expect(page.locator("[data-result]")).to_contain_text("2026-05-01T00:00:00Z")
     page.locator("summary").click()
-    page.fill("form:not(.dry-run) [name=params]", '{"times": {"type": "integer"}}')
+    page.fill("form:not(.dry-run) details .cm-content", '{"times": {"type": "integer"}}')
     page.click("button:has-text('Create')")
     page.wait_for_url("**/t/acme/scripts/modules")
     stored = lodge.engine.scripts.get("acme", "modules")
     assert (sorted(stored.modules), list(stored.fields or {})) == (["main.js", "two.js"], ["times"])
     for number in (2, 3):
         page.wait_for_selector("[data-ready]")
-        page.fill("[data-source]", f"{SOURCE}// {number}\n")
+        page.fill(CODE, f"{SOURCE}// {number}\n")
         page.click("text=Store a new version")
         expect(page.locator("h1")).to_contain_text(f"version {number}")
     assert list(lodge.engine.scripts.get("acme", "modules").fields or {}) == ["times"], "kept by the form"
     page.select_option("[name=older]", "1")
     page.select_option("[name=newer]", "3")
     page.click("text=Compare")
+    expect(page.locator(".cm-merge-b .cm-changedLine")).to_have_text("// 3")
+    expect(page.locator("pre.diff")).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
     expect(page.locator(".diff .add").last).to_have_text("+// 3\n")
+    page.set_viewport_size({"width": 1280, "height": 800})
     page.click("[aria-label='Roll back to version 1']")
     expect(page.locator("h1")).to_contain_text("version 4")
     assert lodge.engine.scripts.get("acme", "modules").modules["main.js"] == SOURCE
@@ -266,4 +317,4 @@ def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_l
     expect(page.locator("#here [data-result]")).to_contain_text("main.js, line 42")
     page.click("text=Open in the editor")
     expect(page.locator(".bad-line")).to_have_count(1)
-    assert page.evaluate("document.querySelector('[data-source]').scrollTop") > 0
+    assert page.evaluate("document.querySelector('.code-host').shadowRoot.querySelector('.cm-scroller').scrollTop") > 0

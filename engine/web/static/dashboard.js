@@ -234,7 +234,7 @@ let answered = new Date();
 // On a narrow screen each row is a block, and each cell says its column.
 function nameCells(place) {
   for (const table of place.querySelectorAll("table")) {
-    const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
+    const names = [...table.querySelectorAll("thead th")].map((each) => (each.querySelector(".hidden") ? "" : each.textContent));
     for (const row of table.tBodies[0]?.rows || []) [...row.cells].forEach((cell, at) => { if (names[at]) cell.dataset.label ??= names[at]; });
   }
 }
@@ -431,7 +431,7 @@ async function look(text) {
 
 if (finder) {
   document.addEventListener("keydown", (event) => {
-    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+    const typing = event.composedPath()[0].closest?.("input, textarea, select, [contenteditable]");
     if ((event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !typing && !event.ctrlKey)) { event.preventDefault(); openFinder(); }
   });
   document.querySelector("[data-opens-find]").addEventListener("click", openFinder);

@@ -1,8 +1,8 @@
-// The editor of scripts: modules, line numbers, completion and documentation of the script API, and the first problem's line.
+// The editor of scripts: modules in CodeMirror, with completion and documentation of the script API, and what the check finds.
+// Without the bundle of CodeMirror the text areas stay.
 "use strict";
 
 const WORD = /[\w$]/;
-const MOST = 60;
 
 // What an expression means: the script API as a table, and the sets that the tenant's scripts may read.
 class Meaning {
@@ -62,7 +62,6 @@ class Meaning {
   completions(before) {
     let from = before.length;
     while (from > 0 && WORD.test(before[from - 1])) from--;
-    const typed = before.slice(from).toLowerCase();
     let all;
     if (before[from - 1] === ".") {
       const begin = expressionStart(before, from - 1);
@@ -70,8 +69,13 @@ class Meaning {
       if (!owner || owner.awaited) return null;
       all = this.members(owner.type, owner.isClass);
     } else all = { ...this.words(before), ...this.api.globals };
-    const entries = Object.entries(all).filter(([name]) => name.toLowerCase().startsWith(typed)).sort(([one], [two]) => one.localeCompare(two));
-    return { from, entries: entries.slice(0, MOST).map(([name, about]) => ({ name, ...about })) };
+    return { from, entries: Object.entries(all).map(([name, about]) => ({ name, ...about })) };
+  }
+
+  // Whether a value certainly lacks a member: its type is known, and has no other names.
+  lacks(owner, name, before) {
+    const found = this.expression(owner, before), about = found && !found.isClass && this.api.types[found.type];
+    return Boolean(about && !found.awaited && !about.index && !(name in Object.prototype) && !this.member(found, name));
   }
 
   words(before) {
@@ -135,17 +139,191 @@ function chain(text) {
   return links;
 }
 
+const cm = window.codemirror;
+const DRAWN = cm && {
+  "&": { backgroundColor: "var(--field)", color: "CanvasText", height: "100%" },
+  "&.cm-focused": { outline: "2px solid var(--busy)" },
+  ".cm-scroller": { font: '13.5px/20px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace' },
+  ".cm-content": { caretColor: "CanvasText" },
+  ".cm-cursor": { borderLeftColor: "CanvasText" },
+  ".cm-gutters": { backgroundColor: "var(--panel)", color: "var(--dim)", borderRight: "1px solid var(--line)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "light-dark(#7b879412, #7b879426)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { background: "light-dark(#bcdcff, #2c4f78) !important" },
+  ".cm-searchMatch": { backgroundColor: "light-dark(#ffe58a, #6b5200)" },
+  ".cm-searchMatch-selected": { backgroundColor: "light-dark(#ffb454, #9c5d00)" },
+  ".cm-selectionMatch": { backgroundColor: "light-dark(#d7efe4, #24473b)" },
+  "&.cm-focused .cm-matchingBracket": { backgroundColor: "light-dark(#c9ead9, #2d5a49)" },
+  ".cm-panels": { backgroundColor: "var(--panel)", color: "CanvasText", borderColor: "var(--line) !important" },
+  ".cm-panel.cm-search": { padding: ".4rem 2.2rem .4rem .5rem" },
+  ".cm-button, .cm-textfield": { backgroundImage: "none", backgroundColor: "var(--field)", color: "CanvasText", border: "1px solid var(--edge)", borderRadius: ".3rem", minHeight: "26px", fontSize: "13px" },
+  ".cm-button:active": { backgroundImage: "none" },
+  ".cm-panel label": { display: "inline-flex", alignItems: "center", gap: ".2rem", minHeight: "26px", fontSize: "13px" },
+  ".cm-panel [type=checkbox]": { width: "18px", height: "18px", accentColor: "var(--accent)" },
+  ".cm-panel.cm-search [name=close], .cm-panel.cm-panel-lint [name=close]": { color: "CanvasText", width: "28px", height: "28px", cursor: "pointer" },
+  ".cm-panel.cm-panel-lint ul [aria-selected]": { backgroundColor: "var(--field) !important" },
+  ".cm-tooltip": { backgroundColor: "var(--field)", color: "CanvasText", border: "1px solid var(--line)", borderRadius: ".4rem", boxShadow: "0 4px 14px #0003", maxWidth: "min(34rem, 90vw)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { lineHeight: "24px" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700" },
+  ".cm-completionDetail": { fontStyle: "normal", opacity: ".85" },
+  ".cm-tip, .cm-completionInfo": { padding: ".4rem .7rem" },
+  ".cm-tip code": { color: "var(--accent)" },
+  ".cm-tip p": { margin: ".2rem 0 0" },
+  ".cm-lintRange": { backgroundImage: "none !important", textDecoration: "underline wavy var(--bad) 1px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-warning": { textDecorationColor: "var(--warnish)" },
+  ".bad-line": { backgroundColor: "light-dark(#b3261e22, #ff8a8033)" },
+  "@media (max-width: 45rem)": { ".cm-completionInfo": { display: "none" } },
+  ".cm-diagnostic": { whiteSpace: "pre-wrap" },
+  "&.cm-merge-b .cm-changedLine": { backgroundColor: "light-dark(#e8f7ec, #14301d)" },
+  "&.cm-merge-a .cm-changedLine": { backgroundColor: "light-dark(#fdeeec, #3a1815)" },
+  "&.cm-merge-b .cm-changedText": { background: "light-dark(#b5e5c3, #24603b)" },
+  "&.cm-merge-a .cm-changedText": { background: "light-dark(#f8c6c0, #77271f)" },
+  ".cm-collapsedLines": { background: "var(--panel)", color: "var(--dim)", lineHeight: "24px" },
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"…" !important' },
+};
+
+const THEME = cm?.EditorView.theme(DRAWN);
+const COLOURS = cm?.HighlightStyle.define(((t) => [
+  [[t.keyword, t.operatorKeyword, t.modifier], "light-dark(#8a2a9e, #d9a6ee)"], [[t.string, t.special(t.string), t.regexp], "light-dark(#176f37, #8fd6a4)"],
+  [[t.number, t.bool, t.null, t.atom], "light-dark(#9a4a00, #f0b47a)"], [[t.comment], "var(--dim)"],
+  [[t.function(t.variableName), t.function(t.propertyName)], "light-dark(#1d5fbf, #8ab4f8)"], [[t.typeName, t.className], "light-dark(#0f6a73, #7fd4dc)"],
+  [[t.propertyName], "light-dark(#5a4a1a, #e0d2a8)"], [[t.definition(t.variableName)], "light-dark(#1b4f8f, #a9c9ff)"],
+].map(([tag, color]) => ({ tag, color })))(cm.tags));
+
+// The check has answered.
+const CHECKED = cm?.StateEffect.define();
+
+// What every field of code has: colours that follow the page's, and no styles that its policy refuses.
+function drawn(file) {
+  const language = file.endsWith(".json") ? cm.json() : cm.javascript({ typescript: /\.[cm]?ts$/.test(file) });
+  return [THEME, cm.syntaxHighlighting(COLOURS), cm.highlightSpecialChars(), cm.drawSelection(), language, matchMedia("(max-width: 45rem)").matches ? cm.EditorView.lineWrapping : []];
+}
+
+// A text typed over a selection: the browser would keep the selection's look in a style attribute, which the policy refuses.
+function typedOver(event, view) {
+  const { from, to, empty } = view.state.selection.main;
+  if (event.inputType !== "insertText" || event.data === null || empty || view.composing) return false;
+  const made = () => view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+  if (!view.state.facet(cm.EditorView.inputHandler).some((each) => each(view, from, to, event.data, made))) view.dispatch(made());
+  return true;
+}
+
+// Tab indents, and Escape before it leaves the field; Ctrl+Enter is the page's.
+function written(label) {
+  const keys = [{ key: "Mod-Enter", run: () => true }, { key: "Tab", run: cm.acceptCompletion }, ...cm.closeBracketsKeymap, ...cm.completionKeymap, ...cm.searchKeymap, ...cm.historyKeymap, ...cm.lintKeymap, cm.indentWithTab, ...cm.defaultKeymap];
+  return [cm.EditorView.domEventHandlers({ beforeinput: typedOver }), cm.history(), cm.bracketMatching(), cm.closeBrackets(), cm.indentOnInput(), cm.keymap.of(keys), cm.EditorView.contentAttributes.of({ "aria-label": label, "aria-description": "Tab indents; Escape, then Tab leaves the field.", tabindex: "0" })];
+}
+
+// A place in a shadow root, where styles are adopted sheets.
+function shadow(parent) {
+  const host = made("div", undefined, "code-host");
+  parent.append(host);
+  return host.attachShadow({ mode: "open" });
+}
+
+// The text area of a module, with what CodeMirror's field can do as far as a text area can.
+class PlainField {
+  constructor(editor, area) {
+    Object.assign(this, { area });
+    area.addEventListener("input", () => editor.changed());
+  }
+
+  open(_file, text) { this.area.value = text; }
+  text() { return this.area.value; }
+  focus() { this.area.focus(); }
+  show() {}
+  go(line) {
+    const at = this.area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    this.focus();
+    this.area.setSelectionRange(at, at);
+  }
+}
+
+class CodeField {
+  constructor(editor, area) {
+    Object.assign(this, { editor, states: new Map() });
+    const root = shadow(area.parentNode);
+    area.hidden = true;
+    this.view = new cm.EditorView({ parent: root, root });
+  }
+
+  // The state of a module's text, with a history of its own.
+  open(file, text) {
+    if (this.file !== undefined) this.states.set(this.file, this.view.state);
+    this.file = file;
+    const kept = this.states.get(file);
+    this.view.setState(kept && kept.doc.toString() === text ? kept : cm.EditorState.create({ doc: text, extensions: this.extensions(file) }));
+    this.show();
+  }
+
+  extensions(file) {
+    return [
+      drawn(file), written("Source"), cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
+      cm.autocompletion({ interactionDelay: 0, override: [(context) => this.complete(context)] }), cm.hoverTooltip((view, pos) => this.hover(view, pos), { hoverTime: 200 }),
+      cm.linter((view) => this.problems(view), { delay: 0, needsRefresh: (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED))) }), file.endsWith(".json") ? cm.linter(jsonProblems) : [],
+      cm.EditorView.updateListener.of((update) => {
+        if (update.docChanged) this.editor.changed();
+        if (update.docChanged || update.selectionSet) this.editor.explain(this.text(), this.view.state.selection.main.head);
+      }),
+    ];
+  }
+
+  text() { return this.view.state.doc.toString(); }
+  focus() { this.view.focus(); }
+  show() { this.view.dispatch({ effects: CHECKED.of(null) }); }
+
+  go(line) {
+    const { from } = this.view.state.doc.line(Math.min(line, this.view.state.doc.lines));
+    this.view.dispatch({ selection: { anchor: from }, effects: cm.EditorView.scrollIntoView(from, { y: "center" }) });
+    this.focus();
+  }
+
+  complete(context) {
+    const before = context.state.sliceDoc(0, context.pos), found = this.editor.meaning?.completions(before);
+    const inText = /String|Comment|RegExp/.test(cm.syntaxTree(context.state).resolveInner(context.pos, -1).name);
+    if (!found || inText || !(context.explicit || before[found.from - 1] === "." || context.pos - found.from > 1)) return null;
+    const options = found.entries.map(({ name, signature, doc }) => ({ label: name, detail: signature.slice(name.length), info: doc || undefined }));
+    return { from: found.from, options, validFor: /^[\w$]*$/ };
+  }
+
+  hover(view, pos) {
+    const found = this.editor.meaning?.at(this.text(), pos);
+    return found && { pos, above: true, create: () => ({ dom: tipOf(found) }) };
+  }
+
+  // What the check has found in this module, and members that a known type does not have.
+  problems(view) {
+    const { doc } = view.state, found = [];
+    for (const each of this.editor.problems.filter((one) => one.file === this.file)) {
+      const line = doc.line(Math.min(Math.max(each.line, 1), doc.lines)), from = line.from + Math.min((each.column || 1) - 1, line.length);
+      const word = each.column && /^[\w$]+/.exec(doc.sliceString(from, line.to));
+      found.push({ from: word ? from : line.from, to: word ? from + word[0].length : line.to, severity: each.hint ? "warning" : "error", message: each.message, markClass: each.hint ? "" : "bad-line" });
+    }
+    const text = doc.length < 65536 && this.editor.meaning ? this.text() : "";
+    if (text) cm.syntaxTree(view.state).iterate({ enter: (node) => {
+      const owner = node.name === "PropertyName" && node.node.parent?.name === "MemberExpression" && node.node.parent.firstChild, name = owner && text.slice(node.from, node.to);
+      if (owner && this.editor.meaning.lacks(text.slice(owner.from, owner.to), name, text.slice(0, owner.from))) found.push({ from: node.from, to: node.to, severity: "warning", message: `${text.slice(owner.from, owner.to)} has no member ${name}` });
+    } });
+    return found;
+  }
+}
+
+function tipOf({ signature, doc }) {
+  const tip = made("div", undefined, "cm-tip");
+  tip.append(made("code", signature), ...(doc ? [made("p", doc)] : []));
+  return tip;
+}
+
 class Editor {
   constructor(root) {
     this.root = root;
-    for (const name of ["source", "gutter", "marks", "suggestions", "tip", "tabs", "signature"]) this[name] = root.querySelector(`[data-${name}]`);
+    for (const name of ["source", "tabs", "signature"]) this[name] = root.querySelector(`[data-${name}]`);
     this.checked = root.querySelector("[data-check-of]");
     const modules = JSON.parse(root.dataset.modules);
     this.entry = ["main.js", "main.ts", "index.js", "index.ts"].find((each) => each in modules) || "main.js";
     this.modules = new Map(Object.entries(modules).sort(([one], [two]) => (two === this.entry) - (one === this.entry) || one.localeCompare(two)));
-    this.problem = null;
-    this.leaves = false;
-    this.meaning = null;
+    Object.assign(this, { problems: [], meaning: null });
+    this.field = cm ? new CodeField(this, this.source) : new PlainField(this, this.source);
     this.open([...this.modules.keys()][0]);
     this.listen();
     this.load();
@@ -158,20 +336,6 @@ class Editor {
   }
 
   listen() {
-    const field = this.source;
-    field.addEventListener("input", () => { this.changed(); this.complete(false); });
-    field.addEventListener("keydown", (event) => this.key(event));
-    field.addEventListener("scroll", () => { this.follow(); this.closeList(); });
-    field.addEventListener("blur", () => this.closeList());
-    field.addEventListener("click", () => { this.closeList(); this.explain(); });
-    field.addEventListener("keyup", () => this.explain());
-    field.addEventListener("mousemove", (event) => this.hover(event));
-    field.addEventListener("mouseleave", () => { clearTimeout(this.waits); this.tip.hidden = true; });
-    this.suggestions.addEventListener("mousedown", (event) => {
-      event.preventDefault();  // the field keeps the focus
-      const row = event.target.closest("[role=option]");
-      if (row) this.take(Number(row.dataset.at));
-    });
     this.tabs.addEventListener("click", (event) => { if (event.target.dataset.file) this.open(event.target.dataset.file); });
     this.tabs.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -186,12 +350,10 @@ class Editor {
     window.addEventListener("beforeunload", (event) => { if (this.dirty && !this.stored) event.preventDefault(); });
   }
 
-  // Modules
-
   open(file) {
     this.keep();
     this.file = file;
-    this.source.value = this.modules.get(file);
+    this.field.open(file, this.modules.get(file));
     this.tabs.replaceChildren(...[...this.modules.keys()].map((each) => {
       const tab = made("button", each);
       tab.type = "button";
@@ -202,11 +364,10 @@ class Editor {
       return tab;
     }));
     this.root.querySelector("[data-remove-file]").hidden = file === this.entry;
-    this.closeList();
     this.draw();
   }
 
-  keep() { if (this.file !== undefined && this.modules.has(this.file)) this.modules.set(this.file, this.source.value); }
+  keep() { if (this.file !== undefined && this.modules.has(this.file)) this.modules.set(this.file, this.field.text()); }
 
   addFile() {
     const name = prompt("Name of the module, such as helpers.js");
@@ -214,7 +375,7 @@ class Editor {
     if (!this.modules.has(name)) this.modules.set(name, "");
     this.open(name);
     this.changed();
-    this.source.focus();
+    this.field.focus();
   }
 
   removeFile() {
@@ -230,38 +391,18 @@ class Editor {
     return this.modules.size === 1 && this.entry === "main.js" ? this.modules.get("main.js") : Object.fromEntries(this.modules);
   }
 
-  // Lines, problems
-
   changed() {
     this.dirty = true;
-    this.draw();
-    this.check();
+    this.check?.();
   }
 
   draw() {
-    const lines = this.source.value.split("\n").length;
-    const bad = this.problem?.file === this.file ? this.problem.line : 0;
-    if (this.lines !== lines || this.bad !== bad) {
-      this.gutter.replaceChildren(...Array.from({ length: lines }, (_, at) => made("div", String(at + 1), at + 1 === bad ? "bad" : undefined)));
-      [this.lines, this.bad] = [lines, bad];
-    }
-    this.marks.replaceChildren();
-    if (bad) {
-      const mark = made("div", undefined, "bad-line");
-      mark.style.top = `${this.size().top + (bad - 1) * this.size().line}px`;
-      this.marks.append(mark);
-    }
-    for (const tab of this.tabs.children) tab.classList.toggle("bad", tab.dataset.file === this.problem?.file);
-    this.follow();
+    for (const tab of this.tabs.children) tab.classList.toggle("bad", this.problems.some((each) => !each.hint && each.file === tab.dataset.file));
+    this.field.show();
   }
 
-  follow() {
-    this.gutter.scrollTop = this.source.scrollTop;
-    this.marks.style.transform = `translateY(${-this.source.scrollTop}px)`;
-  }
-
-  mark(file, line) {
-    this.problem = line ? { file, line } : null;
+  mark(file, line, message = "The run failed here.") {
+    this.problems = line ? [{ file, line, message }] : [];
     this.draw();
   }
 
@@ -270,169 +411,84 @@ class Editor {
     if (!this.modules.has(file)) return;
     this.open(file);
     this.mark(file, line);
-    const at = this.source.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-    this.source.focus();
-    this.source.setSelectionRange(at, at);
-    this.source.scrollTop = Math.max(0, line - 6) * this.size().line;
+    this.field.go(line);
+  }
+
+  // Documentation of the word at the caret.
+  explain(text, place) {
+    const found = this.meaning?.at(text, place);
+    this.signature.replaceChildren(...(found ? [made("code", found.signature), " ", made("span", found.doc)] : []));
   }
 
   async checkSource() {
     try {
       const found = await call("POST", this.root.dataset.check, { source: this.value() });
       return () => {
-        const [first] = found.problems;
         const told = found.ok ? found.hints : found.problems;
         this.checked.className = told.length === 0 ? "good" : "warn";
         this.checked.textContent = told.length === 0 ? "It compiles." : told.map((each) => `${this.modules.size > 1 ? (each.file || this.entry) + ", " : ""}line ${each.line}: ${each.message}`).join("\n");
-        this.mark(first?.file || this.entry, first?.line);
+        this.problems = told.map((each) => ({ file: each.file || this.entry, line: each.line || 1, column: found.ok && each.column, message: each.message, hint: found.ok }));
+        this.draw();
       };
     } catch (error) {
       return () => { this.checked.className = "warn"; this.checked.textContent = error.message; };
     }
   }
+}
 
-  // Places: the font has one width, and lines are not broken.
-
-  size() {
-    if (!this.measured) {
-      const style = getComputedStyle(this.source), probe = made("span", "x".repeat(100));
-      Object.assign(probe.style, { font: style.font, position: "absolute", visibility: "hidden", whiteSpace: "pre" });
-      document.body.append(probe);
-      this.measured = { width: probe.getBoundingClientRect().width / 100, line: parseFloat(style.lineHeight), left: parseFloat(style.paddingLeft), top: parseFloat(style.paddingTop) };
-      probe.remove();
-    }
-    return this.measured;
+// Why a text is no JSON, at the first place that cannot be read.
+function jsonProblems(view) {
+  const text = view.state.doc.toString();
+  try { if (text.trim()) JSON.parse(text); return []; } catch (error) {
+    let at = text.length;
+    cm.syntaxTree(view.state).iterate({ enter: (node) => { if (node.type.isError) at = Math.min(at, node.from); } });
+    const from = Math.min(at, Math.max(0, text.trimEnd().length - 1));
+    return [{ from, to: from + 1, severity: "error", message: error.message }];
   }
+}
 
-  below(place) {
-    const before = this.source.value.slice(0, place).split("\n"), { width, line, left, top } = this.size();
-    const column = before.at(-1).replaceAll("\t", "  ").length;
-    return { x: left + column * width - this.source.scrollLeft, y: top + before.length * line - this.source.scrollTop };
+// JSON in a field of code; the form reads the text area, which follows it.
+function jsonField(area) {
+  const root = shadow(area.parentNode);
+  area.parentNode.classList.add("has-code");
+  const label = area.labels[0].firstChild.textContent.trim();
+  area.hidden = true;
+  const follow = cm.EditorView.updateListener.of((update) => {
+    if (!update.docChanged) return;
+    area.value = update.state.doc.toString();
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  const view = new cm.EditorView({ parent: root, root, doc: area.value, extensions: [drawn("a.json"), written(label), cm.linter(jsonProblems), follow] });
+  area.labels[0].addEventListener("click", (event) => { if (event.target === area.labels[0]) view.focus(); });
+}
+
+// Two versions side by side, where there is room; else the difference as text stays.
+async function compareSides(place) {
+  const { older, newer, modules: path } = place.dataset;
+  const [from, to] = await Promise.all([older, newer].map((version) => call("GET", `${path}?version=${version}`)));
+  for (const part of place.querySelectorAll("[data-file]")) {
+    const { file } = part.dataset, extensions = [drawn(file), cm.lineNumbers(), cm.EditorState.readOnly.of(true)];
+    const side = (version, name) => ({ doc: version.modules[file] ?? "", extensions: [extensions, cm.EditorView.contentAttributes.of({ "aria-label": `${file}, version ${name}`, tabindex: "0" })] });
+    part.querySelector("pre").hidden = true;
+    const root = shadow(part);
+    new cm.MergeView({ a: side(from, older), b: side(to, newer), parent: root, root, collapseUnchanged: { margin: 3, minSize: 6 } });
   }
-
-  placeOf(event) {
-    const { width, line, left, top } = this.size(), box = this.source.getBoundingClientRect();
-    const row = Math.floor((event.clientY - box.top - top + this.source.scrollTop) / line);
-    const column = Math.floor((event.clientX - box.left - left + this.source.scrollLeft) / width);
-    const lines = this.source.value.split("\n");
-    if (row < 0 || row >= lines.length || column < 0 || column >= lines[row].length) return null;
-    return lines.slice(0, row).reduce((sum, each) => sum + each.length + 1, 0) + column;
-  }
-
-  put(node, { x, y }) {
-    node.hidden = false;
-    node.style.top = `${y}px`;
-    node.style.left = `${Math.max(0, Math.min(x, this.source.clientWidth - node.offsetWidth))}px`;
-  }
-
-  // Documentation at the caret and under the mouse
-
-  explain() {
-    const found = this.meaning?.at(this.source.value, this.source.selectionStart);
-    this.signature.replaceChildren(...(found ? [made("code", found.signature), " ", made("span", found.doc)] : []));
-  }
-
-  hover(event) {
-    clearTimeout(this.waits);
-    this.waits = setTimeout(() => {
-      const place = this.placeOf(event);
-      const found = place !== null && this.suggestions.hidden && this.meaning?.at(this.source.value, place);
-      this.tip.hidden = !found;
-      if (!found) return;
-      this.tip.replaceChildren(made("code", found.signature), ...(found.doc ? [made("p", found.doc)] : []));
-      this.put(this.tip, this.below(place));
-    }, 200);
-  }
-
-  // Completion: a list box whose options the field names as its active descendant
-
-  complete(asked) {
-    const place = this.source.selectionStart, before = this.source.value.slice(0, place);
-    const found = this.meaning?.completions(before);
-    const typed = found ? before.slice(found.from) : "";
-    const wanted = found && (asked || before[found.from - 1] === "." || typed.length > 1);
-    if (!wanted || !found.entries.length || (found.entries.length === 1 && found.entries[0].name === typed)) { this.closeList(); return; }
-    Object.assign(this, { from: found.from, entries: found.entries });
-    this.suggestions.replaceChildren(...found.entries.map((each, at) => {
-      const row = made("li");
-      row.id = `suggestion-${at}`;
-      row.dataset.at = at;
-      row.setAttribute("role", "option");
-      row.append(made("b", each.name), made("code", each.signature.slice(each.name.length)));
-      if (each.doc) row.append(made("small", each.doc));
-      return row;
-    }));
-    this.tip.hidden = true;
-    this.source.setAttribute("aria-controls", "suggestions");
-    this.put(this.suggestions, this.below(found.from));
-    this.choose(0);
-  }
-
-  choose(at) {
-    this.chosen = (at + this.entries.length) % this.entries.length;
-    for (const row of this.suggestions.children) row.setAttribute("aria-selected", String(Number(row.dataset.at) === this.chosen));
-    const row = this.suggestions.children[this.chosen];
-    row.scrollIntoView({ block: "nearest" });
-    this.source.setAttribute("aria-activedescendant", row.id);
-  }
-
-  take(at) {
-    const { name } = this.entries[at];
-    this.source.setRangeText(name, this.from, this.source.selectionStart, "end");
-    this.closeList();
-    this.changed();
-    this.explain();
-  }
-
-  closeList() {
-    this.suggestions.hidden = true;
-    this.source.removeAttribute("aria-activedescendant");
-    this.source.removeAttribute("aria-controls");
-  }
-
-  key(event) {
-    const list = !this.suggestions.hidden, plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
-    let mine = true;
-    if (list && moves && plain) this.choose(this.chosen + moves);
-    else if (list && plain && (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey))) this.take(this.chosen);
-    else if (event.key === "Escape") { if (list) this.closeList(); else this.leaves = true; }
-    else if (event.key === " " && event.ctrlKey) this.complete(true);
-    else if (event.key === "Tab" && plain && !this.leaves) this.indent(event.shiftKey);
-    else if (event.key === "Enter" && plain) this.newLine();
-    else mine = false;
-    if (event.key !== "Escape" && event.key !== "Shift") this.leaves = false;
-    if (mine) event.preventDefault();
-  }
-
-  replace(text, from, to, select = "end") {
-    this.source.setRangeText(text, from, to, select);
-    this.changed();
-  }
-
-  indent(back) {
-    const { value, selectionStart: start, selectionEnd: end } = this.source;
-    const first = value.lastIndexOf("\n", start - 1) + 1;
-    if (!back && start === end) { this.replace("  ", start, end); return; }
-    const text = value.slice(first, end);
-    this.replace(back ? text.replace(/^ {1,2}/gm, "") : text.replace(/^/gm, "  "), first, end, start === end ? "end" : "select");
-  }
-
-  newLine() {
-    const { value, selectionStart: start, selectionEnd: end } = this.source;
-    const line = value.slice(value.lastIndexOf("\n", start - 1) + 1, start);
-    const indent = /^\s*/.exec(line)[0], deeper = /[{([]\s*$/.test(line) ? "  " : "";
-    this.replace(`\n${indent}${deeper}`, start, end);
-  }
+  place.dataset.sides = "";
 }
 
 const area = document.querySelector("[data-editor]");
 const editor = area && new Editor(area);
 if (editor) {
   window.editedSource = () => editor.value();
-  window.markLine = (file, line) => editor.mark(file, line);
+  window.markLine = (file, line, message) => editor.mark(file, line, message);
   const asked = new URLSearchParams(location.search);
   if (asked.get("line")) editor.show(asked.get("file"), Number(asked.get("line")));
+}
+
+if (cm) {
+  for (const each of document.querySelectorAll("textarea[data-json]")) jsonField(each);
+  const compared = document.querySelector("[data-older]");
+  if (compared && matchMedia("(min-width: 60rem)").matches) compareSides(compared);
 }
 
 document.addEventListener("keydown", (event) => {

@@ -147,7 +147,7 @@ function resultOf(found) {
   if (found.error) {
     const { name, message, line, file } = found.error;
     parts.push(made("p", `${name}: ${message}${line ? ` (${file || "main.js"}, line ${line})` : ""}`, "error"));
-    window.markLine?.(file || "main.js", line);
+    window.markLine?.(file || "main.js", line, `${name}: ${message}`);
   }
   if (good) parts.push(made("h3", "Result"), made("pre", JSON.stringify(found.result, null, 2), "code"));
   if (found.logs.length) {

@@ -1,0 +1,11 @@
+export { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+export { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+export { javascript } from "@codemirror/lang-javascript";
+export { json } from "@codemirror/lang-json";
+export { HighlightStyle, bracketMatching, indentOnInput, syntaxHighlighting, syntaxTree } from "@codemirror/language";
+export { lintKeymap, linter } from "@codemirror/lint";
+export { MergeView } from "@codemirror/merge";
+export { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+export { EditorState, StateEffect } from "@codemirror/state";
+export { EditorView, drawSelection, highlightActiveLine, highlightSpecialChars, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
+export { tags } from "@lezer/highlight";
