@@ -89,9 +89,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("bench", "attempts", "--runtime", "quickjs-native", "--seconds", "0.1", "--json"),
         ("bench", "walls", "--runtime", "quickjs-native", "--samples", "1", "--json"),
-        ("bench", "frames", "--frames", "1000", "--json"),
         ("escape", "--case", "A3-array-constructor", "--runtime", "quickjs-native", "--json"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),

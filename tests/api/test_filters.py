@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
-from tests.e2e.command import lodger
+from tests.e2e.command import inside as lodger
 
 from lodger.engine.core.errors import InputError
 from lodger.sandbox.job import ScriptError

@@ -83,7 +83,7 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
     made = engine.schedules.create("acme", "s", script="job", rules="every 1s", overlap="allow", missed="all")
     cut = start("cut", "keep", relay.url(name, application_name="cut"))
     relief = start("relief", "relief")
-    for ways, old in ((None, "pass"), ((), "forget"), (("up",), "pass"), (("down",), "reset")):
+    for ways, old in ((None, "pass"), ((), "forget"), (("down",), "reset")):
         asked = held(engine)
         relief.send_signal(signal.SIGUSR1)
         assert hears(relief) == "on"

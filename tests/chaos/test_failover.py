@@ -17,7 +17,7 @@ from lodger.engine.store.connection.database import Database, reads_from_replica
 from lodger.engine.sync import Engine
 
 start = processes.start
-ACTIONS = 150
+ACTIONS = 60
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(absent() is not None, reason=f"NOT TESTED on PostgreSQL: {absent()}"),

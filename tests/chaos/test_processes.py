@@ -18,8 +18,8 @@ def test_two_processes_race_over_many_actions_and_complete_each_exactly_once(eng
     start("two", "race")
     shares: dict[str, int] = {}
     for wave in range(1, 7):  # if a disk stalls, one process may run a whole wave: that was no race
-        number = wave * 400
-        fill(engine, 400)
+        number = wave * 150
+        fill(engine, 150)
         until(lambda number=number: states(engine) == {"done": number}, 60)
         audit(engine, number)
         shares = counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
@@ -61,12 +61,12 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
 def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
     chance = random.Random(7)
     living = [start("a", "mortal"), start("b", "mortal")]
-    fill(engine, 400)
+    fill(engine, 150)
     for number in (1, 2):
-        until(lambda number=number: states(engine).get("done", 0) >= 100 * number, 60)  # type: ignore[misc]  # bound now
+        until(lambda number=number: states(engine).get("done", 0) >= 40 * number, 60)  # type: ignore[misc]  # bound now
         victim = living.pop(chance.randrange(len(living)))
         victim.kill()
         victim.wait()
         living.append(start(f"again-{number}", "mortal"))
-    until(lambda: states(engine) == {"done": 400}, 60)
-    audit(engine, 400)
+    until(lambda: states(engine) == {"done": 150}, 60)
+    audit(engine, 150)

@@ -18,30 +18,14 @@ import pytest
 from sqlalchemy import Engine as Pool
 from sqlalchemy import text
 from tests.chaos import child_processes
-from tests.chaos.processes import until
-from tests.databases.next_release import REVISION, ROOT, environment, lodger, next_release, python
+from tests.chaos.engine_process import SETTINGS
+from tests.chaos.processes import furnish, until
+from tests.databases.next_release import REVISION, ROOT, environment, lodger, lodger_commands, next_release
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.drivers import addresses
+from lodger.engine.sync import Engine
 
-FURNISH = """
-import sys
-from lodger.engine.sync import Engine
-from tests.chaos import engine_process
-from tests.chaos.processes import furnish
-with Engine.open(sys.argv[1], settings=engine_process.SETTINGS) as engine:
-    furnish(engine)
-"""
-#: Once a node is up: slots before it would be missed, on a slow machine.
-SCHEDULE = """
-import sys
-from lodger.engine.sync import Engine
-from tests.chaos import engine_process
-with Engine.open(sys.argv[1], settings=engine_process.SETTINGS) as engine:
-    engine.scripts.put("acme", "job", "export default () => 2", shadow=500)
-    for number in range(4):
-        engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
-"""
 #: What of the tenant's definitions counts as storage.
 COUNTED = {
     "lodger_script_versions": ("modules", "fields", "why"),
@@ -112,11 +96,14 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
     url: str, ledger: Ledger, tmp_path: Path
 ) -> None:
     older, newer = ROOT, next_release(tmp_path / "newer")
-    made = python(older, "-c", FURNISH, url)
-    assert made.returncode == 0, made.stderr
+    with Engine.open(url, settings=SETTINGS) as engine:
+        furnish(engine)
     with nodes(older, url, "old") as old:
-        made = python(older, "-c", SCHEDULE, url)
-        assert made.returncode == 0, made.stderr
+        # Once a node is up: slots before it would be missed, on a slow machine.
+        with Engine.open(url, settings=SETTINGS) as engine:
+            engine.scripts.put("acme", "job", "export default () => 2", shadow=500)
+            for number in range(4):
+                engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
         ledger.more()
         upgraded = lodger(newer, "db", "upgrade", "--without-backup", "--db", url)
         assert upgraded["code"] == 0, upgraded
@@ -138,11 +125,13 @@ def test_nodes_of_two_releases_work_together_while_the_ledger_is_upgraded(
         )]  # fmt: skip
         assert [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
     # What an older release began goes on in the newer one: the shadow is there, counted once, and promoted.
-    assert lodger(newer, "script", "promote", "acme", "job", "--db", url)["version"] == 2
+    promoted, checked = lodger_commands(
+        newer, ("script", "promote", "acme", "job", "--db", url), ("db", "check", "--db", url)
+    )
+    assert promoted["version"] == 2
     sizes = [" + ".join(f"coalesce(length({each}), 0)" for each in columns) for columns in COUNTED.values()]
     held = [ledger.rows(f"SELECT sum({size}) FROM {table}")[0][0] for table, size in zip(COUNTED, sizes, strict=True)]
     assert ledger.rows("SELECT sum(kept_bytes) FROM lodger_storage") == [(sum(held),)]
-    checked = lodger(newer, "db", "check", "--db", url)
     assert (checked["verdict"], checked["damages"], checked["broken"]) == ("current", [], [])
 
 
@@ -173,7 +162,8 @@ def test_what_running_nodes_need_is_not_taken_away_and_a_node_on_another_schema_
     if kind == "postgresql":
         pytest.skip("what a node reads is the same on SQLite")
     newer = next_release(tmp_path / "newer", compatible_with=REVISION)
-    assert python(ROOT, "-c", FURNISH, url).returncode == 0
+    with Engine.open(url, settings=SETTINGS) as engine:
+        furnish(engine)
     with up(newer, url, "new") as early:
         waits(early, "database_behind")
         with nodes(ROOT, url, "living") as living:

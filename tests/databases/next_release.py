@@ -65,5 +65,23 @@ def python(tree: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def lodger(tree: Path, *arguments: str) -> Any:
     """Run a command of a tree; return its JSON and its exit code."""
-    done = python(tree, "-m", "lodger.engine.cli", *arguments, "--json")
-    return json.loads(done.stdout) | {"code": done.returncode}
+    return lodger_commands(tree, arguments)[0]
+
+
+#: Importing is most of what a command costs: one process carries out several, and prints a line for each.
+_COMMANDS = """
+import contextlib, io, json, sys
+from lodger.engine.cli.entry import run
+for arguments in json.loads(sys.argv[1]):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = run([*arguments, "--json"])
+    print(json.dumps(json.loads(out.getvalue()) | {"code": code}))
+"""
+
+
+def lodger_commands(tree: Path, *commands: tuple[str, ...]) -> list[Any]:
+    """Run commands of a tree one after the other; return the JSON of each and its exit code."""
+    done = python(tree, "-c", _COMMANDS, json.dumps(commands))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]

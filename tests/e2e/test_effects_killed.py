@@ -13,7 +13,7 @@ from tests.databases.fixtures import kind, postgres, url
 __all__ = ["kind", "url"]
 ROOT = Path(__file__).resolve().parents[2]
 #: Kills of each kind, spread over the statements; LODGER_KILLS=whole is one before each of them (minutes).
-KILLS = 1000 if os.environ.get("LODGER_KILLS") == "whole" else 2
+KILLS = 1000 if os.environ.get("LODGER_KILLS") == "whole" else 1
 
 
 @pytest.fixture(params=["ledger", "foreign"])

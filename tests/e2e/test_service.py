@@ -132,8 +132,17 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
         assert service.end() == 0
     assert of_api(tmp_path) == []
     with up(tmp_path) as again:
-        assert again.kind("listening")
+        url = again.kind("listening")["url"]
         assert "token_missing" not in {line["kind"] for line in again.seen}
+        gone = os.pidfd_open(*of_api(tmp_path))
+        try:
+            again.process.send_signal(signal.SIGINT)  # SIGTERM: each test that ends a service
+            assert again.process.wait(120) == 0
+            assert select.select([gone], [], [], 60)[0], "the API outlived the node"
+        finally:
+            os.close(gone)
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(f"{url}/healthz", trust_env=False)
 
 
 SECRETS = re.compile(r"lodger_[a-z2-7]{10}_\S+|/sign-in\?code=\S+")
@@ -226,30 +235,24 @@ def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Pat
             os.close(gone)
 
 
-def test_an_untrusted_proxy_setting_is_refused_at_start(tmp_path: Path) -> None:
-    for role in ("all", "api"):
-        ran = lodger(
-            "up",
-            "--role",
-            role,
-            "--port",
-            "0",
-            "--db",
-            "l.db",
-            "--json",
-            cwd=tmp_path,
-            LODGER_TRUSTED_PROXIES="my-proxy",
-        )
-        assert ran.code == 1
-        assert "trusted_proxies_invalid" in ran.out
-    assert of_api(tmp_path) == []
-
-
-def test_a_key_file_that_is_missing_is_told_at_the_start(tmp_path: Path) -> None:
-    for role in ("all", "api", "node"):
-        arguments = ("up", "--role", role, "--port", "0", "--db", "l.db", "--json")
-        ran = lodger(*arguments, cwd=tmp_path, LODGER_SECRET_KEYS=str(tmp_path / "absent"))
-        assert (ran.code, "keys_missing" in ran.out + ran.err) == (1, True)
+@pytest.mark.parametrize(
+    ("role", "code", "setting"),
+    [
+        ("all", "trusted_proxies_invalid", {"LODGER_TRUSTED_PROXIES": "my-proxy"}),
+        ("all", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
+        ("api", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
+        ("node", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
+        ("all", "address_taken", {}),
+        ("api", "address_taken", {}),
+    ],
+)
+def test_it_does_not_start_and_says_why(tmp_path: Path, role: str, code: str, setting: dict[str, str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = "0" if setting else str(taken.getsockname()[1])
+        ran = lodger("up", "--role", role, "--port", port, "--db", "l.db", "--json", cwd=tmp_path, **setting)
+    assert (ran.code, code in ran.out + ran.err) == (1, True)
     assert of_api(tmp_path) == []
 
 
@@ -279,33 +282,6 @@ def test_the_api_alone_and_the_node_alone(tmp_path: Path, capfd: pytest.CaptureF
         assert api.end() == 0
     noted = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     assert ("error", "lodger.node") in {(line["level"], line["logger"]) for line in noted}
-
-
-def test_both_processes_end_at_ctrl_c(tmp_path: Path) -> None:
-    with up(tmp_path) as service:
-        url = service.kind("listening")["url"]
-        (child,) = of_api(tmp_path)
-        gone = os.pidfd_open(child)
-        try:
-            service.process.send_signal(signal.SIGINT)  # SIGTERM: each test that ends a service
-            assert service.process.wait(120) == 0
-            assert select.select([gone], [], [], 60)[0], "the API outlived the node"
-        finally:
-            os.close(gone)
-        with pytest.raises(httpx2.ConnectError):
-            httpx2.get(f"{url}/healthz", trust_env=False)
-
-
-def test_a_port_that_is_taken_is_said_and_nothing_is_left(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        for role in ("all", "api"):
-            ran = lodger("up", "--role", role, "--port", port, "--db", "l.db", "--json", cwd=tmp_path)
-            assert ran.code == 1
-            assert "address_taken" in ran.out
-    assert of_api(tmp_path) == []
 
 
 def test_tls(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,23 +54,22 @@ RUN = '"$1" -m lodger.engine.cli'
 
 
 def test_a_source_is_read_once_wherever_it_comes_from(tmp_path: Path) -> None:
-    folder, pipe = tmp_path / "folder", tmp_path / "pipe.js"
-    folder.mkdir()
-    (folder / "main.js").write_text("export default () => 7")
+    pipe = tmp_path / "pipe.js"
     os.mkfifo(pipe)
-    for line, code, found in (
-        ("printf 'export default () => 7' | {} exec /dev/stdin --json", 0, '"result": 7'),
-        (f"printf 'export default () => 7' > {pipe} & {{}} exec {pipe} --json", 0, '"result": 7'),
-        ("printf '\\357\\273\\277export default () => 7' | {} exec - --json", 0, '"result": 7'),
-        ("printf '\\357\\273\\277export default () => 7' | {} exec /dev/stdin --json", 0, '"result": 7'),
-        (f"{{}} exec {folder} --json", 0, '"result": 7'),
-        ("{} exec - --json </dev/null", 1, "EmptyScript"),
-        ("{} exec /dev/null --json", 1, "EmptyScript"),
-        ("printf ' \\n' | {} exec - --json", 1, "EmptyScript"),
-        (f"{{}} exec {folder} --runtime wasm --json", 2, "file_is_folder"),
+    script = "export default () => 7"
+    with ThreadPoolExecutor(1) as writing:
+        writing.submit(pipe.write_text, script)
+        assert lodger("exec", pipe, "--json").json["result"] == 7
+    for place, stdin, code, found in (
+        ("/dev/stdin", script, 0, '"result": 7'),
+        ("/dev/stdin", "\ufeff" + script, 0, '"result": 7'),
+        ("-", "\ufeff" + script, 0, '"result": 7'),
+        ("-", "", 1, "EmptyScript"),
+        ("/dev/null", "", 1, "EmptyScript"),
+        (f"{tmp_path} --runtime wasm", "", 2, "file_is_folder"),
     ):
-        said = _shell(line.format(RUN))
-        assert (said.returncode, found in said.stdout) == (code, True), (line, said.stdout, said.stderr)
+        said = lodger("exec", *place.split(), "--json", stdin=stdin)
+        assert (said.code, found in said.out) == (code, True), (place, said)
 
 
 @pytest.mark.parametrize("verb", ["version --json", "version"])
@@ -82,6 +82,7 @@ def test_a_full_disk_behind_stdout_is_told_on_stderr(verb: str) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_hurts_nothing(closed: str, tmp_path: Path) -> None:
+    lodger("tenant", "list", "--db", tmp_path / "l.db")  # sets the ledger up
     said = _shell(f"{RUN} tenant create acme --db {tmp_path}/l.db {closed}")
     assert said.returncode == 0
     assert "error" not in said.stderr

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect
 from tests.databases.fixtures import place
-from tests.databases.next_release import REVISION, SENTENCE, environment, lodger, next_release, python, write_migration
+from tests.databases.next_release import (
+    REVISION,
+    SENTENCE,
+    environment,
+    lodger_commands,
+    next_release,
+    python,
+    write_migration,
+)
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
@@ -68,11 +76,11 @@ def test_the_tenant_is_first_in_the_key_of_every_table_of_tenants() -> None:
 
 
 def test_a_ledger_is_set_up_and_opens_without_alembic(empty_url: str) -> None:
-    code = "import sys; from lodger.engine.sync import Engine; Engine.open(sys.argv[1]).close(); assert 'alembic' not in sys.modules"
-    for _ in range(2):
-        subprocess.run(
-            [sys.executable, "-c", code, empty_url], check=True, timeout=120, env=os.environ | {"PYTHONPATH": "."}
-        )
+    opened = "Engine.open(sys.argv[1]).close(); "
+    code = f"import sys; from lodger.engine.sync import Engine; {opened * 2}assert 'alembic' not in sys.modules"
+    subprocess.run(
+        [sys.executable, "-c", code, empty_url], check=True, timeout=120, env=os.environ | {"PYTHONPATH": "."}
+    )
 
 
 def test_a_set_up_that_fails_leaves_nothing_behind(empty_url: str) -> None:
@@ -104,34 +112,38 @@ def test_a_database_of_a_later_lodger_is_left_alone_unless_that_says_that_it_may
 
 
 def test_the_next_release_upgrades_a_ledger_to_the_schema_of_a_new_one(
-    url: str, place: str, newer: Path, tmp_path: Path
+    url: str, place: str, empty_url: str, kind: str, newer: Path, tmp_path: Path
 ) -> None:
     Database(url).close()
-    mine, step = ("--db", url), {"revision": REVISION, "sentence": SENTENCE}
-    shown = lodger(newer, "db", "upgrade", "--dry-run", *mine)
-    assert (shown["revision"], shown["wanted"], shown["pending"]) == (head(), REVISION, [step])
-    assert lodger(newer, "db", "check", "--schema-only", *mine)["verdict"] == "behind"
-    refused = lodger(newer, "tenant", "list", *mine)
-    assert (refused["code"], refused["error"]["code"]) == (1, "database_behind")
-    refused = lodger(newer, "db", "upgrade", *mine)
-    assert (refused["code"], refused["error"]["code"]) == (2, "backup_missing")
+    new = empty_url if kind == "postgresql" else f"sqlite:///{tmp_path / 'new.db'}"
+    mine, restored, step = ("--db", url), ("--db", place), {"revision": REVISION, "sentence": SENTENCE}
     file = str(tmp_path / "before.backup")
-    assert lodger(newer, "db", "upgrade", "--backup", file, *mine)["applied"] == [step]
-    assert lodger(newer, "db", "upgrade", *mine) == {"applied": [], "code": 0}
+    shown, checked, behind, careless, upgraded, again, made = lodger_commands(
+        newer,
+        ("db", "upgrade", "--dry-run", *mine),
+        ("db", "check", "--schema-only", *mine),
+        ("tenant", "list", *mine),
+        ("db", "upgrade", *mine),
+        ("db", "upgrade", "--backup", file, *mine),
+        ("db", "upgrade", *mine),
+        ("db", "upgrade", "--db", new),
+    )
+    assert (shown["revision"], shown["wanted"], shown["pending"]) == (head(), REVISION, [step])
+    assert checked["verdict"] == "behind"
+    assert (behind["code"], behind["error"]["code"]) == (1, "database_behind")
+    assert (careless["code"], careless["error"]["code"]) == (2, "backup_missing")
+    assert upgraded["applied"] == [step]
+    assert again == {"applied": [], "code": 0}
+    assert made["applied"][0]["revision"] == REVISION
     assert inspect_database(url).verdict == "ahead", "this release can use what the next one has only added to"
     Database(url).close()
-    restored = ("--db", place)
-    assert lodger(newer, "db", "restore", file, *restored)["revision"] == head(), "a backup is restored as it is"
-    assert lodger(newer, "db", "upgrade", "--without-backup", *restored)["applied"] == [step]
+    assert schema(new) == schema(url), "created and upgraded are the same"
+    as_it_was, upgraded = lodger_commands(
+        newer, ("db", "restore", file, *restored), ("db", "upgrade", "--without-backup", *restored)
+    )
+    assert as_it_was["revision"] == head(), "a backup is restored as it is"
+    assert upgraded["applied"] == [step]
     assert schema(place) == schema(url)
-
-
-def test_the_next_release_creates_the_schema_that_it_upgrades_to(empty_url: str, place: str, newer: Path) -> None:
-    assert lodger(newer, "db", "upgrade", "--db", empty_url)["applied"][0]["revision"] == REVISION
-    Database(place).close()
-    assert schema(place) != schema(empty_url)
-    assert lodger(newer, "db", "upgrade", "--without-backup", "--db", place)["code"] == 0
-    assert schema(place) == schema(empty_url)
 
 
 def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_so(url: str, newer: Path) -> None:

@@ -56,10 +56,9 @@ def counted(proxy: SlowProxy, work: Callable[[], object]) -> int:
     return proxy.trips - before
 
 
-@pytest.mark.parametrize("actions", [10, 100])
 @pytest.mark.parametrize(
-    "finished",
-    [OK, THROWN, Finished(Outcome.OK, result="1", logs=(LogLine("log", "hello", 1),))],
+    ("actions", "finished"),
+    [(10, OK), (100, THROWN), (100, Finished(Outcome.OK, result="1", logs=(LogLine("log", "hello", 1),)))],
     ids=["ok", "thrown", "with a log"],
 )
 def test_a_batch_costs_at_most_three_round_trips(

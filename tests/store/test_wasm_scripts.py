@@ -112,6 +112,7 @@ def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else(
     assert order == ["other", "first", "second"]
 
 
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # they are kept in memory
 def test_kept_sources_are_bounded_in_bytes(ledger: Bench) -> None:
     sources = ledger.engine.context.content_cache
     given: list[Any] = []

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 from tests.escape.commands import command
 
 from lodger.engine.core.errors import InputError, NotFound

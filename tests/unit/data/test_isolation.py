@@ -22,8 +22,8 @@ from lodger.engine.store.schema.script_data import kv
 
 WHOLE = os.environ.get("LODGER_FUZZ") == "whole"
 #: Questions and writes of each seed, by database: LODGER_FUZZ=whole asks and writes more than ten thousand times on each.
-QUESTIONS = {"sqlite": 2600, "postgresql": 2600} if WHOLE else {"sqlite": 160, "postgresql": 60}
-WRITES = {"sqlite": 2600, "postgresql": 2600} if WHOLE else {"sqlite": 100, "postgresql": 45}
+QUESTIONS = {"sqlite": 2600, "postgresql": 2600} if WHOLE else {"sqlite": 80, "postgresql": 30}
+WRITES = {"sqlite": 2600, "postgresql": 2600} if WHOLE else {"sqlite": 50, "postgresql": 25}
 LEAKS_WITHIN = 100
 SEEDS = [11, 12, 13, 14] if WHOLE else [11]
 BIG = {"rows_written": 10**6, "queries": 10**6, "rows_read": 10**9}
