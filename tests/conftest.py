@@ -13,9 +13,9 @@ from tests.compiled_first import compile_first
 from tests.databases.compiled import kept_statements
 from tests.databases.patience import patient_server
 from tests.databases.template import copied_ledgers
+from tests.everyday_share import left_out
 from tests.leaks import nothing_left
 from tests.longest_first import LONGEST_FIRST
-from tests.native_share import share
 from tests.run_summary import pytest_sessionfinish, pytest_terminal_summary
 
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary"]
@@ -40,8 +40,8 @@ settings.load_profile("gate")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out most cases of the optional runtime, and put the files that take longest first; the order within a file stays."""
-    if not any("::" in each for each in config.args) and (out := set(share(items))):
+    """Leave out what is not everyday, and put the files that take longest first; the order within a file stays."""
+    if not any("::" in each for each in config.args) and (out := left_out(items)):
         config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]
     here = Path(__file__).parent

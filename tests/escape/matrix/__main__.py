@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from tests.console import run
 from tests.escape.matrix.runner import Matrix
-from tests.native_share import runs_all
+from tests.everyday_share import runs_all
 
 from lodger.engine.cli import escape
 from lodger.engine.output.result_output import AsJson

@@ -1,0 +1,56 @@
+"""Cases that a run of whole files leaves out, always the same ones; every test keeps one.
+
+* ``quickjs-native`` is optional, and no tenant can choose it: one case in ten is everyday, with ``LODGER_RUNTIMES=all`` each.
+* A table of cases that runs on both databases is whole on SQLite, and a quarter of it on PostgreSQL; whole there, too, with
+  ``LODGER_DATABASES=all``.
+"""
+
+import os
+import zlib
+
+import pytest
+
+from lodger.sandbox.runtimes.native_libraries import has_native
+
+NATIVE = "quickjs-native"
+ONE_IN, ONE_IN_ON_POSTGRESQL = 10, 4
+
+
+def runs_all() -> bool:
+    """Whether every case of the optional runtime is wanted: ``LODGER_RUNTIMES=all``."""
+    return os.environ.get("LODGER_RUNTIMES") == "all"
+
+
+def left_out(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the cases that a run leaves out; those of a runtime that is not installed are marked as skipped."""
+    found = _on_postgresql(items) if os.environ.get("LODGER_DATABASES") != "all" else set()
+    native = [item for item in items if NATIVE in item.name]
+    if not has_native():
+        for item in native:
+            item.add_marker(
+                pytest.mark.skip(f"NOT TESTED on {NATIVE}: it is not installed (pip install 'lodger[native]')")
+            )
+    elif not runs_all():
+        found |= {item for item in native if _turn(item, ONE_IN)}
+    return found
+
+
+def _on_postgresql(items: list[pytest.Item]) -> set[pytest.Item]:
+    found, names, seen = set(), {item.nodeid for item in items}, set()
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        if (
+            given.get("kind") != "postgresql"
+            or item.nodeid.replace("postgresql", "sqlite") not in names
+            or len(given) < 2
+        ):
+            continue
+        test = item.nodeid.partition("[")[0]
+        if test in seen and _turn(item, ONE_IN_ON_POSTGRESQL):
+            found.add(item)
+        seen.add(test)
+    return found
+
+
+def _turn(item: pytest.Item, one_in: int) -> int:
+    return zlib.crc32(item.nodeid.encode()) % one_in
