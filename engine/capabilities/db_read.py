@@ -8,18 +8,18 @@ from sqlalchemy import Connection
 
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core import strict_json
-from lodger.engine.core.refusal import bad_request
+from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.filtering import aggregate
 from lodger.engine.data.filtering.aggregate import AggregateQuery, Measure, PartialAggregates
 from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
-from lodger.engine.data.filtering.evaluator import Row, terms_of
+from lodger.engine.data.filtering.evaluator import Row, terms_of, value_of
 from lodger.engine.data.filtering.parsing import Filter, Lookup, read_filter, read_order
 from lodger.engine.data.reading.document_index import asks_paths
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.data.reading.related import RelatedRows, Relation, fields_of, lookup_of, relations
 from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.data.values import kinds
-from lodger.engine.data.values.fields import ColumnField, RelatedField
+from lodger.engine.data.values.fields import OTHER, ColumnField, PathField, RelatedField
 from lodger.engine.effects.effect import on_wire
 from lodger.engine.effects.journal import unchanged_row
 from lodger.engine.store.drivers import prepared
@@ -68,6 +68,13 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
             break
         shown.append(made)
     given_rows = found[: len(shown)]
+    for term in order:
+        if isinstance(term.field, PathField) and any(value_of(term.field, row)[0] == OTHER for row in given_rows):
+            raise CallRefused(
+                "not_comparable",
+                f"order needs single values, but {term.field.name} has lists or objects; exclude them with a filter, "
+                "or sort the rows in the script",
+            )
     session.budgets.spend("rows_read", len(shown))
     session.journal.record_read(rows, given_rows)
     more = cut or len(found) > len(shown)

@@ -188,9 +188,22 @@ def _document(given: dict[str, Any], *, paths: bool = False) -> Row:
         if "." in name and not (paths and PATH.fullmatch(name)):  # a filter would never find it
             first, _, rest = name[:60].partition(".")
             raise bad_request(f"the name of a field has no dot: write {{ {first}: {{ {rest}: … }} }} for {name[:60]}")
+    inner = _dotted(list(made.values()))
+    if inner is not None:
+        raise bad_request(
+            f"the name of a field has no dot, and {inner[:60]} has one: a path would never find it; "
+            "write objects in each other, or store JSON.stringify(value)"
+        )
     if len(strict_json.dump(made).encode()) > MAX_DOCUMENT:
         raise CallRefused("too_large", f"a document has at most {MAX_DOCUMENT} bytes of JSON")
     return made
+
+
+def _dotted(value: Any) -> str | None:
+    """Return a name with a dot in a value of a document, None if there is none."""
+    if isinstance(value, dict):
+        return next((name for name in value if "." in name), None) or _dotted(list(value.values()))
+    return next(filter(None, map(_dotted, value)), None) if isinstance(value, list) else None
 
 
 HANDLERS = {"db.insert": insert, "db.update": update, "db.increment": increment, "db.delete": delete}

@@ -29,6 +29,10 @@ function reader(datasets, name) {
   };
 }
 
+function member(value, name) {
+  return value !== null && typeof value === "object" && !Array.isArray(value) && Object.hasOwn(value, name) ? value[name] : null;
+}
+
 class Rows {
   #name;
   #call;
@@ -96,8 +100,9 @@ class Rows {
     const path = column.split(".");
     const found = new Map();
     for await (const row of this.each(filter, { select: [path[0]] })) {
-      const held = path.reduce((value, name) => value?.[name], row) ?? null;
-      for (const value of Array.isArray(held) ? held : [held]) {
+      let held = [row];
+      for (const name of path) held = held.flat().map((value) => member(value, name)).filter((value) => value !== null);
+      for (const value of held.length > 0 ? held.flat() : [null]) {
         const rank = RANKS.indexOf(value === null ? "null" : value instanceof Instant ? "instant" : typeof value);
         if (rank < 0) throw lists;
         const key = RANKS[rank] === "instant" ? value.epochNanoseconds : value;

@@ -226,30 +226,37 @@ return [
   await count({ at: { gt: now.epochMilliseconds } }),
   await count({ at: { ne: now.toString() } }), await count({ at: { in: [now.toString()] } }),
   await count({ at: { gt: "2020-01-01T00:00:00+02:00" } }),
-  await count({ at: { lt: "2020-01-01T00:00:00z" } }), await count({ text: { lte: now.toString() } }),
+  await count({ at: { lt: "2020-01-01T00:00:00z" } }),
+  await count({ at: { gt: "2020-01-01" } }), await count({ at: { gte: "2020-01-01 10:00" } }),
+  await count({ text: { lte: now.toString() } }),
   await count({ ms: now.epochMilliseconds }),
   await said(() => count({ n: { $gt: 1 } })), await said(() => count({ n: { like: 1 } })),
   await said(() => count({ n: { greaterThan: 1 } })),
   await said(() => count({ $or: [{ n: 1 }] })), await said(() => count({ AND: [] })), await said(() => count({ n: 5n })),
   await said(() => db.moments.findOne({})), await said(() => db.moments.save({})), await said(() => db.moments.countDocuments({})),
   await said(() => db.moments.insert({ "addr.zip": 5 })), await said(() => db.moments.upsert({ id: kept.id, "addr.zip": 5 })),
+  await said(() => db.moments.insert({ a: [{ "b.c": 1 }] })), await said(() => db.moments.update(kept.id, { n: { "b.c": 1 } })),
   await said(() => db.moments.insert({ a: { b: [1, 5n] } })), await said(() => kv.set("k", { a: NaN })),
 ]
 """
 OPERATORS = "(the operators are eq, ne, lt, lte, gt, gte, contains, startsWith, in, notIn, exists, has, hasAny, hasAll)"
 DOTTED = "the name of a field has no dot: write { addr: { zip: … } } for addr.zip"
+NESTED = (
+    "the name of a field has no dot, and b.c has one: a path would never find it; "
+    "write objects in each other, or store JSON.stringify(value)"
+)
 
 
 def test_filters_find_instants_and_names_of_other_libraries_are_answered(shop: Shop) -> None:
     assert result(shop, DATA) == [
-        1, 1, 1, 1, 1, 2, 0, 1, 1,
+        1, 1, 1, 1, 1, 2, 0, 2, 2, 1, 1,
         f"there is no operator $gt; did you mean gt? {OPERATORS}", f"there is no operator like; did you mean contains? {OPERATORS}",
         f"there is no operator greaterThan; did you mean gt? {OPERATORS}",
         "there is no operator $or; did you mean or? (a filter joins conditions by and, or, not)",
         "there is no operator AND; did you mean and? (a filter joins conditions by and, or, not)",
         "n: a BigInt cannot be stored; hand over Number(value) or String(value)",
         "a set of db has no findOne: use first(filter)", "a set of db has no save: use upsert(values), or update(id, changes)",
-        "a set of db has no countDocuments: use count(filter)", DOTTED, DOTTED,
+        "a set of db has no countDocuments: use count(filter)", DOTTED, DOTTED, NESTED, NESTED,
         "values.a.b[1]: a BigInt cannot be stored; hand over Number(value) or String(value)",
         "a: NaN cannot be stored; hand over null or a number",
     ]  # fmt: skip
@@ -279,6 +286,25 @@ return [
   await said(() => db.things.aggregate({}, { groupBy: "tags" })),
 ];
 """
+THROUGH = """
+await db.bills.insertMany([
+  { id: "a", lines: [{ sku: "x", q: 1 }, { sku: "y", q: 2, tags: ["hot"] }] }, { id: "b", lines: [{ sku: "z", q: 5, tags: [] }] },
+  { id: "c", lines: { sku: "x" } }, { id: "d", lines: [] }, { id: "e", lines: [{ q: null }, 7] },
+]);
+const ids = async (filter, order) => (await db.bills.find(filter, { order })).map((row) => row.id).join("");
+const said = async (act) => { try { return await act(); } catch (error) { return error.message; } };
+return [
+  await ids({ "lines.sku": "x" }), await ids({ "lines.sku": { ne: "x" } }), await ids({ "lines.sku": { in: ["z", "y"] } }),
+  await ids({ "lines.sku": null }), await ids({ "lines.sku": { exists: true } }), await ids({ "lines.q": { gt: 1 } }),
+  await ids({ "lines.sku": { startsWith: "X", ignoreCase: true } }), await ids({ "lines.tags": { has: "hot" } }),
+  await ids({ "lines.tags": null }), await db.bills.count({ not: { "lines.q": { lt: 3 } } }),
+  await db.bills.distinct("lines.sku"), await db.bills.distinct("lines.tags"),
+  await said(() => ids({}, "-lines.sku")), await ids({ "lines.sku": null, "lines.q": 7 }, "lines.sku"),
+  await said(() => db.bills.sum("lines.q")), await said(() => db.bills.aggregate({}, { groupBy: "lines.sku" })),
+  await said(() => db.bills.update("a", { "lines.sku": "q" })), await said(() => db.bills.increment("a", { "lines.q": 1 })),
+  await said(() => ids({ "lines.0.sku": "x" })), await said(() => ids({ lines: { sku: "x" } })),
+];
+"""
 
 
 def test_conditions_ask_the_elements_of_lists(shop: Shop) -> None:
@@ -290,6 +316,20 @@ def test_conditions_ask_the_elements_of_lists(shop: Shop) -> None:
         f"there is no operator $elemMatch; did you mean has? {OPERATORS}",
         [None, True, 2, "new", "red", "\uffff", "\U0001f600", "2026-01-01T00:00:00Z"], [None, 1, 5, 10],
         "groupBy needs single values, but tags has lists or objects; exclude them, or use distinct",
+    ]  # fmt: skip
+
+
+def test_a_path_enters_the_objects_of_lists(shop: Shop) -> None:
+    values = "lists or objects; exclude them"
+    assert result(shop, THROUGH) == [
+        "ac", "bde", "ab", "de", "abc", "ab", "ac", "a", "cde", 4,
+        [None, "x", "y", "z"], [None, "hot"],
+        f"order needs single values, but lines.sku has {values} with a filter, or sort the rows in the script", "",
+        "sum needs numbers, but lines.q has other values; exclude them with a filter",
+        f"groupBy needs single values, but lines.sku has {values}, or use distinct",
+        "lines.sku leads through a value that is no object", "the value of lines.q is not a number",
+        "a field is a name, or names joined by dots, of letters, digits and _ only; a path enters all elements of a list, without a number",
+        f"there is no operator sku; for a value in an object write {{ 'lines.sku': … }} {OPERATORS}",
     ]  # fmt: skip
 
 

@@ -28,12 +28,10 @@ def matches(tree: Filter, row: Row) -> bool:
 
 
 def _values(field: Field, row: Row) -> list[Any]:
-    """Return a field's value, and the elements of a list in a document, of which none is null."""
-    elements = field.found(row) if isinstance(field, PathField) else None
-    return [
-        value_of(field, row),
-        *(classed(each) for each in (elements if isinstance(elements, list) else ()) if each is not None),
-    ]
+    """Return a field's value; of a path in a document all values that it leads to, a null if there is none."""
+    if isinstance(field, PathField):
+        return [classed(each) for each in field.every(row)] or [classed(None)]
+    return [value_of(field, row)]
 
 
 def value_of(field: Field, row: Row) -> Any:

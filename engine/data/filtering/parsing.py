@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +22,7 @@ from lodger.engine.data.values import kinds
 from lodger.engine.data.values.fields import (
     NULL,
     OTHER,
+    PATH,
     STRING,
     ColumnField,
     Field,
@@ -58,9 +59,9 @@ IGNORE_CASE = "ignoreCase"
 #: Of lists in documents.
 _LISTED = ("has", "hasAny", "hasAll")
 _OPS = (*(op.value for op in Op), "in", "notIn", "exists", *_LISTED)
-#: Text that only an instant has, and milliseconds that are read as one: from 1973 to 2286. Smaller numbers are amounts.
+#: Text of an instant, in UTC without an offset, and milliseconds that are read as one: from 1973 to 2286. Smaller numbers are amounts.
 _INSTANT_TEXT = re.compile(
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII | re.IGNORECASE
 )
 _EARLIEST_MS, _LATEST_MS = 10**11, 10**13
 #: Keys of values that JSON lacks, which are values and no operators.
@@ -70,7 +71,8 @@ _ALSO = {
     "equals": "eq", "equal": "eq", "is": "eq", "not": "ne", "neq": "ne", "notequals": "ne", "isnot": "ne", "greaterthan": "gt",
     "after": "gt",
     "greaterthanorequal": "gte", "ge": "gte", "min": "gte", "lessthan": "lt", "before": "lt", "lessthanorequal": "lte", "le": "lte",
-    "max": "lte",
+    "max": "lte", ">": "gt", ">=": "gte", "<": "lt", "<=": "lte", "=": "eq", "==": "eq", "===": "eq", "!=": "ne", "!==": "ne", "<>": "ne",
+    "between": "gte", "endswith": "contains",
     "like": "contains", "ilike": "contains", "regex": "contains", "includes": "contains", "match": "contains", "search": "contains",
     "beginswith": "startsWith", "prefix": "startsWith", "nin": "notIn", "oneof": "in", "any": "in", "isnull": "exists", "isset": "exists",
     "hassome": "hasAny", "overlaps": "hasAny", "arraycontains": "has", "elemmatch": "has", "hasevery": "hasAll", "all": "hasAll",
@@ -211,8 +213,10 @@ class _Reader:
         if value == strict_json.UNDEFINED or (isinstance(value, list) and strict_json.UNDEFINED in value):
             raise _undefined(f"'{op}' of {field.name}")
         if op not in _OPS:
+            member = isinstance(field, PathField) and PATH.fullmatch(op)
+            inside = f"; for a value in an object write {{ '{field.name}.{op}': … }}" if member else ""
             raise bad_request(
-                f"there is no operator {op[:40]}{_nearest(op, _OPS)} (the operators are {', '.join(_OPS)})"
+                f"there is no operator {op[:40]}{_nearest(op, _OPS) or inside} (the operators are {', '.join(_OPS)})"
             )
         if ignore_case and op not in _FOLDED:
             raise bad_request(f"'{IGNORE_CASE}' goes with {', '.join(sorted(_FOLDED))}, not with {op}")
@@ -332,6 +336,7 @@ def _readings(field: Field, value: Any, op: Op) -> tuple[Any, ...]:
     try:
         if isinstance(value, str) and _INSTANT_TEXT.fullmatch(value):
             moment = datetime.fromisoformat(value.upper())
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         elif isinstance(value, int | float) and not isinstance(value, bool) and _EARLIEST_MS <= value <= _LATEST_MS:
             moment = EPOCH + timedelta(milliseconds=value)
         else:

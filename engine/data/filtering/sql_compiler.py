@@ -120,10 +120,8 @@ class Compiler:
     def _same(self, field: ColumnField | PathField, value: Any) -> Clause:
         if isinstance(field, PathField):
             rank, inner = value
-            if rank == NULL:
-                return self._place(field).missing()
-            if rank == OTHER:
-                alike: Clause = self.rank(field) == OTHER
+            if rank in (NULL, OTHER):
+                alike: Clause = self.rank(field) == rank
                 return alike
             return self._within(field, rank, lambda held: held == self._inner(rank, inner))
         if value is None:
@@ -217,27 +215,26 @@ class Compiler:
         if op is Op.NE:
             return not_(self._path(field, Op.EQ, value))
         if rank == NULL:
-            return self._same(field, value)
+            return self._place(field).missing()
         if op in (Op.CONTAINS, Op.STARTS_WITH):
             return self._some(field, rank, lambda held: self._text(held, op, inner))
         return self._some(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
 
     def compared(self, field: OwnField, op: Op, value: Any) -> Clause:
-        """Return a comparison of a column, or of the value at a path without a list's elements; ``value`` is not null."""
+        """Return a comparison of a column, or of the value at a path without those in lists; ``value`` is not null."""
         if isinstance(field, ColumnField):
             return self._column(field, op, value)
         rank, inner = value
         return self._within(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
 
     def _some(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
-        """Return a condition on the value at a path, or on one of its elements if it is a list."""
+        """Return a condition on the value at a path, or on one of those that it leads to through lists."""
 
-        def holds(place: JsonPath) -> Clause:
-            alike, held = place.held(rank)
+        def holds(alike: Clause, held: ColumnElement[Any]) -> Clause:
             return and_(alike, asked(held))
 
         place = self._place(field)
-        return func.coalesce(or_(func.coalesce(holds(place), false()), place.some(holds)), false())
+        return func.coalesce(or_(func.coalesce(holds(*place.held(rank)), false()), place.some(rank, holds)), false())
 
     def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
         """Return a condition on values of one type at a path, false for values of other types (:meth:`rank`)."""

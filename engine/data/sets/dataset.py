@@ -125,7 +125,10 @@ class Collection:
         if name == "id":
             return DOCUMENT_ID
         if not PATH.fullmatch(name):
-            raise bad_request("a field is a name, or names joined by dots, of letters, digits and _ only")
+            raise bad_request(
+                "a field is a name, or names joined by dots, of letters, digits and _ only; "
+                "a path enters all elements of a list, without a number"
+            )
         return PathField(name, tuple(name.split(".")))
 
 

@@ -45,13 +45,22 @@ class PathField:
     parts: tuple[str, ...]
 
     def found(self, document: Any) -> Any:
-        """Return the wire value at this path, None if there is none."""
+        """Return the wire value at this path, None if there is none, and the list if the path leads through one."""
         value = document
         for part in self.parts:
-            if not isinstance(value, dict) or part not in value:
-                return None
-            value = value[part]
+            if isinstance(value, list):
+                break
+            value = value.get(part) if isinstance(value, dict) else None
         return value
+
+    def every(self, document: Any) -> list[Any]:
+        """Return the wire values at this path through the elements of lists, those of a list at its end, too; none is null."""
+        values: list[Any] = [document]
+        held = values
+        for part in self.parts:
+            held = [value.get(part) for value in values if isinstance(value, dict)]
+            values = [each for value in held for each in (value if isinstance(value, list) else [value])]
+        return [value for value in (*values, *(each for each in held if isinstance(each, list))) if value is not None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

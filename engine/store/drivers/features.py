@@ -141,6 +141,10 @@ class RowQuery(Protocol):
         ...
 
 
+#: Gets whether a value has a type, and the value; gives a condition on it.
+HeldCondition = Callable[[ColumnElement[bool], ColumnElement[Any]], ColumnElement[bool]]
+
+
 class JsonPath(Protocol):
     """The value at a path of a JSON text, by type; each form is NULL for a value of another type.
 
@@ -148,7 +152,7 @@ class JsonPath(Protocol):
     """
 
     def missing(self) -> ColumnElement[bool]:
-        """Whether the value is missing or null."""
+        """Whether the path leads to no value but null, through lists neither."""
         ...
 
     def held(self, rank: int) -> tuple[ColumnElement[bool], ColumnElement[Any]]:
@@ -156,7 +160,7 @@ class JsonPath(Protocol):
         ...
 
     def rank(self) -> ColumnElement[Any]:
-        """Return the type rank."""
+        """Return the type rank; that of a list if the path leads through one."""
         ...
 
     def values(self) -> list[ColumnElement[Any]]:
@@ -167,8 +171,12 @@ class JsonPath(Protocol):
         """Return the number as a double, NULL for other values."""
         ...
 
-    def some(self, holds: Callable[[JsonPath], ColumnElement[bool]]) -> ColumnElement[bool]:
-        """Return whether the value is a list with an element that satisfies a condition; NULL for a missing value."""
+    def some(self, rank: int, holds: HeldCondition) -> ColumnElement[bool]:
+        """Return whether a value that the path leads to through lists satisfies a condition; it may be NULL.
+
+        Args:
+            holds: gets what :meth:`held` returns for each of them.
+        """
         ...
 
 

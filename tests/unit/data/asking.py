@@ -105,7 +105,22 @@ class Asker:
                     {"$object": {"$instant": 1}},
                 ]
             )
+        if self.draw.random() > 0.8:
+            values["deep"] = self.listed()
         return values or {"a": 0}
+
+    def listed(self) -> Any:
+        """Return what lists the path deep.y.z may lead through."""
+        ends = [self.path_value(), [self.path_value(), [1]], [], {"z": 1}]
+        inner = [{"z": self.one(ends)}, [{"z": self.one(ends)}], {"z": self.one(ends)}, {}, 5, None]
+        return self.one(
+            [
+                [{"x": self.path_value()}, {"x": self.path_value(), "y": {"z": self.one(ends)}}],
+                [{"x": [self.path_value()], "y": inner[: self.draw.randrange(6)]}, "x", [{"x": self.path_value()}]],
+                {"x": self.path_value(), "y": inner[: self.draw.randrange(6)]},
+                [],
+            ]
+        )
 
     def related(self) -> dict[str, Any]:
         """Return a condition on the customer that an order belongs to."""

@@ -117,7 +117,7 @@ def test_forged_cursors(shop: Shop) -> None:
         attempt = shop.attempt(budgets={"queries": 10**6, "rows_read": 10**9})
         for number in range(8):
             values = {
-                "a": [None, True, 2, "x", {"$instant": "2026-01-01T00:00:00Z"}, [1], {"b": 5}, {"b": "x"}][number],
+                "a": [None, True, 2, "x", {"$instant": "2026-01-01T00:00:00Z"}, 3, 0.5, "y"][number],
                 "c": number,
             }
             assert (await attempt.call("db.insert", json.dumps({"set": "things", "values": values}))).ok
@@ -125,7 +125,7 @@ def test_forged_cursors(shop: Shop) -> None:
         for name, (cursor, sort) in cursors(5, 1500):
             reply = await attempt.call("db.find", json.dumps({"set": name, "cursor": cursor, "order": sort}))
             answered += reply.ok
-            assert reply.ok or json.loads(reply.json)["code"] in {"bad_request", "too_many_digits"}
+            assert reply.ok or json.loads(reply.json)["code"] in {"bad_request", "not_comparable", "too_many_digits"}
         return answered
 
     assert asyncio.run(go()) > 20

@@ -57,7 +57,7 @@ async def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
     reply = await attempt.call(name, json.dumps(arguments))
     body = json.loads(reply.json)
     if not reply.ok:
-        raise {"bad_request": Refused, "not_found": Gone}[body["code"]](body["message"])
+        raise {"bad_request": Refused, "not_comparable": Refused, "not_found": Gone}[body["code"]](body["message"])
     return body
 
 

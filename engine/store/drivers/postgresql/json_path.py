@@ -12,16 +12,19 @@ from sqlalchemy import (
     cast,
     collate,
     column,
+    false,
     func,
     literal,
     literal_column,
+    not_,
     null,
+    or_,
     select,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
+from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, HeldCondition
 
 Clause = ColumnElement[bool]
 
@@ -32,7 +35,8 @@ class PostgresJsonPath:
     _TYPES = {BOOLEAN: "boolean", NUMBER: "number", STRING: "string", TIME: "string"}  # noqa: RUF012 - never changed
 
     def __init__(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> None:
-        # Names are bound values; none begins with a digit, so that none is taken for a list index.
+        # Names are checked, and bound values; none begins with a digit, so that none is taken for a list index.
+        self._names = parts
         self._body = cast(body, JSONB())
         self._parts = [literal(part, String()) for part in parts]
         self._value = func.jsonb_extract_path(self._body, *self._parts)
@@ -42,8 +46,19 @@ class PostgresJsonPath:
         self._time_kind = func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._instant))
 
     def missing(self) -> Clause:
-        """Whether the value is missing or null."""
+        """Whether the path leads to no value but null, through lists neither."""
+        if len(self._names) == 1:
+            return self._absent()
+        return self._absent() & not_(self._through() & self._led("", lambda value: func.jsonb_typeof(value) != "null"))
+
+    def _absent(self) -> Clause:
         return (self._kind.is_(None)) | (self._kind == "null")
+
+    def _through(self) -> Clause:
+        """Whether the path leads through a list."""
+        places = range(1, len(self._parts))
+        kinds = (func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._parts[:at])) for at in places)
+        return or_(false(), *(kind.is_not_distinct_from("array") for kind in kinds))
 
     def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
         """Return whether the value has this type rank, and the value."""
@@ -62,7 +77,8 @@ class PostgresJsonPath:
     def rank(self) -> ColumnElement[Any]:
         """Return the type rank: :mod:`lodger.engine.store.drivers.features`."""
         return case(
-            (self.missing(), NULL),
+            *([(self._through(), OTHER)] if len(self._parts) > 1 else ()),
+            (self._absent(), NULL),
             (self._kind == "boolean", BOOLEAN),
             (self._kind == "number", NUMBER),
             (self._kind == "string", STRING),
@@ -86,11 +102,18 @@ class PostgresJsonPath:
         """Return the number as a double, NULL for other values."""
         return self.held(NUMBER)[1]
 
-    def some(self, holds: "Callable[[PostgresJsonPath], Clause]") -> Clause:
-        """Return whether the value is a list with an element that satisfies a condition."""
-        listed = case((self._kind == "array", self._value), else_=cast(literal_column("'[]'"), JSONB()))
-        each = func.jsonb_array_elements(listed).table_valued(column("value", JSONB()))
-        element = PostgresJsonPath(func.jsonb_build_object(literal_column("'e'"), each.c.value), ("e",), self._tag)
+    def some(self, rank: int, holds: HeldCondition) -> Clause:
+        """Return whether a value that the path leads to through lists satisfies a condition."""
+
+        def asked(value: ColumnElement[Any]) -> Clause:
+            each = PostgresJsonPath(func.jsonb_build_object(literal_column("'e'"), value), ("e",), self._tag)
+            return holds(*each.held(rank))
+
+        return (self._through() | self._kind.is_not_distinct_from("array")) & self._led("[*]", asked)
+
+    def _led(self, end: str, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
+        """Return whether a value that the path leads to satisfies a condition: its lax form enters lists, one level of each."""
+        path = cast("lax $." + ".".join(f'"{part}"' for part in self._names) + end, JSONPATH)
+        each = func.jsonb_path_query(self._body, path).table_valued(column("value", JSONB())).render_derived()
         one: ColumnElement[Any] = literal_column("1")
-        found = select(one).select_from(each).where(holds(element)).correlate_except(each)
-        return found.exists()
+        return select(one).select_from(each).where(asked(each.c.value)).correlate_except(each).exists()

@@ -260,7 +260,7 @@ class SqliteDriver(Driver):
 
     def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
         """Return a path in SQLite's JSON functions."""
-        return SqliteJsonPath.of(body, parts, tag)
+        return SqliteJsonPath(body, parts, tag)
 
     def json_number(self, value: float) -> ColumnElement[Any]:
         """Bind the value unchanged: integers and doubles compare exactly."""

@@ -3,10 +3,23 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import String, case, column, func, literal_column, null, select
+from sqlalchemy import (
+    String,
+    TableValuedAlias,
+    case,
+    false,
+    func,
+    literal,
+    literal_column,
+    not_,
+    null,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME
+from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, HeldCondition
 
 Clause = ColumnElement[bool]
 
@@ -16,33 +29,44 @@ class SqliteJsonPath:
 
     _TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}  # noqa: RUF012 - never changed
 
-    def __init__(self, body: ColumnElement[Any], path: Any, tag: str) -> None:
+    def __init__(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> None:
         self._body = body
-        self._path = path
-        self._tag = tag
-        self._time = path + f'."{tag}"'
-        self._kind = func.json_type(body, path)
-
-    @classmethod
-    def of(cls, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> "SqliteJsonPath":
-        """Return a path of plain names; it is a bound value."""
-        return cls(body, "$." + ".".join(f'"{part}"' for part in parts), tag)
+        self._parts = parts
+        # Names are checked, and paths bound values.
+        self._path = "$." + ".".join(f'"{part}"' for part in parts)
+        self._tag = f'."{tag}"'
+        self._time = self._path + self._tag
+        self._kind = func.json_type(body, self._path)
 
     def missing(self) -> Clause:
-        """Whether the value is missing or null."""
+        """Whether the path leads to no value but null, through lists neither."""
+        if len(self._parts) == 1:
+            return self._absent()
+        return self._absent() & not_(self._through() & self._elements(lambda each: each.c.type != "null", spread=False))
+
+    def _absent(self) -> Clause:
         return (self._kind.is_(None)) | (self._kind == "null")
+
+    def _through(self) -> Clause:
+        """Whether the path leads through a list."""
+        places = range(1, len(self._parts))
+        kinds = (func.json_type(self._body, "$." + ".".join(f'"{part}"' for part in self._parts[:at])) for at in places)
+        return or_(false(), *(kind.is_not_distinct_from("array") for kind in kinds))
 
     def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
         """Return whether the value has this type rank, and the value."""
         path = self._time if rank == TIME else self._path
+        return self._is(func.json_type(self._body, path), rank), func.json_extract(self._body, path)
+
+    def _is(self, kind: ColumnElement[Any], rank: int) -> Clause:
         names = self._TYPES[rank]
-        kind = func.json_type(self._body, path)
-        return (kind == names[0] if len(names) == 1 else kind.in_(names)), func.json_extract(self._body, path)
+        return kind == names[0] if len(names) == 1 else kind.in_(names)
 
     def rank(self) -> ColumnElement[Any]:
         """Return the type rank: :mod:`lodger.engine.store.drivers.features`."""
         return case(
-            (self.missing(), NULL),
+            *([(self._through(), OTHER)] if len(self._parts) > 1 else ()),
+            (self._absent(), NULL),
             (self.held(BOOLEAN)[0], BOOLEAN),
             (self.held(NUMBER)[0], NUMBER),
             (self.held(STRING)[0], STRING),
@@ -64,10 +88,34 @@ class SqliteJsonPath:
         there, value = self.held(NUMBER)
         return case((there, value * 1.0), else_=null())
 
-    def some(self, holds: "Callable[[SqliteJsonPath], Clause]") -> Clause:
-        """Return whether the value is a list with an element that satisfies a condition."""
-        each = func.json_each(self._body, self._path).table_valued(column("fullkey", String()))
-        element = SqliteJsonPath(self._body, each.c.fullkey, self._tag)
+    def some(self, rank: int, holds: HeldCondition) -> Clause:
+        """Return whether a value that the path leads to through lists satisfies a condition."""
+
+        def asked(each: TableValuedAlias) -> Clause:
+            if rank != TIME:
+                return holds(self._is(each.c.type, rank), each.c.atom)
+            text = case((each.c.type == "object", each.c.value), else_="{}")
+            return holds(
+                self._is(func.json_type(text, "$" + self._tag), rank), func.json_extract(text, "$" + self._tag)
+            )
+
+        return (self._through() | (self._kind == "array")) & self._elements(asked, spread=True)
+
+    def _elements(self, asked: Callable[[TableValuedAlias], Clause], *, spread: bool) -> Clause:
+        """Return whether a value that the path leads to satisfies a condition; lists at its end are spread, or values themselves."""
+        text: ColumnElement[Any] = self._body
+        steps: list[TableValuedAlias] = []
+        source: Any = None
+        for at, part in enumerate(self._parts, 1):
+            path = f'$."{part}"'
+            kind, value = func.json_type(text, path), func.json_extract(text, path)
+            # json_extract has no booleans; the names of their types are their JSON.
+            quoted = case((kind.in_(("true", "false")), kind), else_=func.json_quote(value))
+            wrapped = literal("[", String()) + quoted + "]"
+            listed = case((kind == "array", value), else_=wrapped)
+            each = func.json_each(listed if spread or at < len(self._parts) else wrapped)
+            steps.append(each.table_valued("value", "type", "atom", name=f"at{at}"))
+            source = steps[-1] if source is None else source.join(steps[-1], true())
+            text = case((steps[-1].c.type == "object", steps[-1].c.value), else_="{}")
         one: ColumnElement[Any] = literal_column("1")
-        found = select(one).select_from(each).where(holds(element)).correlate_except(each)
-        return (self._kind == "array") & found.exists()
+        return select(one).select_from(source).where(asked(steps[-1])).correlate_except(*steps).exists()
