@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.failure import require_matplotlib
 from lodger.engine.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def walls(
     from lodger.bench.walls import COLUMNS, MAX_MS, P99_MS, overshoot
 
     if svg is not None:
-        require_matplotlib()
+        _require_matplotlib()
     if check and samples < FEWEST:
         raise Usage("too_few_samples", minimum=FEWEST)
     if not as_json:
@@ -236,7 +235,7 @@ def runs(
     from lodger.bench.runs import Row, measure
 
     if svg is not None:
-        require_matplotlib()
+        _require_matplotlib()
 
     def show(row: Row) -> None:
         if not as_json:
@@ -314,7 +313,7 @@ def rules(
     from lodger.bench.rules import measure
 
     if svg is not None:
-        require_matplotlib()
+        _require_matplotlib()
     rows = measure()
     if svg is not None:
         from lodger.bench.rule_picture import picture
@@ -368,3 +367,15 @@ def frames(
         say("ok" if found.good else "FAILED")
     if found.faults or (check and not found.good):
         raise typer.Exit(1)
+
+
+def _require_matplotlib() -> None:
+    """Raise before anything is measured if matplotlib, needed for a picture, is not installed.
+
+    Raises:
+        Usage: extra_missing.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise Usage("extra_missing.chart")

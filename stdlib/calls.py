@@ -6,16 +6,10 @@ one JSON object.
 
 from dataclasses import dataclass
 
-#: Types of arguments, checked in ``lodger.engine.capabilities.arguments``.
-ARGUMENT_TYPES = (
-    "name", "id", "filter", "order", "limit", "cursor", "names", "values", "rows", "text", "key", "value", "number", "flag",
-    "addresses", "pairs", "line", "groups", "base64",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One member of a call's argument object."""
+    """One member of a call's argument object; ``lodger.engine.capabilities.arguments`` checks its type."""
 
     type: str
     optional: bool = False

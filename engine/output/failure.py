@@ -106,15 +106,3 @@ def tell(error: BaseException, *, as_json: bool) -> int:
             text = "\n".join(part for part in (head, under(given, index), rest) if part)
         sys.stderr.write(text + "\n")
     return 2 if isinstance(error, Usage) else 1
-
-
-def require_matplotlib() -> None:
-    """Raise before anything is measured if matplotlib, needed for a picture, is not installed.
-
-    Raises:
-        Usage: extra_missing.
-    """
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise Usage("extra_missing.chart")

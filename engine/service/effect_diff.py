@@ -13,25 +13,14 @@ _TOKEN = re.compile(r"-9\d{15}", re.ASCII)
 _LAST_TOKEN = FIRST_TOKEN - 1_000_000
 
 
-def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the lines of a diff: ``+`` insert, ``~`` change, ``-`` delete, ``@`` mail, event, later run, ``>`` request, ``<`` read.
-
-    Args:
-        effects: results of :func:`lodger.engine.effects.effect.describe`.
-    """
-    shown: list[str] = []
-    for effect in effects:
-        shown += _one(effect)
-    return shown
-
-
 @dataclass(frozen=True, slots=True)
 class EffectRow:
-    """One value of an effect: before it, after it, or both; None if there was none or it is not known."""
+    """One value of an effect: before it, after it, or both; None if there was none or it is not known. ``text`` is its line."""
 
     field: str
     before: str | None
     after: str | None
+    text: str
     changed: bool = True
 
 
@@ -51,100 +40,93 @@ class EffectChange:
     line: str | None = None
 
 
+def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the lines of a diff: ``+`` insert, ``~`` change, ``-`` delete, ``@`` mail, event, later run, ``>`` request, ``<`` read.
+
+    Args:
+        effects: results of :func:`lodger.engine.effects.effect.describe`.
+    """
+    return [
+        line
+        for each in changes(effects)
+        for line in (f"{each.mark} {each.title}", *(f"    {row.text}" for row in each.rows))
+    ]
+
+
 def changes(effects: Iterable[dict[str, Any]]) -> list[EffectChange]:
     """Return effects with their values before and after; what is sent has its text as values that did not change."""
-    return [_table(effect) for effect in effects]
+    return [
+        EffectChange(head[:1], head[2:], tuple(rows), effect.get("line"))
+        for effect in effects
+        for head, rows in [_shown(effect)]
+    ]
 
 
-def _table(effect: dict[str, Any]) -> EffectChange:
-    head, *texts = _one(effect)
-    before = {name: _value(value) for name, value in _pairs(effect, "before")}
-    match effect.get("effect"):
-        case "insert":
-            rows = [EffectRow(name, None, _value(value)) for name, value in _pairs(effect, "values")]
-        case "update":
-            rows = [EffectRow(name, before.get(name), _value(value)) for name, value in _pairs(effect, "changes")]
-        case "increment":
-            rows = [EffectRow(name, before.get(name), _sum(effect, name)) for name, _by in _pairs(effect, "amounts")]
-        case "delete":
-            rows = [EffectRow(name, value, None) for name, value in before.items()]
-        case "kv.set":
-            rows = [EffectRow("value", None, _value(effect.get("value")))]
-        case "kv.add":
-            rows = [EffectRow("value", None, _signed(effect.get("amount")))]
-        case _:
-            rows = [EffectRow("", None, text.strip(), changed=False) for text in texts]
-    return EffectChange(head[:1], head[2:], tuple(rows), effect.get("line"))
-
-
-def _sum(effect: dict[str, Any], name: str) -> str:
-    """Return a column after an increment, where its number before is known, with the amount."""
-    amount, held = effect["amounts"][name], (effect.get("before") or {}).get(name)
-    if type(amount) is int and type(held) is int:
-        return f"{held + amount} ({_signed(amount)})"
-    return _signed(amount)
-
-
-def _one(effect: dict[str, Any]) -> list[str]:
+def _shown(effect: dict[str, Any]) -> tuple[str, list[EffectRow]]:
+    """Return the mark with the title of an effect, and its rows."""
     kind, place = effect.get("effect", "?"), f"{effect.get('set', '')} {_value(effect.get('id'))}".strip()
+    before = {name: _value(value) for name, value in _pairs(effect, "before")}
     match kind:
         case "insert":
-            return [f"+ {place}", *(f"    {name}: {_value(value)}" for name, value in _pairs(effect, "values"))]
+            values = [(name, _value(value)) for name, value in _pairs(effect, "values")]
+            return f"+ {place}", [EffectRow(name, None, value, f"{name}: {value}") for name, value in values]
         case "update":
-            before = effect.get("before") or {}
-            changes = _pairs(effect, "changes")
-            return [f"~ {place}", *(_change(name, before, value) for name, value in changes)]
+            values = [(name, _value(value)) for name, value in _pairs(effect, "changes")]
+            return f"~ {place}", [_changed(name, before.get(name), value) for name, value in values]
         case "increment":
-            return [f"~ {place}", *(_added(effect, name, amount) for name, amount in _pairs(effect, "amounts"))]
+            return f"~ {place}", [_added(effect, name, amount) for name, amount in _pairs(effect, "amounts")]
         case "delete":
-            return [f"- {place}", *(f"    {name}: {_value(value)}" for name, value in _pairs(effect, "before"))]
+            return f"- {place}", [EffectRow(name, value, None, f"{name}: {value}") for name, value in before.items()]
         case "changes":
             more = ", more wait" if effect.get("more") else ""
-            return [f"< {effect.get('count')} changes of {effect.get('set')}{more}"]
+            return f"< {effect.get('count')} changes of {effect.get('set')}{more}", []
         case "kv.set":
-            return [f"~ kv {effect.get('key')}", f"    = {_value(effect.get('value'))}"]
+            text = _value(effect.get("value"))
+            return f"~ kv {effect.get('key')}", [EffectRow("value", None, text, f"= {text}")]
         case "kv.delete":
-            return [f"- kv {effect.get('key')}"]
+            return f"- kv {effect.get('key')}", []
         case "kv.add":
-            return [f"~ kv {effect.get('key')}", f"    {_signed(effect.get('amount'))}"]
+            text = _signed(effect.get("amount"))
+            return f"~ kv {effect.get('key')}", [EffectRow("value", None, text, text)]
         case "mail":
-            body = str(effect.get("text") or effect.get("html") or "")
             copies = "".join(f", {kind} {', '.join(effect[kind])}" for kind in ("cc", "bcc") if kind in effect)
             files = f" (with {', '.join(effect['attachments'])})" if "attachments" in effect else ""
             head = f"@ mail to {', '.join(effect.get('to', ()))}{copies}: {effect.get('subject', '')}{files}"
-            return [head, *(f"    {line}" for line in body.splitlines()[:6])]
+            return head, _same(str(effect.get("text") or effect.get("html") or ""))
         case "event":
-            return [f"@ event {effect.get('name')}", f"    {_value(effect.get('data'))}"]
+            return f"@ event {effect.get('name')}", _same(_value(effect.get("data")))
         case "run":
             key = f" (key {effect['key']})" if "key" in effect else ""
-            return [f"@ run {effect.get('script')} at {effect.get('at')}{key}", f"    {_value(effect.get('input'))}"]
+            return f"@ run {effect.get('script')} at {effect.get('at')}{key}", _same(_value(effect.get("input")))
         case "run.cancel":
-            return [f"- run {effect.get('run')} of {effect.get('script')}"]
+            return f"- run {effect.get('run')} of {effect.get('script')}", []
         case "fetch":
             sent = effect.get("status", "") if effect.get("sent") else "not sent"
-            body = str(effect.get("body") or "")
-            return [
-                f"> {effect.get('method')} {effect.get('url')}: {sent}",
-                *(f"    {line}" for line in body.splitlines()[:6]),
-            ]
+            return f"> {effect.get('method')} {effect.get('url')}: {sent}", _same(str(effect.get("body") or ""))
         case _:
-            return [f"* {json.dumps(effect, ensure_ascii=False)}"]
+            return f"* {json.dumps(effect, ensure_ascii=False)}", []
+
+
+def _same(text: str) -> list[EffectRow]:
+    """Return the first lines of a text as values that did not change."""
+    return [EffectRow("", None, line, line, changed=False) for line in text.splitlines()[:6]]
+
+
+def _changed(name: str, before: str | None, after: str) -> EffectRow:
+    return EffectRow(name, before, after, f"{name}: {after}" if before is None else f"{name}: {before} → {after}")
+
+
+def _added(effect: dict[str, Any], name: str, amount: object) -> EffectRow:
+    """Return a column after an increment: the sum if its number before is known, and the amount."""
+    held, more = (effect.get("before") or {}).get(name), _signed(amount)
+    total = f"{held + amount} ({more})" if isinstance(amount, int) and isinstance(held, int) else more
+    if held is None:
+        return EffectRow(name, None, total, f"{name}: {more}")
+    return EffectRow(name, _value(held), total, f"{name}: {more} (current value {_value(held)})")
 
 
 def _pairs(effect: dict[str, Any], name: str) -> list[tuple[str, Any]]:
     return list((effect.get(name) or {}).items())
-
-
-def _change(name: str, before: dict[str, Any], value: object) -> str:
-    if name in before:
-        return f"    {name}: {_value(before[name])} → {_value(value)}"
-    return f"    {name}: {_value(value)}"
-
-
-def _added(effect: dict[str, Any], name: str, amount: object) -> str:
-    before = effect.get("before") or {}
-    held = f" (current value {_value(before[name])})" if before.get(name) is not None else ""
-    return f"    {name}: {_signed(amount)}{held}"
 
 
 def _signed(amount: object) -> str:

@@ -26,21 +26,16 @@ _NOT_EXECUTABLE = bpf.never(2, _PROT_EXEC, KILL)
 #: Denies pages that are executable and writable at once.
 _NOT_BOTH = bpf.never_both(2, _PROT_EXEC, _PROT_WRITE, KILL)
 
-#: Every call that a filter does not answer with a kill, and why. A new one must be added here.
-REASONS: "dict[str, str]" = {
+#: Allowed with any arguments, and why.
+PLAIN: "dict[str, str]" = {
     "read": "frames from the parent: the socket is the only descriptor",
     "write": "frames to the parent",
     "poll": "waits for an answer or for a timer of the script; aarch64 has ppoll instead",
     "ppoll": "the same on aarch64, and in the C library where it prefers it",
-    "futex": "uncontended locks of the interpreter and of libwasmtime; waits and wakes within the process only",
-    "madvise": "the allocators return pages; nothing else",
     "munmap": "the allocators",
     "brk": "the C library's heap, bounded by RLIMIT_DATA",
     "mremap": "the allocators grow large blocks; the mapping keeps its protection",
-    "mmap": "the allocators; never executable, and only memory that the limit counts",
-    "mprotect": "growth of WebAssembly's memory; never executable, or never writable too where a runtime makes code",
     "getrandom": "seeding the random generator, crypto of scripts, random_get of modules",
-    "clock_gettime": "the process's CPU clock for the soft stop; never another process's",
     "rt_sigreturn": "a WebAssembly trap is a fault that libwasmtime handles",
     "sigaltstack": "libwasmtime's stack for handling it",
     "gettid": "the C library before it aborts; returns an id of this process only",
@@ -49,36 +44,7 @@ REASONS: "dict[str, str]" = {
     "restart_syscall": "the kernel's way to resume an interrupted wait",
     "exit": "the end of a thread",
     "exit_group": "the end",
-    "getrusage": "peak memory of the worker itself, to interpret a bare null thrown by the native engine",
-    "membarrier": "on aarch64, other cores must see new code",
-    "tgkill": "refused: abort of the C library, which then executes a trap instruction; no signal is sent",
-    "rt_sigprocmask": "refused: the same",
-    "rt_sigaction": "refused, except for fault handlers: libwasmtime restores the default handler for faults outside WebAssembly",
-    "prlimit64": "until armed: the job's limits of this process, which can only be lowered",
-    "timer_settime": "until armed: the job's CPU time",
-    "seccomp": "until armed: the second filter, without flags and without a listener",
-    "recvmsg": "until armed: the descriptor of an image, which comes over the socket; runtime quickjs only",
-    "close": "until armed: that descriptor, once its pages are mapped; runtime quickjs only",
 }
-#: Allowed with any arguments.
-PLAIN = (
-    "read",
-    "write",
-    "poll",
-    "ppoll",
-    "munmap",
-    "brk",
-    "mremap",
-    "getrandom",
-    "rt_sigreturn",
-    "sigaltstack",
-    "gettid",
-    "getpid",
-    "sched_yield",
-    "restart_syscall",
-    "exit",
-    "exit_group",
-)
 #: Further calls of a runtime, by its name; declared here because a runtime must not widen its own wall.
 RUNTIME_CALLS: "dict[str, tuple[str, ...]]" = {
     "quickjs-native": ("getrusage",),  # its own peak memory, to explain a thrown null
@@ -91,11 +57,9 @@ RUNTIME_CALLS_ON: "dict[tuple[str, str], tuple[str, ...]]" = {
 #: Runtimes that may make pages executable, never writable at once: until armed, or always.
 EXECUTABLE_UNTIL_ARMED = ("wasm",)
 EXECUTABLE = ("wasm_compiler",)
-#: Allowed while argument 2 (protection) has no PROT_EXEC.
+#: Allowed while argument 2 (protection) has no PROT_EXEC: the allocators, and growth of WebAssembly's memory.
 NEVER_EXECUTABLE = ("mprotect", "mmap")
-#: Allowed for some arguments, see ``_argument_rules``.
-PARTLY_ALLOWED = ("futex", "madvise", "clock_gettime")
-#: Refused with EPERM: see the module's docstring.
+#: Refused with EPERM: abort of the C library, see the module's docstring.
 REFUSED = ("tgkill", "rt_sigprocmask", "rt_sigaction")
 #: SIGILL, SIGBUS, SIGFPE, SIGSEGV: for a fault outside WebAssembly, wasmtime's handler restores the default action and returns to the
 #: faulting instruction. If that were refused, a process that aborts would loop until its CPU limit.
@@ -110,18 +74,16 @@ UNTIL_ARMED = (
 RUNTIME_CALLS_UNTIL_ARMED: "dict[str, tuple[str, ...]]" = {"quickjs": ("recvmsg", "close")}
 
 
-def _argument_rules() -> "dict[str, bytes]":
-    """Return rules for calls that are allowed for some arguments only."""
-    kill, allow = bpf.answer(KILL), bpf.answer(ALLOW)
-    return {
-        # Priority-inheriting locks (LOCK_PI and related) reach other processes by their id and were used in exploits.
-        # A shared futex on a mapped file has one key for all processes that map it: a channel between workers.
-        "futex": bpf.when_masked(1, _FUTEX_COMMAND, _FUTEX_WAIT_AND_WAKE, ALLOW) + kill,
-        # Merged pages (MERGEABLE) reveal the memory content of other workers.
-        "madvise": bpf.when(2, _ADVICE, ALLOW) + kill,
-        # Higher numbers are CPU clocks of other processes, which reveal their activity.
-        "clock_gettime": bpf.never(0, ~_OWN_CLOCKS & _WORD, KILL) + allow,
-    }
+#: Rules of the calls that are allowed for some arguments only.
+PARTLY_ALLOWED: "dict[str, bytes]" = {
+    # Priority-inheriting locks (LOCK_PI and related) reach other processes by their id and were used in exploits.
+    # A shared futex on a mapped file has one key for all processes that map it: a channel between workers.
+    "futex": bpf.when_masked(1, _FUTEX_COMMAND, _FUTEX_WAIT_AND_WAKE, ALLOW) + bpf.answer(KILL),
+    # Merged pages (MERGEABLE) reveal the memory content of other workers.
+    "madvise": bpf.when(2, _ADVICE, ALLOW) + bpf.answer(KILL),
+    # Higher numbers are CPU clocks of other processes, which reveal their activity.
+    "clock_gettime": bpf.never(0, ~_OWN_CLOCKS & _WORD, KILL) + bpf.answer(ALLOW),
+}
 
 
 def first_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
@@ -136,7 +98,7 @@ def first_filter(machine: str = MACHINE, runtime: str = "") -> bytes:
     for name in NEVER_EXECUTABLE:
         rules[numbers[name]] = (_NOT_BOTH if makes_code and name == "mprotect" else _NOT_EXECUTABLE) + allow
     rules[numbers["mmap"]] = _ONLY_PRIVATE + rules[numbers["mmap"]]
-    rules |= {numbers[name]: body for name, body in _argument_rules().items()}
+    rules |= {numbers[name]: body for name, body in PARTLY_ALLOWED.items()}
     for name in REFUSED:
         rules[numbers[name]] = bpf.answer(EPERM)
     rules[numbers["rt_sigaction"]] = bpf.when(0, FAULTS, ALLOW) + bpf.answer(EPERM)

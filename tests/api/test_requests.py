@@ -186,7 +186,7 @@ def test_lists_are_paged(lodge: RunningApi) -> None:
 
 
 def test_a_page_ends_where_it_grows_too_long(lodge: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "MAX_CHARACTERS", 100_000)
+    monkeypatch.setattr(pages, "MAX_BYTES", 100_000)
     for _ in range(10):
         lodge.engine.actions.run_now("acme", "s", params="x" * 40_000)
     page = lodge.ask("GET", "/tenants/acme/actions?limit=10").json()

@@ -338,7 +338,7 @@ def _columns(rows: Dataset, driver: Driver) -> list[ColumnElement[Any]]:
 
 def _row(rows: Dataset, raw: Any) -> Row:
     if isinstance(rows, TableDataset):
-        return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=True)}
+        return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=False)}
     return document_row(raw[0], raw[1])
 
 

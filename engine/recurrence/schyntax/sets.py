@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 
 from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, day_of
 from lodger.engine.recurrence.calendar.dial import stride
-from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, LAST_YEAR, SPANS, Argument, Date, Unit
+from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, SPANS, Argument, Date, Unit
 
 FIRST_DAY = day_of(FIRST_YEAR, 1, 1)
-LAST_DAY = day_of(LAST_YEAR, 12, 31)
 
 
 def folded(arguments: Iterable[Argument], each: Callable[[Argument], int], everything: int) -> int:

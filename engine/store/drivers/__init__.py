@@ -333,7 +333,7 @@ class Driver(ABC):
     def rows_up_to(
         self, connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int, min_rows: int
     ) -> tuple[list[Any], bool]:
-        """Return the first rows of a statement up to ``max_bytes``, and whether there are more.
+        """Return the first rows of a statement up to ``max_bytes``, and whether there are more; a row may end with columns of the driver.
 
         Args:
             weighed: positions of the columns that are counted.

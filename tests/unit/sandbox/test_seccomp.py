@@ -105,18 +105,10 @@ def answered(machine: str, runtime: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_the_list_is_short_and_each_call_has_its_reason(machine: str, runtime: str) -> None:
+def test_the_list_of_calls_is_short(machine: str, runtime: str) -> None:
     found = answered(machine, runtime)
     allowed = {name for name, verdict in found.items() if verdict == seccomp.ALLOW and name not in seccomp.REFUSED}
     assert len(allowed) <= RUNTIMES[runtime], sorted(allowed)
-    for name in found:
-        assert len(seccomp.REASONS[name]) > 5, f"{name} has no reason"
-        assert (name in seccomp.REFUSED) == seccomp.REASONS[name].startswith("refused")
-
-
-def test_no_reason_is_left_without_a_call() -> None:
-    used = {name for machine in MACHINES for runtime in RUNTIMES for name in answered(machine, runtime)}
-    assert used == set(seccomp.REASONS)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -375,7 +375,9 @@ class PostgresDriver(Driver):
         """Add up the sizes in the statement: a server-side cursor would need three round trips instead of one."""
         some = statement.subquery("some")
         wanted = list(some.c)
-        bytes_ = reduce(add, (func.coalesce(func.octet_length(_plain(wanted[place])), 0) for place in weighed))
+        bytes_ = reduce(
+            add, (func.coalesce(func.octet_length(_plain(wanted[place])), 0) for place in weighed), literal(0)
+        )
         weights = select(*wanted, bytes_.label("lodger_bytes")).subquery("weights")
         upto = func.sum(weights.c.lodger_bytes).over(rows=(None, 0))
         before, number, of = upto - weights.c.lodger_bytes, func.row_number().over(), func.count().over()
@@ -384,7 +386,7 @@ class PostgresDriver(Driver):
         kept = or_(summed.c.lodger_n <= min_rows, summed.c.lodger_before < max_bytes)
         asked = (*list(summed.c)[: len(wanted)], summed.c.lodger_of)
         found = list(connection.execute(select(*asked).where(kept).order_by(summed.c.lodger_n)))
-        return [row[:-1] for row in found], bool(found) and found[0][-1] > len(found)
+        return found, bool(found) and found[0][-1] > len(found)
 
     @contextmanager
     def time_limit(
