@@ -5,7 +5,7 @@ long lines are left out: compilers check the one, and programs write the other.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 
 from lodger.sandbox.job import ScriptError
@@ -47,20 +47,24 @@ _INSTEAD = {
 }  # fmt: skip
 
 
-def unknown_names(modules: Mapping[str, str]) -> Iterator[ScriptError]:
-    """Yield each name of a script's JavaScript files that nothing declares, once per file, and unknown members of a run."""
+def unknown_names(modules: Mapping[str, str], of_platform: Collection[str] = ()) -> Iterator[ScriptError]:
+    """Yield each name of a script's JavaScript files that nothing declares, once per file, and unknown members of a run.
+
+    Args:
+        of_platform: further globals, which are members of a run too.
+    """
     for number, (file, text) in enumerate(modules.items()):
         long = len(text) > MAX_CHARACTERS or max(map(len, text.split("\n"))) > MAX_LINE
         if not file.endswith(".js") or ":" in file or file.startswith("../") or long or "eval(" in text:
             continue
         used, declared = _names(text)
-        known = LANGUAGE | declarations.global_names() | declared
+        known = LANGUAGE | declarations.global_names() | declared | set(of_platform)
         for name, at in used.items():
             if name not in known:
                 yield _unknown(file, text, at, f"{name} is not defined", name, known)
         found = _ARGUMENT.search(text) if number == 0 else None
         for part in re.finditer(r"(?:^|,)\s*([\w$]+)", found[1]) if found else ():
-            members = declarations.run_members()
+            members = declarations.run_members() | set(of_platform)
             if part[1] not in members:
                 at = found.start(1) + part.start(1) if found else 0
                 yield _unknown(file, text, at, f"a run has no member {part[1]}", part[1], members)

@@ -107,6 +107,8 @@ _CALLS = (
           "Requests a later run of this script or another one when the run has succeeded; returns the id of its action.", effect=True),
     _call("schedule.cancel", "run:text script?:text", "null", "run", "rows_written",
           "Cancels a waiting run that a script requested, by its id or key, when the run has succeeded.", effect=True),
+    _call("functions.call", "name:name args:value line?:line", "string", "functions", "fetches fetch_bytes",
+          "Calls a function of the platform; returns its result as JSON text.", apart=True),
     _call("http.fetch", "id:number method:text url:text headers:pairs body?:value redirect?:text line?:line",
           "{status, reason, url, redirected, headers, size, next, text or bytes}", "fetch", "fetches fetch_bytes",
           "Sends a request immediately; returns the response with the first part of its body.", apart=True),

@@ -46,6 +46,7 @@ class FetchState:
         dry: requests with effects are described and not sent.
         offline: no request is sent: those with effects are described, others are refused.
         frame_bytes: maximum size of one answer to the script.
+        slots: what a request or a call of the platform holds while it is under way.
         end_s: end of the attempt's wall time, on the event loop's clock; None if unlimited.
     """
 
@@ -68,7 +69,7 @@ class FetchState:
     _in_flight: list[Request] = field(default_factory=list)
     _earlier: dict[str, Answer] | None = None
     _counts: Counter[str] = field(default_factory=Counter)
-    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT))
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT))
 
     @classmethod
     def of(cls, claim: Claim, send: Send | None = None, **more: Any) -> Self:
@@ -102,7 +103,7 @@ class FetchState:
         """
         if self.send is None:
             raise CallRefused(Refused.code, Refused.message, outcome=Outcome.DENIED)
-        async with self._slots:
+        async with self.slots:
             self.sent += 1
             if self.end_s is not None:
                 left_s = self.end_s - asyncio.get_running_loop().time()

@@ -53,6 +53,7 @@ class Request:
         total_s: time for all of it: waiting, names, connections, answers.
         max_body: decoded bytes of the answer.
         late: the script's sentence when ``total_s`` is over.
+        trusted: whether the operator has declared the destination, which may then be a private address; never for a script's URL.
         moved: bytes sent and received, for a request that was abandoned.
     """
 
@@ -67,4 +68,5 @@ class Request:
     total_s: float = FETCH_DEFAULT.total_s
     max_body: int = FETCH_DEFAULT.body_bytes
     late: str = ""
+    trusted: bool = False
     moved: Moved = field(default_factory=Moved, compare=False)

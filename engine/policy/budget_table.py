@@ -45,7 +45,7 @@ BUDGETS: tuple[BudgetSpec, ...] = (
     BudgetSpec("mails", 100, 1000, True, "recipients of mails"),
     BudgetSpec("events", 100, 10_000, True, "emitted events"),
     BudgetSpec("later_runs", 20, 10_000, True, "runs that scripts and their URLs request"),
-    BudgetSpec("fetches", 20, 10_000, False, "HTTP requests", need=1, lot=5),
+    BudgetSpec("fetches", 20, 10_000, False, "HTTP requests, and calls of the platform's functions", need=1, lot=5),
     BudgetSpec(
         "fetch_bytes",
         64 * MIB,

@@ -139,6 +139,7 @@ class Engine(Nouns[Async]):
         self.record_changed = inner.record_changed
         self.record_sessions = inner.record_sessions
         self.handler = inner.handler
+        self.function = inner.function
         self.handlers = inner.handlers
 
     @classmethod

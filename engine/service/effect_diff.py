@@ -100,6 +100,12 @@ def _shown(effect: dict[str, Any]) -> tuple[str, list[EffectRow]]:
             return f"@ run {effect.get('script')} at {effect.get('at')}{key}", _same(_value(effect.get("input")))
         case "run.cancel":
             return f"- run {effect.get('run')} of {effect.get('script')}", []
+        case "function":
+            sent = effect.get("status", "") if effect.get("sent") else "not called, null is returned"
+            params = (effect.get("params") or {}).items()
+            return f"> {effect.get('name')}: {sent}", _same(
+                "\n".join(f"{name}: {_value(value)}" for name, value in params)
+            )
         case "fetch":
             sent = effect.get("status", "") if effect.get("sent") else "not sent"
             return f"> {effect.get('method')} {effect.get('url')}: {sent}", _same(str(effect.get("body") or ""))

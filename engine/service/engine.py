@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from sqlalchemy.exc import DBAPIError
 
+from lodger.engine.core import functions
 from lodger.engine.core.clock import Clock, SteadyClock, SystemClock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Event, EventBus, LedgerWritten
@@ -170,6 +171,49 @@ class Engine(Nouns[Sync]):
         made = self.datasets.expose(source, tenant_column=tenant_column, database=database, **options)
         note_set(self.context.database, made.name, self.context.clock.now_us())
         return made
+
+    def function(
+        self,
+        name: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        returns: Mapping[str, Any] | None = None,
+        trial: bool = False,
+        timeout_s: float = functions.TIMEOUT_S,
+    ) -> Callable[[functions.F], functions.F]:
+        """Register a Python function that scripts can call: ``@engine.function("crm.score", params={"id": {"type": "integer"}})``.
+
+        It gets a :class:`~lodger.engine.core.functions.FunctionCall` and returns JSON; ``FunctionRefused`` tells the script
+        something. Runs need the grant ``functions:NAME``. A synchronous function is called in a thread, an asynchronous one on the
+        node's event loop, which it must not block.
+
+        Args:
+            params: its typed params in the order of a script's arguments, see :mod:`lodger.engine.core.params`.
+            returns: the type of its result, as a param; None for any JSON value.
+            trial: whether trials call it too, because it changes nothing; others show the call and get null.
+            timeout_s: longest time of a call.
+
+        Raises:
+            InputError: function_invalid, fields_invalid.
+            Conflict: function_taken.
+        """
+
+        def register(function: functions.F) -> functions.F:
+            self.put_function(
+                functions.declare(name, function, params=params, returns=returns, trial=trial, timeout_s=timeout_s)
+            )
+            return function
+
+        return register
+
+    def put_function(self, function: functions.PlatformFunction) -> None:
+        """Let scripts call a declared function.
+
+        Raises:
+            Conflict: function_taken.
+        """
+        self.datasets.put_function(function)
+        note_set(self.context.database, function.name, self.context.clock.now_us())
 
     def own_people(self, is_own: Callable[[str, str], bool]) -> None:
         """Let the platform decide which addresses a tenant's scripts may mail without further grants, instead of ``grants.people``.

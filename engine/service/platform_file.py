@@ -3,10 +3,12 @@
 A text that begins with ``$`` names an environment variable, so that no password stands in the file.
 """
 
+import base64
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -14,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import sqlalchemy as sa
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError, field_validator
 from sqlalchemy.exc import DBAPIError, NoSuchTableError
 
-from lodger.engine.core import toml_places
+from lodger.engine.core import functions, toml_places
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.foreign import ForeignDatabase
+from lodger.engine.egress import signature, target
+from lodger.engine.egress.request_errors import Refused
 
 if TYPE_CHECKING:
     from lodger.engine.service.engine import Engine
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 #: The file that is read if it is in the current folder and no other is named.
 NAME = "lodger.toml"
 MAX_BYTES = 1024 * 1024
+#: Shortest secret, bytes.
+MIN_SECRET = 16
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
 
 
@@ -114,6 +120,14 @@ class PlatformFile:
         """Return the error that says what is wrong with a key."""
         return InputError("platform_file", place=self.place(*path), reason=reason)
 
+    @contextmanager
+    def named(self, *path: object) -> Iterator[None]:
+        """Put the place of a key before the message of an error in the block."""
+        try:
+            yield
+        except InputError as error:
+            raise InputError.told(error.code, f"{self.place(*path)}: {error.what}", error.why, error.fix) from None
+
     def unknown(self, path: tuple[object, ...], names: Mapping[str, object]) -> InputError:
         """Return the error of a key that does not exist, with the nearest that does."""
         near = get_close_matches(str(path[-1])[:100], names, 1)
@@ -194,11 +208,8 @@ def _expose(engine: "Engine", tables: Mapping[str, ExposedTable], file: Platform
             file.place("tables", name),
         )
         options: Any = {key: getattr(each, key) for key in each.model_fields_set - {"table", "database"}}
-        try:
+        with file.named("tables", name):
             engine.expose(table, name=name, database=database, **options)
-        except InputError as error:
-            place = file.place("tables", name)
-            raise InputError.told(error.code, f"{place}: {error.what}", error.why, error.fix) from None
 
 
 def _reflected(
@@ -216,4 +227,68 @@ def _reflected(
         raise Unavailable("database_unreachable", place=shown, reason=str(error.orig).strip()) from error
 
 
+class Platform(Table):
+    """Where functions are answered: requests to ``url``/NAME, signed with ``secret``."""
+
+    url: Text
+    secret: Text
+
+    @field_validator("url")
+    @classmethod
+    def _canonical(cls, url: str) -> str:
+        try:
+            target.read(url)
+        except Refused as refused:
+            raise ValueError(refused.reason) from None
+        if "?" in url:
+            raise ValueError("the URL has a query")
+        return url.rstrip("/")
+
+    @field_validator("secret")
+    @classmethod
+    def _strong(cls, secret: str) -> str:
+        try:
+            strong = len(base64.b64decode(secret.removeprefix(signature.PREFIX), validate=True)) >= MIN_SECRET
+        except ValueError:
+            strong = False
+        if not strong:
+            raise ValueError(f"a secret is {signature.PREFIX} and at least {MIN_SECRET} random bytes in base64")
+        return secret
+
+
+class Function(Table):
+    """A function that scripts may call as ``SPACE.NAME``; keys as of :func:`lodger.engine.core.functions.declare`."""
+
+    params: dict[str, dict[str, Any]] = {}
+    returns: dict[str, Any] | None = None
+    trial: bool = False
+    timeout_s: float = functions.TIMEOUT_S
+    help: str = ""
+
+
+def functions_of(file: PlatformFile) -> Iterator[functions.PlatformFunction]:
+    """Yield the functions that a file declares.
+
+    Raises:
+        InputError: platform_file, function_invalid, fields_invalid; the message begins with the line.
+    """
+    platform: Platform | None = file.sections.get("platform")
+    for space, each in file.sections.get("functions", {}).items():
+        for name, function in each.items():
+            path = ("functions", space, name)
+            if platform is None:
+                raise file.wrong(path, "there is no [platform] with the url and the secret of requests")
+            with file.named(*path):
+                endpoint = functions.Endpoint(platform.url, platform.secret)
+                yield functions.declare(f"{space}.{name}", endpoint, **dict(function))
+
+
+def _declare(engine: "Engine", _value: object, file: PlatformFile) -> None:
+    for each in functions_of(file):
+        with file.named("functions", *each.name.split(".")):
+            engine.put_function(each)
+
+
 SECTIONS["tables"] = Section(dict[str, ExposedTable], _expose)
+SECTIONS["platform"] = Section(Platform, lambda _engine, _value, _file: None)
+SECTIONS["functions"] = Section(dict[str, dict[str, Function]], _declare)

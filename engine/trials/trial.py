@@ -4,7 +4,7 @@ A stage for tests (:class:`lodger.engine.testing.Stage`) is a whole ledger to th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -17,6 +17,7 @@ from lodger.engine.core.access.grants import DEFAULT, parse
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim
+from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.core.settings import Settings, load
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.finished import Finished
@@ -64,16 +65,26 @@ class MemoryStore:
 
 @asynccontextmanager
 async def on_memory(
-    settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[str], None] = lambda _text: None
+    settings: Settings,
+    runtime: str,
+    *,
+    wasm: bool,
+    progress: Callable[[str], None] = lambda _text: None,
+    functions: Iterable[PlatformFunction] = (),
 ) -> AsyncIterator[SandboxExecutor]:
     """Open an executor of trials on collections in memory, empty at first: no secrets, people or other scripts; requests are sent.
+
+    Args:
+        functions: what scripts may call of a platform.
 
     Raises:
         SandboxError: the host lacks a wall, or the runtime cannot be prepared.
     """
-    store = MemoryStore()
+    store, datasets = MemoryStore(), Datasets()
+    for each in functions:
+        datasets.put_function(each)
     executor = SandboxExecutor(
-        _pool(settings, runtime, wasm=wasm, progress=progress), store.read, Datasets(), SystemClock(),
+        _pool(settings, runtime, wasm=wasm, progress=progress), store.read, datasets, SystemClock(),
         people=no_addresses, way_out=WayOut(settings), check_script=unchecked,
     )  # fmt: skip
     try:
@@ -116,6 +127,7 @@ def try_script(
     progress: Callable[[str], None] = lambda _text: None,
     grants: Sequence[str] = (),
     fetches: bool = False,
+    functions: Iterable[PlatformFunction] = (),
 ) -> Ran:
     """Run a script once on empty collections in memory.
 
@@ -126,6 +138,7 @@ def try_script(
         progress: called if the runtime has to be compiled first.
         grants: grants beside the default ones; read-only requests to granted hosts are sent.
         fetches: also send the other requests.
+        functions: what scripts may call of a platform.
 
     Raises:
         InputError: grant_unknown.
@@ -147,7 +160,9 @@ def try_script(
     )
 
     async def once() -> Ran:
-        async with on_memory(load(), runtime, wasm=one.wasm is not None, progress=progress) as executor:
+        async with on_memory(
+            load(), runtime, wasm=one.wasm is not None, progress=progress, functions=functions
+        ) as executor:
             return await run(executor, one)
 
     ran = asyncio.run(once())

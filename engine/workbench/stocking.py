@@ -35,6 +35,10 @@ _RUN = re.compile(
     r"""\bscript\s{0,20}:\s{0,20}(["'`])([^\s/\\*$"'`]{1,200})\1"""
 )
 
+#: File in which `lodger init` declares the platform's tables and functions.
+TYPES_OF_PLATFORM = "lodger-types/sets.d.ts"
+_DECLARED = re.compile(r"^declare const (\w+)", re.MULTILINE)
+
 
 def store_script(engine: "Engine", tenant_id: str, folder: ScriptFolder, script: FolderScript) -> list[Finding]:
     """Store one script; return why it was refused."""
@@ -210,10 +214,14 @@ def missing_grants(folder: ScriptFolder) -> list[Finding]:
 
 
 def unknown(folder: ScriptFolder) -> list[Finding]:
-    """Return a warning for each name that a script uses and that nothing declares."""
+    """Return a warning for each name that a script uses and that neither Lodger nor the types of the platform declare."""
+    try:
+        of_platform = set(_DECLARED.findall((folder.path / TYPES_OF_PLATFORM).read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError):
+        of_platform = set()
     found: dict[tuple[str, int | None, str], Finding] = {}
     for script in folder.scripts.values():
-        for each in unknown_names(script.source) if isinstance(script.source, dict) else ():
+        for each in unknown_names(script.source, of_platform) if isinstance(script.source, dict) else ():
             file = script.shown(folder.path, each.file)
             fix = "declare or import the name, or correct it; docs/reference/javascript.md names all that a script has"
             warning = Finding("warning", file, each.line, each.column, "name_unknown", each.message, fix)

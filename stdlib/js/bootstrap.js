@@ -317,6 +317,7 @@
     job.began = now();
     job.names = slice(message, second + 1, third);
     context = parse(slice(message, third + 1));
+    if (context.functions !== undefined) $.functions(context.functions);
     void attempt(WAYS[numbers[5]]);
   }
 

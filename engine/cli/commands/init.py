@@ -166,4 +166,4 @@ def _sets(prepare: "Callable[[Engine], None]", db: str | None) -> str:
     with _some_ledger(db) as engine:
         prepare(engine)
         links = {name: about["links"] for name, about in engine.datasets.described().items()}
-        return of_sets(engine.datasets, links)
+        return of_sets(engine.datasets, links, engine.datasets.functions)

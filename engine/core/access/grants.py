@@ -39,6 +39,8 @@ GRANTS: tuple[GrantSpec, ...] = (
     GrantSpec("events", True, "emit events to the tenant's webhooks"),
     GrantSpec("run", True, "request later runs of the run's own script"),
     GrantSpec("run:SCRIPT", False, "request later runs of that script; run:* of every script of the tenant"),
+    GrantSpec("functions", False, "call all functions of the platform"),
+    GrantSpec("functions:NAME", False, "call one function of the platform, such as functions:crm.score"),
     GrantSpec("fetch:HOST", False, "send https requests to that host; fetch:*.example.com to all its subdomains, "
               "fetch:* to any public host, fetch:http://host:8080 with another scheme or port; "
               "fetch:HOST,120s,32MiB with a longer time for an answer and a larger body"),
@@ -53,6 +55,7 @@ MAX = 500
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _ADDRESS = re.compile(r"(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*)", re.ASCII)
 _SCRIPT = re.compile(r"\*|[^\s/\\:*][^\s/\\*]{0,199}")
+_FUNCTION = re.compile(r"[a-z][A-Za-z0-9_]{0,29}\.[a-z][A-Za-z0-9_]{0,29}", re.ASCII)
 _ROWS = ("collections", "sets")
 _FETCH = re.compile(r"([^,]+)(?:,([1-9][0-9]{0,4})s)?(?:,([1-9][0-9]{0,4})MiB)?", re.ASCII | re.IGNORECASE)
 MIB = 1024 * 1024
@@ -114,6 +117,10 @@ class Grants:
         wanted = address.lower()
         patterns = ("*", wanted, "*@" + wanted.rpartition("@")[2])
         return self._all(*(Grant("mail", "", each) for each in (*patterns, *(("",) if own else ()))))
+
+    def of_function(self, name: str) -> bool:
+        """Whether a function of the platform may be called."""
+        return self._all(Grant("functions"), Grant("functions", "", name))
 
     def of_fetch(self, origin: Origin) -> bool:
         """Whether a request may go there."""
@@ -187,7 +194,13 @@ def meaning(text: str) -> str:
     elif kind in _ROWS and len(rest) == 2:
         form = f"{kind}:{rest[0]}:NAME"
     else:
-        form = {"mail": "mail:ADDRESS", "fetch": "fetch:HOST", "run": "run:SCRIPT"}.get(kind, text) if rest else text
+        form = (
+            {"mail": "mail:ADDRESS", "fetch": "fetch:HOST", "run": "run:SCRIPT", "functions": "functions:NAME"}.get(
+                kind, text
+            )
+            if rest
+            else text
+        )
     return next(spec.help for spec in GRANTS if spec.form == form)
 
 
@@ -216,6 +229,8 @@ def _read(text: str) -> Grant:
         found = Grant("mail", "", _ascii(rest.lower()))
     elif kind == "run" and (not rest or _SCRIPT.fullmatch(rest)):
         found = Grant("run", "", rest)
+    elif kind == "functions" and (not rest or _FUNCTION.fullmatch(rest)):
+        found = Grant("functions", "", rest)
     elif kind == "fetch" and rest:
         found = _read_fetch(rest)
     elif kind == "secret":

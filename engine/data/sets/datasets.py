@@ -1,4 +1,4 @@
-"""The registry of exposed sets by name; every other name is a collection."""
+"""The registry of what a platform gives scripts: exposed sets by name (every other name is a collection), and functions."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -10,6 +10,7 @@ from sqlalchemy.engine import URL
 from lodger.engine.core.access.labels import SET
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Conflict
+from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.engine.data.sets.dataset import Collection, Dataset, KeySource, TableDataset
 from lodger.engine.data.sets.expose import NAME, TAKEN, ExposeOptions, expose
@@ -30,6 +31,7 @@ class Datasets:
 
     def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
         self._tables: dict[str, TableDataset] = {}
+        self._functions: dict[str, PlatformFunction] = {}
         self._databases: dict[object, ForeignDatabase] = {}
         self._walls: dict[ForeignDatabase | None, DatabaseIsolation] = {}
         self._twins: dict[str, TableDataset] = {}
@@ -83,6 +85,42 @@ class Datasets:
         self.unknown(place)
         return made
 
+    def put_function(self, function: PlatformFunction) -> None:
+        """Register a function of the platform.
+
+        Raises:
+            Conflict: function_taken.
+        """
+        if function.name in self._functions:
+            raise Conflict("function_taken", name=function.name)
+        self._functions[function.name] = function
+        self._pinned = None
+
+    def function(self, name: str) -> PlatformFunction:
+        """Return the function of this name.
+
+        Raises:
+            CallRefused: there is none; ``set_elsewhere`` if only other processes have declared it.
+        """
+        found = self._functions.get(name)
+        if found is None:
+            raise (
+                _elsewhere(name)
+                if name in self._elsewhere
+                else bad_request("the platform has no function of this name")
+            )
+        return found
+
+    @property
+    def functions(self) -> tuple[PlatformFunction, ...]:
+        """The functions of this process."""
+        return tuple(self._functions.values())
+
+    @property
+    def function_names(self) -> list[str]:
+        """The names of the functions of all processes: those of tables have no dot."""
+        return sorted({*self._functions, *(name for name in self._elsewhere if "." in name)})
+
     def _changed(self) -> None:
         self._pinned = None
         self._twins = {}
@@ -133,7 +171,7 @@ class Datasets:
             return self
         if self._pinned is None:
             made = Datasets(self._elapsed_s)
-            made._tables, made._twins = dict(self._tables), dict(self._twins)
+            made._tables, made._twins, made._functions = dict(self._tables), dict(self._twins), dict(self._functions)
             made._walls, made._databases = dict(self._walls), dict(self._databases)
             made._source = self
             made._elsewhere = self._elsewhere
@@ -142,12 +180,12 @@ class Datasets:
 
     @property
     def labels(self) -> frozenset[str]:
-        """Labels that the exposed tables give to a node of this process."""
-        return frozenset(SET + name for name in self._tables)
+        """Labels that the exposed tables and the functions give to a node of this process."""
+        return frozenset(SET + name for name in (*self._tables, *self._functions))
 
     def learn(self, names: Iterable[str]) -> None:
-        """Learn which tables other processes of the ledger have exposed: they are no collections here."""
-        found = frozenset(names) - set(self._tables)
+        """Learn which tables and functions other processes of the ledger have: they are no collections here."""
+        found = frozenset(names) - set(self._tables) - set(self._functions)
         if found != self._elsewhere:
             self._elsewhere, self._pinned = found, None
 
@@ -161,8 +199,7 @@ class Datasets:
         if found is not None:
             return found
         if name in self._elsewhere:
-            said = f"{name} is a table that this node's process has not exposed: the run waits for a node that has"
-            raise CallRefused("set_elsewhere", said, outcome=Outcome.ENGINE_FAULT)
+            raise _elsewhere(name)
         if not NAME.fullmatch(name) or name in TAKEN:
             raise bad_request("the name of a set has only letters, digits and _")
         return Collection(name)
@@ -199,6 +236,17 @@ class Datasets:
             }
             for item in self
         }
+
+
+def _elsewhere(name: str) -> CallRefused:
+    what = (
+        "a function that this node's process has not declared"
+        if "." in name
+        else "a table that this node's process has not exposed"
+    )
+    return CallRefused(
+        "set_elsewhere", f"{name} is {what}: the run waits for a node that has", outcome=Outcome.ENGINE_FAULT
+    )
 
 
 def _without(rows: TableDataset, columns: frozenset[str]) -> TableDataset:

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterable
 
+from lodger.engine.core.functions import PlatformFunction
+from lodger.engine.core.params import Field
 from lodger.engine.data.sets.dataset import KeySource, TableDataset
 from lodger.engine.data.values.fields import ColumnField
 from lodger.engine.data.values.kinds import Kind
@@ -34,13 +36,15 @@ _NOTES = {
 }
 
 
-def declarations(sets: Iterable[TableDataset], targets: dict[str, dict[str, str]]) -> str:
+def declarations(
+    sets: Iterable[TableDataset], targets: dict[str, dict[str, str]], functions: Iterable[PlatformFunction] = ()
+) -> str:
     """Return the text of a ``.d.ts`` file.
 
     Args:
         targets: by set, the names of related sets by relation name.
     """
-    parts = ["// The sets that this platform exposes, written by `lodger init`; do not edit.\n"]
+    parts = ["// The sets and functions of this platform, written by `lodger init`; do not edit.\n"]
     members = []
     for rows in sets:
         name = rows.name[0].upper() + rows.name[1:]
@@ -52,7 +56,37 @@ def declarations(sets: Iterable[TableDataset], targets: dict[str, dict[str, str]
             parts.append(_values(rows, written))
         members.append(f"  readonly {rows.name}: Rows<{name}Row, {written}>;")
     parts.append("interface Db {\n" + "\n".join(members) + "\n}\n")
+    spaces: dict[str, list[str]] = {}
+    for each in functions:
+        space, _, name = each.name.partition(".")
+        returned = "any" if each.returns is None else _of_param(each.returns[0])
+        needed = max((at for at, field in enumerate(each.fields) if field.required), default=-1)
+        taken = ", ".join(
+            f"{field.name}{'' if at <= needed else '?'}: {_of_param(field)}{'' if field.required or at > needed else ' | null'}"
+            for at, field in enumerate(each.fields)
+        )
+        note = f"  /** {each.help.replace('*/', '* /')} */\n" if each.help else ""
+        spaces.setdefault(space, []).append(f"{note}  {name}({taken}): Promise<{returned}>;")
+    for space, lines in spaces.items():
+        parts.append(f"declare const {space}: {{\n" + "\n".join(lines) + "\n};\n")
+    if spaces:
+        parts.append("interface Run {\n" + "\n".join(f"  readonly {each}: typeof {each};" for each in spaces) + "\n}\n")
     return "\n".join(parts)
+
+
+_PARAMS = {
+    "integer": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "instant": "Instant | Date | string",
+    "list": "string[]",
+}
+
+
+def _of_param(field: Field) -> str:
+    if field.choices:
+        return " | ".join(json.dumps(each, ensure_ascii=False) for each in field.choices)
+    return _PARAMS.get(field.type, "string")
 
 
 def _row(rows: TableDataset, name: str, led: dict[str, str]) -> str:

@@ -19,7 +19,7 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
 
     ``{"action": {"id", "scheduleId", "slot", "localTime", "timezone", "previousSlot", "upcoming", "attempt", "lastResult",
     "lastRun": {"slot", "startedAt", "node"} or null, "input"}, "now_us", "grants",
-    "datasets": {name: {"key", "columns": {name: kind}}}, "offsets": [[from_us, seconds], ...]}``;
+    "datasets": {name: {"key", "columns": {name: kind}}}, "functions": [name, …], "offsets": [[from_us, seconds], ...]}``;
     slots are tagged instants. ``offsets`` are the zone's, some years around now: the script's side has no time zone data
     of its own. Before the first and after the last, the nearest holds.
     """
@@ -43,6 +43,7 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
             "now_us": now_us,
             "grants": claim.grants.shown(),
             "datasets": _readable(claim, datasets),
+            **({"functions": names} if (names := datasets.function_names) else {}),
             "offsets": offsets(claim.tz, now_us // _MONTH_US),
         }
     )

@@ -103,7 +103,8 @@ class TrialRuns:
         content, problem = engine.scripts.source_check.strip(tenant_id, content)
         if problem is None:
             problem = engine.scripts.source_check.problem(tenant_id, content.modules, limits)
-        hints = tuple(islice(unknown_names(runnable(content.modules)), MAX_HINTS))
+        spaces = {name.partition(".")[0] for name in engine.datasets.function_names}
+        hints = tuple(islice(unknown_names(runnable(content.modules), spaces), MAX_HINTS))
         return Checked(ok=problem is None, problems=() if problem is None else (problem,), hints=hints)
 
     def _run(self, claim: "Claim") -> "Finished":

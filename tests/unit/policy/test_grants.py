@@ -13,7 +13,7 @@ from lodger.engine.core.errors import InputError
 FORMS = [
     "collections", "collections:read", "collections:read:notes", "collections:write:notes", "sets:read", "sets:read:orders",
     "sets:write", "sets:write:orders", "kv", "kv:read", "mail", "mail:a@x.example", "mail:*@x.example", "mail:*", "events",
-    "run", "run:@report-2", "run:*",
+    "run", "run:@report-2", "run:*", "functions", "functions:crm.score",
     "fetch:*", "fetch:api.example.com",
     "fetch:api.example.com,60s", "fetch:api.example.com,32MiB", "fetch:api.example.com,90s,16MiB",
     "fetch:*.example.com:8443", "fetch:http://10.0.0.7:8080", "fetch:[2001:db8::1]",

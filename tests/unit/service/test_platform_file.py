@@ -7,11 +7,14 @@ import pytest
 import sqlalchemy as sa
 
 from lodger.engine.core.errors import Explained
+from lodger.engine.core.functions import Endpoint
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.dataset import TableDataset
+from lodger.engine.data.sets.typescript import declarations
 from lodger.engine.service import platform_file
 from lodger.engine.sync import Engine
 
+PLATFORM = "[platform]\nurl = 'http://127.0.0.1:3000/hooks/'\nsecret = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3'"
 #: What is wrong with a file, and words of the message that says so.
 WRONG = [
     ("a = [", ":1: Invalid value"),
@@ -29,6 +32,15 @@ WRONG = [
     ("[tables.x]\ntenant_column = 'org'\ndatabase = 'postgresql://u:geheim@127.0.0.1:1/x'\n", "cannot be reached"),
     ("[tables.x]\ntenant_column = 'org'\ndatabase = 'mysql://u:geheim@127.0.0.1:1/x'\n", ""),
     ("[tables.lodger_tenants]\ntenant_column = 'id'\n", ":1: lodger_tenants"),
+    ("[functions.crm.score]\n", ":1: there is no [platform]"),
+    (f"{PLATFORM}\n[functions.db.score]\n", ":4: 'db.score' cannot be the name"),
+    (f"{PLATFORM}\n[functions.crm.score]\nparam = {{}}\n", ":5: there is no key 'param'"),
+    (f"{PLATFORM}\n[functions.crm.score]\nparams = {{ id = {{ type = 'uuid' }} }}\n", ":4: param id: there is no type"),
+    (f"{PLATFORM}\n[functions.crm.score]\ntimeout_s = 1e9\n", ":4: timeout_s cannot be"),
+    (f"{PLATFORM}\n[functions]\ncrm = 3\n", ":5: functions.crm: Input should be a valid dict"),
+    (PLATFORM.replace("whsec_", "geheim"), ":3: platform.secret: a secret is whsec_"),
+    (PLATFORM.replace("http:", "ftp:"), ":2: platform.url: the URL is not a canonical http or https URL"),
+    (PLATFORM.replace("/hooks", "/hooks?key=geheim"), ":2: platform.url: the URL has a query"),
     ("a = " + "[" * 100_000 + "]" * 100_000, ""),
     ("#" * (platform_file.MAX_BYTES + 1), "cannot be read"),
 ]  # fmt: skip
@@ -85,3 +97,24 @@ def test_tables_are_exposed(engine: Engine, tmp_path: Path, monkeypatch: pytest.
         engine.datasets.databases[0],
     )
     other.dispose()
+
+
+def test_functions_are_declared(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "lodger.toml"
+    path.write_text(
+        f"{PLATFORM}\n[functions.crm.score]\nhelp = 'How likely */ a customer pays.'\ntrial = true\ntimeout_s = 2.5\n"
+        "params = { id = { type = 'integer', required = true }, kind = { type = 'choice', choices = ['a', 'b'] } }\n"
+        "returns = { type = 'number' }\n[functions.crm.invite]\n[functions.geo.find]\n"
+    )
+    platform_file.PlatformFile(path).apply(engine)
+    score = engine.datasets.function("crm.score")
+    assert isinstance(score.answered_by, Endpoint)
+    assert (score.answered_by.url, score.trial, score.timeout_s) == ("http://127.0.0.1:3000/hooks", True, 2.5)
+    assert declarations(engine.datasets, {}, engine.datasets.functions).split("}\n\n", 1)[1] == (
+        "declare const crm: {\n  /** How likely * / a customer pays. */\n"
+        '  score(id: number, kind?: "a" | "b"): Promise<number>;\n  invite(): Promise<any>;\n};\n\n'
+        "declare const geo: {\n  find(): Promise<any>;\n};\n\n"
+        "interface Run {\n  readonly crm: typeof crm;\n  readonly geo: typeof geo;\n}\n"
+    )
+    with pytest.raises(Explained, match=r":4: a function named 'crm.score' is already declared"):
+        platform_file.PlatformFile(path).apply(engine)
