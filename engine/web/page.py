@@ -61,7 +61,8 @@ class Reader:
         routes = [each for each in self._api.engine.table.routes if each.name == operation and not each.changes]
         route = next((each for each in routes if each.of_tenant == (tenant is not None)), routes[0])
         require(self.request, tenant, route.role)
-        verb = partial(route.function, getattr(self._api.engine, route.noun), **arguments)
+        everywhere = {"tenant_id": None} if route.everywhere else {}
+        verb = partial(route.function, getattr(self._api.engine, route.noun), **everywhere | arguments)
         with reads_from_replica():
             return await self._api.calls.run(authenticated(self.request).key, verb)
 
