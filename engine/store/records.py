@@ -259,6 +259,7 @@ class Preview:
         shifted: slots that DST moved from their local time.
         searched_to: instant at which the search stopped before it found all slots; later slots may exist.
         never: why the rules never have a slot; None if they have some, or if it is not known.
+        days: number of slots by day of the rules' time zone, as far as asked for; a day that was not counted is missing.
     """
 
     text: str
@@ -267,6 +268,7 @@ class Preview:
     ends: bool
     searched_to: datetime | None = None
     never: str | None = None
+    days: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """What a page is made from: operations asked with the caller's role, and the request's tenant and query."""
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -46,6 +48,10 @@ class Reader:
     def table(self) -> OperationTable:
         """The declared operations."""
         return self._api.engine.table
+
+    def min_interval_s(self, limits: Mapping[str, Any]) -> int:
+        """Return the shortest interval between slots of a tenant with these limits of its own, in seconds."""
+        return self._api.engine.context.content_cache.allowance(json.dumps(limits)).min_interval_s
 
     def chosen(self, *names: str) -> Values:
         """Return the given query parameters that are not empty."""
