@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FEATURES = ROOT / "engine" / "features"
 WINGS = sorted(path.parent.name for path in FEATURES.glob("*/__init__.py"))
 #: The wings that a wing builds on: it is removed with them. The contract of independence names the same ties.
-BUILDS_ON = {"shadows": ["replays"]}
+BUILDS_ON = {"ledgers": ["archive"], "shadows": ["replays"]}
 TAKEN_OUT = [WINGS, *([wing] for wing in WINGS if os.environ.get("LODGER_WINGS") == "all")]
 _CACHES = shutil.ignore_patterns(".venv", ".git", ".mypy_cache", ".ruff_cache", ".hypothesis", "npm")
 IMPORT_ALL = """

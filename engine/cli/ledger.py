@@ -1,12 +1,15 @@
 """Opens the engine of a command: a local ledger, or a server with the same operations."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from lodger.engine.cli.place import chosen
+from lodger.engine.core import ledger_file
 from lodger.engine.core.errors import NotFound, Unavailable, Usage
+from lodger.engine.core.partial_answers import sentence, unreachable_ledgers
 
 if TYPE_CHECKING:
     from lodger.engine.sync import Engine
@@ -14,7 +17,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(db: str | None, *, local: str | None = None, creates: bool = False) -> Iterator["Engine"]:
-    """Open the ledger at ``--db`` or of profile and settings, or the named server, for the block.
+    """Open what :func:`_opened` does; at the end of the block, ledgers whose part was missing in an answer are named on stderr."""
+    with _opened(db, local=local, creates=creates) as engine, unreachable_ledgers() as missing:
+        yield engine
+    if missing:
+        sys.stderr.write(sentence(missing) + "\n")
+
+
+@contextmanager
+def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["Engine"]:
+    """Open the ledger at ``--db`` or of profile and settings, the ledgers of the file LODGER_LEDGERS, or the named server.
 
     Args:
         local: why the command needs a local ledger; None if it works with a server.
@@ -36,17 +48,22 @@ def opened(db: str | None, *, local: str | None = None, creates: bool = False) -
     from lodger.engine.sync import Engine
 
     settings = load(database=place.database)
+    if settings.ledgers is not None and db is None:
+        settings = settings.model_copy(update={"database": ledger_file.read(settings.ledgers)[0].url})
     file = _file(settings.database)
     new = file is not None and not file.exists()
     if new and not creates:
         raise Unavailable("not_a_ledger.absent", place=str(file))
-    engine = Engine.open(settings.database, settings=settings)
+    if db is None:
+        engine = Engine.open_all(settings)
+    else:
+        engine = Engine.open(settings.database, settings=settings)
     try:
         with audit_as(via="cli"):
             yield engine
     except NotFound as absent:
         # The thing may be in another ledger than the user expects.
-        if file is not None and not absent.why:
+        if file is not None and not absent.why and (db is not None or settings.ledgers is None):
             absent.why = f"this is the ledger {file}" + ("; it was created just now and is empty" if new else "")
             absent.fix = (
                 f"{absent.fix}, or choose another ledger with --db, LODGER_DATABASE or a profile" if new else absent.fix

@@ -151,6 +151,12 @@ def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
         yield _written(engine)
         yield _nodes(engine)
         yield _retention(engine)
+        for name, problem in engine.parts():
+            if problem is None:
+                yield Check(f"ledger {name}", "ok", "reachable")
+            else:
+                fix = "start its server, or correct its line in the file that LODGER_LEDGERS names"
+                yield Check(f"ledger {name}", "fail", "unreachable", problem, fix)
 
 
 def _clock(engine: "Engine", clock: Clock) -> Check:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -157,9 +157,13 @@ class Serving:
 
         stopping, loop = asyncio.Event(), asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            engine = await stack.enter_async_context(Engine.open(self._settings.database, settings=self._settings))
+            if self._role == "api":
+                opened = Engine.open_all(self._settings)
+            else:
+                opened = Engine.open(self._settings.database, settings=self._settings)
+            engine = await stack.enter_async_context(opened)
             if self._prepare is not None:
-                self._prepare(engine.inner)
+                engine.inner.prepare_each(cast("Callable[[Any], object]", self._prepare))
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, stopping.set)
                 stack.callback(loop.remove_signal_handler, number)
@@ -286,6 +290,16 @@ class Serving:
 
     def _first_token(self, engine: "sync.Engine") -> None:
         """Create the first administrator's token, if there never was one, and show it on a terminal, the only time."""
+        if self._settings.ledgers is not None and self._role != "api":
+            from lodger.engine.sync import Engine
+
+            # The platform's tokens are in the first ledger, whatever the node's is.
+            with Engine.open_all(self._settings) as system:
+                self._show_first_token(system)
+        else:
+            self._show_first_token(engine)
+
+    def _show_first_token(self, engine: "sync.Engine") -> None:
         from lodger.engine.core.access.audit_context import audit_as
 
         if engine.tokens.any_administrator():

@@ -10,6 +10,7 @@ import httpx2
 
 from lodger.engine.client import requests
 from lodger.engine.client.requests import Answer, Conversation, Failure, Lines, Request
+from lodger.engine.core.partial_answers import HEADER, note_unreachable
 from lodger.engine.features import Nouns
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
@@ -81,6 +82,7 @@ class AsyncClient(Nouns[Async]):
                     body.add(part)
         except httpx2.TransportError as error:
             return Failure(error, left=not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout))
+        note_unreachable(*filter(None, answer.headers.get(HEADER, "").split(", ")))
         return Answer(answer.status_code, body.whole(), answer.headers.get("retry-after"))
 
     async def _lines(self, lines: Lines[T]) -> AsyncGenerator[T]:

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from lodger.engine.core import ledger_file
 from lodger.engine.core.access.grants import DEFAULT
 from lodger.engine.core.errors import InputError
 
@@ -225,6 +226,11 @@ class Settings(BaseSettings):
         default=None,
         description="file with the platform's exposed tables and functions; none: lodger.toml in the current folder, if it exists",
     )
+    ledgers: Path | None = Field(
+        default=None,
+        description='a file with the ledgers of one system, NAME = "URL" a line; LODGER_DATABASE and --db may then be such a name; '
+        "none: the ledger is LODGER_DATABASE",
+    )
     read_database: str | None = Field(
         default=None,
         description="address of a PostgreSQL replica for reads of the API and the dashboard, which then may be some moments old; "
@@ -417,7 +423,7 @@ def load(**overrides: Any) -> Settings:
             meant = f"; did you mean {nearest}?" if nearest else ""
             _journal.warning("the environment variable %s is not a setting and has no effect%s", name, meant)
     try:
-        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+        made = Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]).lower()
@@ -430,6 +436,11 @@ def load(**overrides: Any) -> Settings:
             reason=first["msg"],
             details={"setting": name},
         ) from None
+    if made.ledgers is None:
+        return made
+    urls = {each.name: each.url for each in ledger_file.read(made.ledgers)}
+    wanted = made.database if "database" in made.model_fields_set else next(iter(urls))
+    return made.model_copy(update={"database": urls.get(wanted, wanted)})
 
 
 def unknown_variables() -> list[tuple[str, str | None]]:

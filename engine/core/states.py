@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-TenantState = Literal["active", "suspended", "deleted"]
+TenantState = Literal["active", "suspended", "moving", "deleted"]
 ScheduleState = Literal["armed", "paused", "suspended", "ended", "deleted"]
 ActionState = Literal[
     "ready", "running", "sealed", "waiting_retry", "done", "failed", "cancelled", "skipped", "expired"

@@ -12,6 +12,7 @@ from types import ModuleType
 import lodger.engine.features.alerts as alerts
 import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
+import lodger.engine.features.ledgers as ledgers
 import lodger.engine.features.locks as locks
 import lodger.engine.features.pings as pings
 import lodger.engine.features.replays as replays
@@ -57,6 +58,7 @@ class Schedules(
 
 class Tenants(
     archive.TenantVerbs[M],
+    ledgers.TenantVerbs[M],
     tenants.Tenants[M],
 ):
     """Customers of the platform."""
@@ -66,6 +68,7 @@ class Tenants(
 
 class Nouns(
     alerts.AlertNouns[M],
+    ledgers.LedgerNouns[M],
     locks.LockNouns[M],
     script_urls.UrlNouns[M],
     webhooks.WebhookNouns[M],

@@ -23,7 +23,11 @@ PIPED_WIDTH = 100_000
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 Database = Annotated[
     str | None,
-    typer.Option("--db", metavar="PLACE", help="SQLite file or database URL of the ledger. [env: LODGER_DATABASE]"),
+    typer.Option(
+        "--db",
+        metavar="PLACE",
+        help="SQLite file, database URL, or name in LODGER_LEDGERS of the ledger. [env: LODGER_DATABASE]",
+    ),
 ]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]

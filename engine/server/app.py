@@ -45,7 +45,8 @@ REQUEST_HEADERS = [
     "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Lodger-Why", "X-Request-Id",
 ]  # fmt: skip
 ANSWER_HEADERS = [
-    "ETag", "Idempotent-Replayed", "Location", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset",
+    "ETag", "Idempotent-Replayed", "Location", "Lodger-Unreachable",
+    "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset",
     "Retry-After", "X-Request-Id",
 ]  # fmt: skip
 
@@ -70,7 +71,7 @@ class Api:
         total = API_THREADS if context.database.driver.has_row_locks else SQLITE_THREADS
         share = max(1, total // 2)
         threads = Threads(total, share)
-        self.calls = calls = Calls(context, threads, writing=Threads(share, share), long=Threads(LONG, 1))
+        self.calls = calls = Calls(engine, threads, writing=Threads(share, share), long=Threads(LONG, 1))
         self.bodies = Bodies(settings)
         self.framework = FastAPI(
             title="Lodger",
@@ -88,11 +89,11 @@ class Api:
         # Looking up tokens has threads of its own, shared by address: wrong tokens take none from right ones' requests.
         self.lookups = lookups = Threads(max(2, share), max(1, share // 2), max_waiting=None)
         self.limits = limits = RateLimits(settings)
-        self.authentication = authentication = Authentication(self.framework, context, lookups, limits, authenticate)
+        self.authentication = authentication = Authentication(self.framework, engine, lookups, limits, authenticate)
         engine.load_wings("routes")
         for add in ROUTES:
             add(self)
-        sessions.add(router, context, calls, self.bodies, authentication)
+        sessions.add(router, engine, self.bodies, authentication)
         self.app: ASGIApp = CommonHeaders(_with_cors(authentication, settings.api_cors_origins.split()), engine)
 
     def description(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from http.cookies import CookieError, SimpleCookie
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, to_thread
@@ -24,6 +24,7 @@ from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
+from lodger.engine.service.engine import Engine
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions, tokens
 
@@ -37,6 +38,8 @@ SAFE = {"GET", "HEAD", "OPTIONS"}
 #: Longest header that can be a token or hold a session, characters.
 MAX_HEADER = 4096
 T = TypeVar("T")
+#: A caller, with what its use is noted by; or why it is refused.
+Found = tuple[Caller, Any] | str
 _log = logging.getLogger("lodger.api")
 
 
@@ -53,6 +56,8 @@ class Authenticated:
         return self.caller.tenant_id or self.caller.token_id
 
 
+#: A write of the last use of a token or session, and its tenant.
+Use = tuple[Callable[[Connection], object], str | None]
 #: A platform's own authentication: returns the caller of a request, or None.
 Authenticate = Callable[[Request], Awaitable[Caller | None]]
 
@@ -72,17 +77,18 @@ class Authentication:
     def __init__(
         self,
         app: ASGIApp,
-        context: StoreContext,
+        engine: Engine,
         threads: Threads,
         limits: RateLimits,
         by_platform: Authenticate | None = None,
     ) -> None:
         self._app = app
         self.by_platform = by_platform
-        self._context = context
+        self._engine = engine
+        self._context = engine.context
         self._threads = threads
         self._limits = limits
-        self._last_use = LastUse(context)
+        self._last_use = LastUse(engine.context, engine.at)
         self.public: set[str] = set()
         self.sign_in: Callable[[Scope], str] | None = None
         self.error_page: Callable[[Request, Response], Response] | None = None
@@ -152,46 +158,70 @@ class Authentication:
         scheme, _, text = header.partition(" ")
         now_us = self._context.clock.now_us()
 
-        def look(connection: Connection) -> tuple[Caller, int | None] | str:
-            return tokens.authenticate(connection, text.strip() if scheme.lower() == "bearer" else "", now_us)
+        def look(connection: Connection) -> Found | None:
+            sent = text.strip() if scheme.lower() == "bearer" else ""
+            found = tokens.authenticate(connection, sent, now_us)
+            return None if found == "unknown" else found
 
         found = await self._read(address, look)
-        if isinstance(found, str):
+        if found is None or isinstance(found, str):
             self._limits.failure(address)
-            _log.warning("rejected a token from %s: %s", address, found)
+            _log.warning("rejected a token from %s: %s", address, found or "unknown")
             if found == "expired":
                 raise unauthorized("token_expired")
             raise unauthorized("token_invalid")
         caller, used_us = found
         if used_us is None or used_us + tokens.USED_US < now_us:
             self._last_use.note(
-                caller.token_id, lambda connection: tokens.record_use(connection, caller.token_id, now_us)
+                caller.token_id,
+                lambda connection: tokens.record_use(connection, caller.token_id, now_us),
+                caller.tenant_id,
             )
         return caller
 
     async def _by_session(self, request: Request, text: str, address: str) -> Caller:
         now_us = self._context.clock.now_us()
         found = await self._read(address, lambda connection: sessions.find_caller(connection, text, now_us))
-        if found is None:
+        if found is None or isinstance(found, str):
             self._limits.failure(address)
             raise unauthorized("session_over")
         caller, unnoted = found
         if request.method not in SAFE:
             own_site(request)
-            wanted = await self._read(address, lambda connection: sessions.csrf(connection, text))
+            wanted = await self.in_ledger_of(caller, address, lambda connection: sessions.csrf(connection, text))
             if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode("latin-1"), wanted.encode()):
                 raise Refused(403, "csrf_missing")
         if unnoted:
-            self._last_use.note(text, lambda connection: sessions.record_seen(connection, text, now_us))
+            self._last_use.note(
+                text, lambda connection: sessions.record_seen(connection, text, now_us), caller.tenant_id
+            )
             await self._last_use.write()  # when the session ends depends on it
         return caller
 
-    async def _read(self, address: str, look: Callable[[Connection], T]) -> T:
-        def work() -> T:
-            with self._context.database.read() as connection:
-                return look(connection)
+    async def _read(self, address: str, look: Callable[[Connection], Found | None]) -> Found | None:
+        """Return what a function finds in any ledger: a tenant's tokens and sessions live in its own, the platform's in the first."""
 
-        return await self._threads.run(address, work)
+        def of_ledger(engine: Engine) -> tuple[Found] | None:
+            with engine.context.database.read() as connection:
+                found = look(connection)
+            if isinstance(found, tuple) and found[0].tenant_id is None and engine.context is not self._context:
+                return None
+            return None if found is None else (found,)
+
+        there = await self._threads.run(address, lambda: self._engine.ask_each(of_ledger))
+        return None if there is None else there[0]
+
+    async def in_ledger_of(
+        self, caller: Caller, address: str, work: Callable[[Connection], T], *, writes: bool = False
+    ) -> T:
+        """Run a function in a transaction of the ledger with a caller's token."""
+
+        def run() -> T:
+            database = self._engine.at(caller.tenant_id).context.database
+            with database.write() if writes else database.read() as connection:
+                return work(connection)
+
+        return await self._threads.run(address, run)
 
 
 def is_page(request: Request) -> bool:
@@ -206,17 +236,18 @@ class LastUse:
     Belongs to the event loop that writes first.
     """
 
-    def __init__(self, context: StoreContext) -> None:
+    def __init__(self, context: StoreContext, at: Callable[[str], Engine] | None = None) -> None:
         self._context = context
-        self._pending: dict[Hashable, Callable[[Connection], object]] = {}
-        self._under_way: dict[Hashable, Callable[[Connection], object]] = {}
+        self._at = at
+        self._pending: dict[Hashable, Use] = {}
+        self._under_way: dict[Hashable, Use] = {}
         self._alone: asyncio.Lock | None = None
         self._thread: CapacityLimiter | None = None
 
-    def note(self, key: Hashable, write: Callable[[Connection], object]) -> None:
-        """Queue a write, unless one with this key is queued or under way."""
+    def note(self, key: Hashable, write: Callable[[Connection], object], tenant_id: str | None = None) -> None:
+        """Queue a write to the ledger of a tenant, None for the first one, unless one with this key is queued or under way."""
         if key not in self._pending and key not in self._under_way:
-            self._pending[key] = write
+            self._pending[key] = (write, tenant_id)
 
     @property
     def pending(self) -> int:
@@ -237,10 +268,15 @@ class LastUse:
             finally:
                 self._under_way = {}
 
-    def _write(self, writes: list[Callable[[Connection], object]]) -> None:
-        with self._context.database.write() as connection:
-            for write in writes:
-                write(connection)
+    def _write(self, uses: list[Use]) -> None:
+        by_ledger: dict[int, tuple[StoreContext, list[Callable[[Connection], object]]]] = {}
+        for write, tenant_id in uses:
+            context = self._context if tenant_id is None or self._at is None else self._at(tenant_id).context
+            by_ledger.setdefault(id(context), (context, []))[1].append(write)
+        for context, writes in by_ledger.values():
+            with context.database.write() as connection:
+                for write in writes:
+                    write(connection)
 
 
 def unauthorized(code: str) -> Refused:

@@ -122,11 +122,11 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
         request: Request, path: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
     ) -> Response:
         many = [one for name in takes_many for one in arguments.pop(name)]
-        verb = partial(route.function, noun, **arguments)
+        verb = partial(getattr(noun, route.verb), **arguments)
         if many:
             # Only the tenant stands before those.
             first = next(iter(path))
-            verb = partial(route.function, noun, arguments.pop(first), *many, **arguments)
+            verb = partial(getattr(noun, route.verb), arguments.pop(first), *many, **arguments)
         return await calls.carry_out(request, route, verb, raw)
 
     endpoint.__signature__ = _signature(route, query_model)  # type: ignore[attr-defined]  # what the framework reads
@@ -234,7 +234,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
 
 
 def _require_tenant(engine: Engine, tenant_id: str) -> None:
-    with engine.context.database.read() as connection:
+    with engine.at(tenant_id).context.database.read() as connection:
         tenants.get(connection, tenant_id)
 
 

@@ -51,11 +51,20 @@ class Live:
     """Every stream of one process."""
 
     def __init__(self, engine: Engine) -> None:
-        self._context, self._meters = engine.context, engine.process_metrics
+        self._engine, self._meters = engine, engine.process_metrics
         self._threads = Threads(THREADS, THREADS, max_waiting=None)
         self._max_streams = engine.context.settings.api_streams
         self._open: dict[str, int] = {}
-        self.changes = LiveChanges(engine, self.read)
+        self._changes: dict[int, LiveChanges] = {}
+
+    async def changes(self, tenant_id: str) -> LiveChanges:
+        """Return the changes of the ledger that a tenant lives in."""
+        engine = await self._threads.run("", lambda: self._engine.at(tenant_id))
+
+        async def read(look: Any) -> Any:
+            return await self._threads.run("", lambda: _read(engine, look))
+
+        return self._changes.setdefault(id(engine), LiveChanges(engine, read))
 
     def enter(self, token_id: str) -> None:
         """Count a stream in.
@@ -81,12 +90,14 @@ class Live:
             del self._open[token_id]
         self._meters.put("lodger_http_streams", sum(self._open.values()))
 
-    async def events(self, valid: Valid, changes: AsyncGenerator[Change | None]) -> AsyncGenerator[str]:
-        """Yield changes as events, while the token or session is valid."""
+    async def events(
+        self, valid: Valid, tenant_id: str | None, changes: AsyncGenerator[Change | None]
+    ) -> AsyncGenerator[str]:
+        """Yield changes as events, while the token or session, which is one of this tenant or of the platform, is valid."""
         async with aclosing(changes):
             async for change in changes:
                 if change is None:
-                    if not await self.read(valid):
+                    if not await self.read(tenant_id, valid):
                         return
                     yield ": still here\n\n"
                 elif change.value is None:
@@ -95,14 +106,14 @@ class Live:
                     kind = "action" if isinstance(change.value, Action) else "log"
                     yield f"event: {kind}\nid: {change.id}\ndata: {json.dumps(to_jsonable(change.value))}\n\n"
 
-    async def read(self, look: Any) -> Any:
-        """Run a function of a connection in a thread."""
+    async def read(self, tenant_id: str | None, look: Any) -> Any:
+        """Run a function of a connection to the ledger of a tenant in a thread."""
+        return await self._threads.run("", lambda: _read(self._engine.at(tenant_id), look))
 
-        def work() -> Any:
-            with self._context.database.read() as connection:
-                return look(connection)
-
-        return await self._threads.run("", work)
+    def stream(self, request: Request, changes: AsyncGenerator[Change | None]) -> "Stream":
+        """Return the stream of changes for a request."""
+        caller = authenticated(request).caller
+        return Stream(self, caller.token_id, self.events(self.valid(request), caller.tenant_id, changes))
 
     def valid(self, request: Request) -> Valid:
         """Return the check that a request's token or session is still valid.
@@ -110,7 +121,7 @@ class Live:
         The platform's own authentication is asked again by a new request: such a stream ends with its first comment, and
         browsers begin it anew.
         """
-        found, clock = authenticated(request), self._context.clock
+        found, clock = authenticated(request), self._engine.context.clock
         token_id, session = found.caller.token_id, session_of(request) if found.by == "session" else None
 
         def look(connection: Connection) -> bool:
@@ -164,8 +175,8 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
         """Send, as server-sent events, each action that is created or changes from now on."""
         _no_query(request)
         await calls.run(authenticated(request).key, lambda: engine.tenants.get(tenant_id))
-        changes = live.changes.tenant(tenant_id, COMMENT_S, last)
-        return Stream(live, authenticated(request).caller.token_id, live.events(live.valid(request), changes))
+        changes = (await live.changes(tenant_id)).tenant(tenant_id, COMMENT_S, last)
+        return live.stream(request, changes)
 
     @router.get(ROOT + "/tenants/{tenant_id}/actions/{action_id}/live", operation_id="action_live", **more)
     async def of_action(
@@ -179,10 +190,15 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
         found = await calls.run(authenticated(request).key, lambda: engine.actions.get(tenant_id, action_id))
         if last is not None:
             followed = FollowedAction(tenant_id, found.id, last)
-            if not await live.read(followed.look) and followed.over:
+            if not await live.read(tenant_id, followed.look) and followed.over:
                 return Response(status_code=204)  # to an EventSource: do not open it again
-        changes = live.changes.action(tenant_id, found.id, COMMENT_S, last)
-        return Stream(live, authenticated(request).caller.token_id, live.events(live.valid(request), changes))
+        changes = (await live.changes(tenant_id)).action(tenant_id, found.id, COMMENT_S, last)
+        return live.stream(request, changes)
+
+
+def _read(engine: Engine, look: Callable[[Connection], Any]) -> Any:
+    with engine.context.database.read() as connection:
+        return look(connection)
 
 
 def _no_query(request: Request) -> None:

@@ -16,10 +16,12 @@ from starlette.responses import Response
 from lodger.engine.core.access import names as naming
 from lodger.engine.core.access.audit_context import AuditContext, use_audit_context
 from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.core.partial_answers import HEADER, unreachable_ledgers
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.auth import Authenticated
 from lodger.engine.server.problems import Refused, Stale
 from lodger.engine.server.rate_limits import Threads
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.store.connection.database import reads_from_replica
 from lodger.engine.store.context import StoreContext
@@ -42,8 +44,9 @@ class Calls:
         long: bounds those that take seconds because they start sandboxes.
     """
 
-    def __init__(self, context: StoreContext, threads: Threads, writing: Threads, long: Threads) -> None:
-        self._context = context
+    def __init__(self, engine: Engine, threads: Threads, writing: Threads, long: Threads) -> None:
+        self._engine = engine
+        self._clock = engine.context.clock
         self._threads = threads
         self._writing = writing
         self._long = long
@@ -81,10 +84,14 @@ class Calls:
                 return before
 
         def work() -> tuple[Any, Response]:
-            with use_audit_context(audit_context), nullcontext() if route.changes else reads_from_replica():
+            replica = nullcontext() if route.changes else reads_from_replica()
+            with use_audit_context(audit_context), replica, unreachable_ledgers() as missing:
                 record = verb()
             # Encoded in the thread: a long page would hold up every other answer.
-            return record, respond(request, route, record)
+            answer = respond(request, route, record)
+            if missing:
+                answer.headers[HEADER] = ", ".join(sorted(missing))
+            return record, answer
 
         try:
             record, answer = await (self._long.run_held(work) if route.long else self.run(share, work))
@@ -100,14 +107,25 @@ class Calls:
     def _mend(self, request: Request, route: Route, key: str, record: object) -> None:
         """Replace the stored answer where the operation completed its record after its change was stored."""
         text, token_id = text_of(route, record), authenticated(request).caller.token_id
-        with self._context.database.read() as connection:
-            kept = idempotency.find(connection, token_id, key)
-        if kept is not None and kept.body != text:
-            with self._context.database.write() as connection:
+        found = self._kept(request, key)
+        if found is not None and found[1].body != text:
+            with found[0].database.write() as connection:
                 idempotency.replace_body(connection, token_id, key, text)
 
+    def _kept(self, request: Request, key: str) -> tuple[StoreContext, StoredResponse] | None:
+        """Return the response that was stored for a key, and the ledger with it: the tenant's, or any of several."""
+        token_id = authenticated(request).caller.token_id
+
+        def look(engine: Engine) -> tuple[StoreContext, StoredResponse] | None:
+            with engine.context.database.read() as connection:
+                found = idempotency.find(connection, token_id, key)
+            return None if found is None else (engine.context, found)
+
+        tenant_id = request.path_params.get("tenant_id")
+        return self._engine.ask_each(look) if tenant_id is None else look(self._engine.at(tenant_id))
+
     def _act(self, request: Request, route: Route, key: str, digest: str) -> AuditContext:
-        caller, now_us = authenticated(request).caller, self._context.clock.now_us()
+        caller, now_us = authenticated(request).caller, self._clock.now_us()
         expect = expectation(request) if route.changes else None
         if expect is not None and not route.tagged:
             raise Refused(400, "header_invalid.if_match")
@@ -119,10 +137,10 @@ class Calls:
         return AuditContext(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
-        with self._context.database.read() as connection:
-            found = idempotency.find(connection, authenticated(request).caller.token_id, key)
-        if found is None:
+        kept = self._kept(request, key)
+        if kept is None:
             return None
+        found = kept[1]
         if found.digest != digest:
             raise Refused(422, "idempotency_key_reused")
         return Response(found.body, found.status, {**found.headers, "Idempotent-Replayed": "true"}, "application/json")

@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter
 from pydantic import Field
+from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -14,11 +15,11 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
 from lodger.engine.server.bodies import Bodies, media
 from lodger.engine.server.openapi import RequestModel, errors_of
-from lodger.engine.server.operation_call import Calls, authenticated, request_id
+from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import Refused
+from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store import audit
-from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions
 from lodger.engine.store.tenants.sessions import NewSession
 
@@ -39,8 +40,9 @@ class BrowserSession(RequestModel):
     expires_at: datetime | None = None
 
 
-def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, authentication: Authentication) -> None:
+def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authentication) -> None:
     """Add the routes of sessions."""
+    context = engine.context
 
     @router.post(
         ROOT + "/session", status_code=201, operation_id="session_begin", tags=["session"], response_model=BrowserSession,
@@ -67,15 +69,14 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
         before, now_us = session_of(request), context.clock.now_us()
         audit_context = AuditContext(caller.called, "http", None, request_id(request))
 
-        def work() -> NewSession:
-            with context.database.write() as connection:
-                if before is not None:
-                    sessions.end(connection, before)
-                doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
-                audit.write(context, connection, audit_context, doing, None, {"address": client(request)}, now_us)
-                return sessions.begin(connection, caller, now_us)
+        def work(connection: Connection) -> NewSession:
+            if before is not None:
+                sessions.end(connection, before)
+            doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
+            audit.write(context, connection, audit_context, doing, None, {"address": client(request)}, now_us)
+            return sessions.begin(connection, caller, now_us)
 
-        begun = await calls.run(caller.tenant_id or caller.token_id, work)
+        begun = await authentication.in_ledger_of(caller, client(request), work, writes=True)
         answer = JSONResponse(_body(caller, begun.csrf, from_us(begun.expires_us)), 201)
         secure = request.url.scheme == "https"
         answer.set_cookie(
@@ -95,11 +96,10 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
             return JSONResponse(_body(found.caller, "1", None))
         text = _require_session(request)
 
-        def work() -> str:
-            with context.database.read() as connection:
-                return sessions.csrf(connection, text)
-
-        return JSONResponse(_body(found.caller, await calls.run(found.key, work), None))
+        value = await authentication.in_ledger_of(
+            found.caller, client(request), lambda connection: sessions.csrf(connection, text)
+        )
+        return JSONResponse(_body(found.caller, value, None))
 
     @router.delete(
         ROOT + "/session",
@@ -112,11 +112,9 @@ def add(router: APIRouter, context: StoreContext, calls: Calls, bodies: Bodies, 
         """End this session."""
         text, found = _require_session(request), authenticated(request)
 
-        def work() -> None:
-            with context.database.write() as connection:
-                sessions.end(connection, text)
-
-        await calls.run(found.key, work)
+        await authentication.in_ledger_of(
+            found.caller, client(request), lambda connection: sessions.end(connection, text), writes=True
+        )
         answer = Response(status_code=204)
         secure = request.url.scheme == "https"
         answer.delete_cookie(cookie_name(secure), path="/", secure=secure, httponly=True, samesite="strict")

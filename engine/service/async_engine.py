@@ -69,7 +69,7 @@ class Threads:
 
     def call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run one verb; satisfies :class:`lodger.engine.service.operations.proxy.Carry`."""
-        call = partial(operation.function, getattr(self._inner, operation.noun), *args, **kwargs)
+        call = partial(getattr(getattr(self._inner, operation.noun), operation.verb), *args, **kwargs)
         if operation.declared.streams:
             return self._stream(call)
         return (
@@ -163,6 +163,11 @@ class Engine(Nouns[Async]):
             upgrade=upgrade,
         )
         return cls(opened)
+
+    @classmethod
+    def open_all(cls, settings: Settings, *, clock: Clock | None = None) -> Self:
+        """Open every ledger of the settings; see :meth:`lodger.engine.sync.Engine.open_all`. Blocks meanwhile."""
+        return cls(cls.threaded.open_all(settings, clock=clock))
 
     def __await__(self) -> Generator[Any, None, Self]:
         """Support ``await Engine.open(…)``, which returns the engine too."""

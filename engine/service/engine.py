@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from sqlalchemy.exc import DBAPIError
 
@@ -50,6 +50,11 @@ if TYPE_CHECKING:
     from lodger.engine.node.node_environment import NodeEnvironment
     from lodger.engine.store.records import Action
     from lodger.sandbox.job import LogLine
+
+
+#: Opens the ledgers of the setting ``ledgers`` as one system; a wing appends it.
+SYSTEMS: "list[Callable[[type[Engine], Settings, Clock | None], Engine]]" = []
+T = TypeVar("T")
 
 
 class Engine(Nouns[Sync]):
@@ -119,6 +124,33 @@ class Engine(Nouns[Sync]):
                 of_server,
             )
         )
+
+    @classmethod
+    def open_all(cls, settings: Settings, *, clock: Clock | None = None) -> Self:
+        """Open every ledger of the setting ``ledgers`` as one system; without it, the ledger of the setting ``database``."""
+        if settings.ledgers is not None and SYSTEMS:
+            return cast("Self", SYSTEMS[0](cls, settings, clock))
+        return cls.open(settings.database, clock=clock, settings=settings)
+
+    def at(self, tenant_id: str | None) -> "Engine":
+        """Return the engine of the ledger that a tenant lives in; for None, of the first ledger."""
+        return self
+
+    def ask_each(self, look: "Callable[[Engine], T | None]") -> T | None:
+        """Return what a function finds in one ledger after the other; None if it finds nothing in any.
+
+        Raises:
+            Unavailable: ledger_unreachable, if it found nothing in the others.
+        """
+        return look(self)
+
+    def parts(self) -> "list[tuple[str, str | None]]":
+        """Return the name of each ledger of a system of several, with the reason why it cannot be reached, or None."""
+        return []
+
+    def prepare_each(self, function: "Callable[[Engine], object]") -> None:
+        """Call a function with the engine of each ledger, of those that cannot be reached now as soon as they can."""
+        function(self)
 
     def load_wings(self, part: str) -> None:
         """Import the modules that the wings of this engine have for a surface: none on the main line."""

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Select, String
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.drivers import driver_of
-from lodger.engine.store.records import AnyRow, Json, Page
+from lodger.engine.store.records import AnyRow, Json, Page, PageOrder
 from lodger.engine.store.signing_keys import encode_cursor
 
 T = TypeVar("T")
@@ -44,10 +44,14 @@ def read(
     return LimitedList(make(rows[:limit]), more=more or len(rows) > limit)
 
 
-def page(connection: Connection, of: str, found: LimitedList[T], place_of: Callable[[T], Json]) -> Page[T]:
+def page(
+    connection: Connection, of: str, found: LimitedList[T], place_of: Callable[[T], Json], *, falls: bool = True
+) -> Page[T]:
     """Return entries as a page; ``place_of(entry)`` is the position that the cursor of the next page encodes.
 
     Args:
         of: the list with all its filters.
+        falls: whether the positions fall.
     """
-    return Page(found, encode_cursor(connection, of, place_of(found[-1])) if found.more else None)
+    following = encode_cursor(connection, of, place_of(found[-1])) if found.more else None
+    return Page(found, following, PageOrder(of, place_of, falls))

@@ -1,6 +1,6 @@
 """Results of the ledger's queries: frozen dataclasses with aware UTC datetimes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -19,14 +19,35 @@ AnyRow = Any
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class PageOrder:
+    """The order of a page's list, by which pages of several ledgers are merged.
+
+    Attributes:
+        of: the list with all its filters.
+        place: returns the place of an entry.
+        falls: whether the places fall.
+    """
+
+    of: str
+    place: Callable[[Any], Json]
+    falls: bool
+
+
 class Page(list[T], Generic[T]):
-    """A list with ``next``, the cursor of the following page, or None on the last page."""
+    """A list with ``next``, the cursor of the following page, or None on the last page; ``order`` is for engines only."""
 
-    __slots__ = ("next",)
+    __slots__ = ("next", "order")
 
-    def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:  # noqa: A002 - the word of the field
+    def __init__(
+        self,
+        items: Iterable[T] = (),
+        next: str | None = None,  # noqa: A002 - the word of the field
+        order: PageOrder | None = None,
+    ) -> None:
         super().__init__(items)
         self.next = next
+        self.order = order
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +280,6 @@ class Preview:
         shifted: slots that DST moved from their local time.
         searched_to: instant at which the search stopped before it found all slots; later slots may exist.
         never: why the rules never have a slot; None if they have some, or if it is not known.
-        days: number of slots by day of the rules' time zone, as far as asked for; a day that was not counted is missing.
     """
 
     text: str
@@ -268,7 +288,6 @@ class Preview:
     ends: bool
     searched_to: datetime | None = None
     never: str | None = None
-    days: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

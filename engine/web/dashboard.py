@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from lodger.engine.core.access.roles import Role
+from lodger.engine.core.partial_answers import HEADER
 from lodger.engine.server.app import Api
 from lodger.engine.server.auth import client, cookie_name, is_page
 from lodger.engine.server.operation_call import authenticated, request_id
@@ -115,7 +116,10 @@ class Dashboard:
             form, of_list = request.query_params.get("format"), LISTS.get(page)
             if of_list is not None and form in {"csv", "json"}:
                 reader = Reader(self._api, request)
-                return await listing.exported(reader, of_list[0], form, of_list[1](reader))
+                file = await listing.exported(reader, of_list[0], form, of_list[1](reader))
+                if missing := request.scope["state"].get("unreachable"):
+                    file.headers[HEADER] = ", ".join(sorted(missing))
+                return file
             body = await self._rendered(key, request, page)
         except Exception as error:  # noqa: BLE001 - every error has a page
             return self._error_page(request, problem(error, request.scope))
@@ -182,6 +186,7 @@ class Dashboard:
             "base": f"{root}/t/{quote(tenant, safe='')}" if tenant else root,
             "path": request.url.path,
             "links": LINKS,
+            "unreachable": sorted(request.scope.get("state", {}).get("unreachable", ())),
             "query": dict(request.query_params),
         }
 

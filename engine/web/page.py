@@ -1,7 +1,5 @@
 """What a page is made from: operations asked with the caller's role, and the request's tenant and query."""
 
-import json
-from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -11,6 +9,7 @@ from starlette.requests import Request
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import NotFound
+from lodger.engine.core.partial_answers import unreachable_ledgers
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
 from lodger.engine.service.operations.table import OperationTable
@@ -49,10 +48,6 @@ class Reader:
         """The declared operations."""
         return self._api.engine.table
 
-    def min_interval_s(self, limits: Mapping[str, Any]) -> int:
-        """Return the shortest interval between slots of a tenant with these limits of its own, in seconds."""
-        return self._api.engine.context.content_cache.allowance(json.dumps(limits)).min_interval_s
-
     def chosen(self, *names: str) -> Values:
         """Return the given query parameters that are not empty."""
         return {name: self.request.query_params[name] for name in names if self.request.query_params.get(name)}
@@ -67,10 +62,11 @@ class Reader:
         routes = [each for each in self._api.engine.table.routes if each.name == operation and not each.changes]
         route = next((each for each in routes if each.of_tenant == (tenant is not None)), routes[0])
         require(self.request, tenant, route.role)
-        everywhere = {"tenant_id": None} if route.everywhere else {}
-        verb = partial(route.function, getattr(self._api.engine, route.noun), **everywhere | arguments)
-        with reads_from_replica():
-            return await self._api.calls.run(authenticated(self.request).key, verb)
+        verb = partial(getattr(getattr(self._api.engine, route.noun), route.verb), **arguments)
+        with reads_from_replica(), unreachable_ledgers() as missing:
+            found = await self._api.calls.run(authenticated(self.request).key, verb)
+        self.request.scope["state"].setdefault("unreachable", set()).update(missing)
+        return found
 
     async def find(self, operation: str, /, **arguments: Any) -> Any:
         """Return what :meth:`ask` returns; None for what does not exist."""

@@ -69,13 +69,11 @@ def _furnish(made: RunningApi, tenant: str) -> None:
     bench.renew(NAME)
 
 
-def paths(made: RunningApi, tenant: str = "acme", odd: str = "") -> list[str]:
-    """Return the path of every page, with each object of the tenant that it can show, or with ``odd`` as each name."""
+def paths(made: RunningApi, tenant: str = "acme") -> list[str]:
+    """Return the path of every page, with each object of the tenant that it can show."""
     actions = [each.id for each in made.engine.actions.list(tenant)]
     objects = {"tenant": [tenant], "schedule": [NAME], "script": [NAME], "action": actions}
     objects["operation"] = ["schedules.edit", "alerts.put", "schedules.list", "secrets.list"]
-    if odd:
-        objects = {each: [odd] for each in objects} | {"tenant": [tenant, odd]}
     found = []
     for route in made.api.framework.router.routes:
         page = isinstance(route, Route) and not isinstance(route, APIRoute)

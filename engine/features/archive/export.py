@@ -57,7 +57,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
     tenant = tenant_rows.get(connection, tenant_id)
     if tenant_id == PLATFORM:
         raise Conflict("platform_stays.export")
-    if tenant.state != "suspended":
+    if tenant.state not in {"suspended", tenant_rows.MOVING}:
         raise Conflict("tenant_active", tenant=tenant_id, state=tenant.state)
     if connection.scalar(
         select(script_data.sealed.c.action_id).where(script_data.sealed.c.tenant_id == tenant_id).limit(1)

@@ -23,7 +23,7 @@ MAX_US = 86_400_000_000
 class Locks(Noun[M]):
     """Locks between the platform's processes: each has at most one holder. Their changes are frequent and not in the audit log."""
 
-    @operation("POST", "/locks/{name}/take", Role.OPERATOR, may_fail=True)
+    @operation("POST", "/locks/{name}/take", Role.OPERATOR, may_fail=True, home=True)
     def take(
         self, name: str, holder: str, lease: float | str | timedelta = "1m", *, slot: datetime | None = None
     ) -> Lock | None:
@@ -47,13 +47,13 @@ class Locks(Noun[M]):
             slot_us = None if at is None else to_us(at)
             return locks.take(self.context, connection, name, holder, lease_us, slot_us, self._now_us)
 
-    @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True)
+    @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True, home=True)
     def free(self, name: str, holder: str) -> bool:
         """Free a lock; False if this holder did not have it."""
         with self.context.database.write() as connection:
             return locks.free(self.context, connection, name, holder, self._now_us)
 
-    @operation("GET", "/locks", Role.AUDITOR)
+    @operation("GET", "/locks", Role.AUDITOR, home=True)
     def list(self) -> LockList:
         """List every lock that was ever taken, by name, with its holder."""
         with self.context.database.read() as connection:

@@ -8,12 +8,13 @@ from starlette.responses import Response
 
 from lodger.engine.features.script_urls.answers import Answers, accepted
 from lodger.engine.features.script_urls.script_urls import PATH, ScriptUrl
-from lodger.engine.features.script_urls.url_requests import MAX_BODY, UrlRefused, UrlRequest, UrlRequests
+from lodger.engine.features.script_urls.url_requests import MAX_BODY, UrlRefused, UrlRequest, UrlRequests, unknown
 from lodger.engine.server import app, auth
 from lodger.engine.server.app import Api
 from lodger.engine.server.auth import client
 from lodger.engine.server.problems import Refused
 from lodger.engine.server.rate_limits import RateLimit
+from lodger.engine.service.engine import Engine
 
 #: Further headers of the answer to a preflight of a page of another origin.
 _PREFLIGHT = {
@@ -31,16 +32,28 @@ def _of_origin(request: Request, url: ScriptUrl) -> dict[str, str]:
 
 
 def _add(api: Api) -> None:
-    requests = UrlRequests(api.engine)
+    engine = api.engine
     limit = RateLimit(api.engine.context.settings.api_url_requests_per_minute)
-    answers = Answers(api.engine, api.calls)
+
+    def found(text: str) -> tuple[UrlRequests, ScriptUrl]:
+        """Return the URL with a secret part, and the ledger of its tenant, which receives requests to it."""
+
+        def look(each: Engine) -> tuple[UrlRequests, ScriptUrl] | None:
+            requests = UrlRequests(each)
+            url = requests.find(text)
+            return None if url is None else (requests, url)
+
+        there = engine.ask_each(look)
+        if there is None:
+            raise unknown()
+        return there
 
     async def receive(request: Request, text: Annotated[str, Path(max_length=100)]) -> Response:
         """Request a run of a URL's script; answer with the id of its action, or with what the script answers."""
         address, headers = client(request), {}
         try:
             # Threads of authentication, which senders of wrong URLs take from each other only.
-            url = await api.lookups.run(address, lambda: requests.find(text))
+            requests, url = await api.lookups.run(address, lambda: found(text))
             headers = _of_origin(request, url)
             if request.method == "OPTIONS":
                 return Response(status_code=204, headers=headers | _PREFLIGHT if headers else {})
@@ -49,7 +62,10 @@ def _add(api: Api) -> None:
                 given = dict(reversed(request.headers.items()))  # of several, the first
                 received = UrlRequest(request.method, request.url.query, given, body)
                 action_id = await api.calls.write(url.tenant_id, lambda: requests.receive(text, received))
-            answer = await answers.wait(url.tenant_id, action_id) if url.answers else accepted(action_id)
+            if url.answers:
+                answer = await Answers(requests.engine, api.calls).wait(url.tenant_id, action_id)
+            else:
+                answer = accepted(action_id)
         except UrlRefused as refused:
             if refused.status == 404:
                 api.limits.failure(address)

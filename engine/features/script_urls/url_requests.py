@@ -67,20 +67,16 @@ class UrlRequests:
     """Carries out requests to URLs for one engine."""
 
     def __init__(self, engine: "Engine") -> None:
-        self._engine = engine
+        self.engine = engine
         self._context = engine.context
 
-    def find(self, text: str) -> ScriptUrl:
-        """Return the URL with this secret part.
-
-        Raises:
-            UrlRefused: url_unknown.
-        """
+    def find(self, text: str) -> ScriptUrl | None:
+        """Return the URL with this secret part; None if it is unknown, revoked, expired, or its tenant is not active."""
         digest = script_urls.digest_of(text)
         if digest is None:
-            raise unknown()
+            return None
         with self._context.database.read() as connection:
-            return self._open(connection, digest)
+            return script_urls.open_url(connection, digest, self._context.clock.now_us())
 
     def _open(self, connection: Connection, digest: str) -> ScriptUrl:
         found = script_urls.open_url(connection, digest, self._context.clock.now_us())
@@ -120,16 +116,16 @@ class UrlRequests:
             ready_queue.refresh(connection, [url.tenant_id])
             script_urls.record_use(connection, url, now_us)
             context.database.hints.send(connection, context.clock.elapsed_s())
-        self._engine.changed()
+        self.engine.changed()
         for each in warned:
-            each.report(self._engine.events, now_us)
+            each.report(self.engine.events, now_us)
         return action_id
 
     def _verified(self, connection: Connection, url: ScriptUrl, request: UrlRequest, now_us: int) -> str | None:
         """Check the signature; return the id of the delivery that it covers, or None."""
         if url.signature is None or url.secret is None:
             return None
-        found = secrets.open_secrets(self._engine.vault, connection, url.tenant_id, [url.secret]).get(url.secret)
+        found = secrets.open_secrets(self.engine.vault, connection, url.tenant_id, [url.secret]).get(url.secret)
         if found is None:  # deleted since
             raise _not_verified()
         try:

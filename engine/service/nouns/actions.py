@@ -101,7 +101,7 @@ class Actions(Noun[M]):
             found = actions.list_matching(
                 connection, replace(sought, found=wanted), limit=limit, before=before, after=after, place=last
             )
-            return pages.page(connection, of, found, wanted.place)
+            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
     @operation("GET", "/tenants/{tenant_id}/actions-count", Role.VIEWER, everywhere=True)
     def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above

@@ -116,7 +116,7 @@ class Change:
         """Write the audit row and the idempotent response; the last statements of the transaction.
 
         Raises:
-            Conflict: storage_full.
+            Conflict: storage_full, tenant_moving.
         """
         if self.audit_context.expect is not None and not self._seen:
             self.audit_context.expect(None)
@@ -124,6 +124,8 @@ class Change:
             tenant, brief = self._doing.tenant_id, False
             if tenant is not None:
                 over = storage_usage.excess(self._context, self.connection, tenant)
+                if over.moves:
+                    raise Conflict("tenant_moving", tenant=tenant)
                 brief = over.kept or over.audit
                 params = getattr(self._answer, "params", None) is not None
                 if (over.kept and self._declared.stores) or (params and over.total and self._declared.requests):

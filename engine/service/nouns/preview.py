@@ -6,7 +6,6 @@ from typing import Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
-from lodger.engine.recurrence.calendar.zones import python_zone
 from lodger.engine.recurrence.compile import with_present_starts
 from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
@@ -15,12 +14,8 @@ from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.nouns.base import Noun, RulesArgument, aware, specs
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
-from lodger.engine.store.revision_cache import zone_of
 from lodger.engine.store.schedules import schedules
-from lodger.engine.store.schedules.run_history import coming_days
 
-#: Maximum number of days of a calendar: two years.
-MAX_DAYS = 731
 #: Maximum number of slots that are compared.
 MAX_COMPARED = 10_000
 #: Length of the compared range by default.
@@ -59,34 +54,20 @@ class Previews(Noun[M]):
         end: datetime | None = None,
         after: datetime | None = None,
         n: int = 10,
-        min_interval_s: int | None = None,
-        days: int = 0,
     ) -> Preview:
         """Explain rules: their sentence and the next ``n`` slots. Nothing is stored.
 
-        Args:
-            min_interval_s: refuse rules with slots closer than this, as a tenant's limit of this name does.
-            days: number of days, up to 731, whose slots are counted, from the day of ``after`` in the rules' time zone.
-
         Raises:
             RuleInvalid, RuleNeverFires.
-            InputError: rule_too_frequent.
         """
         begin = aware(after) or from_us(self._now_us)
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         recurrence = self.context.revision_cache.compile_rules(wished, begin)
-        if min_interval_s is not None:
-            schedules.require_interval(recurrence.smallest_gap_s(begin, min_interval_s), min_interval_s)
         slots = slots_of(recurrence, begin, min(n, MAX_SLOTS))
-        zone = zone_of(wished)
-        first = begin.astimezone(python_zone(zone)).date()
-        coming, _complete = coming_days(recurrence, first, max(0, min(days, MAX_DAYS)), zone)
         clocked = not named(wished)
         never = recurrence.never_reason() if clocked and not slots.found else None
         searched_to = slots.searched_to if never is None else None
-        counts = {each.day.isoformat(): each.slots for each in coming}
-        ends = recurrence.ends() and clocked
-        return Preview(recurrence.text(), slots.found, slots.shifted, ends, searched_to, never, counts)
+        return Preview(recurrence.text(), slots.found, slots.shifted, recurrence.ends() and clocked, searched_to, never)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/what-if", Role.VIEWER, reads=True)
     def what_if(

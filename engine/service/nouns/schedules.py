@@ -18,7 +18,7 @@ from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.bulk import Bulk, BulkResult, Matched
 from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
-from lodger.engine.service.nouns.preview import MAX_DAYS, Previews
+from lodger.engine.service.nouns.preview import Previews
 from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
 from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.actions import actions
@@ -43,6 +43,8 @@ SchedulePage = Page[Schedule]
 RevisionPage = Page[ScheduleRevision]
 RecentList = list[RecentRuns]
 
+#: Maximum number of days of a calendar: two years.
+MAX_DAYS = 731
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
 
 
@@ -365,7 +367,7 @@ class Schedules(Previews[M]):
             of = f"schedules:{tenant_id}:{text}"
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = schedules.list_page(connection, tenant_id, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, wanted.place)
+            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
     def _filter(self, text: str | None, now_us: int) -> list_filter.Filter:
         return list_filter.read(schedule_rows.language(), text, now_us)

@@ -360,7 +360,7 @@ class Scripts(Noun[M]):
             change.before(scripts.get(change.connection, tenant_id, name))
             return change.made(suspensions.resume(change.connection, tenant_id, name))
 
-    @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts")
+    @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts", home=True)
     def offered(self) -> ScriptList:
         """List the platform's scripts that every tenant may bind, by name, with their typed params (``fields``)."""
         return self._read(scripts.list_offered)
@@ -388,7 +388,7 @@ class Scripts(Noun[M]):
             of = f"scripts:{tenant_id}:{filter or ''}"
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = scripts.list_page(connection, tenant_id, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, wanted.place)
+            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
     @operation("GET", "/tenants/{tenant_id}/scripts-count", Role.VIEWER)
     def count(self, tenant_id: str, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above

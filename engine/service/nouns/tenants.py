@@ -38,6 +38,7 @@ class Tenants(Noun[M]):
         grants: Iterable[str] = (),
         people: Iterable[str] = (),
         labels: str | Iterable[str] | None = None,
+        ledger: str | None = None,
         connection: Joinable = None,
     ) -> Tenant:
         """Create a tenant.
@@ -48,13 +49,18 @@ class Tenants(Noun[M]):
             people: mail addresses of its own people, to which scripts may send mail; ``*@example.com`` for a domain.
             labels: labels that a node must have to run any action of this tenant; ``node:NAME`` is the node of that
                 name.
+            ledger: of several ledgers (``LODGER_LEDGERS``) the one that it lives in; None for the one with most room.
             connection: the caller's connection to the ledger's database, with a transaction in which the tenant is created.
 
         Raises:
             InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid,
-                label_invalid, connection_unknown, connection_no_transaction, connection_elsewhere, connection_async.
-            Conflict: tenant_exists.
+                label_invalid, connection_unknown, connection_no_transaction, connection_elsewhere, connection_async,
+                ledgers_unset.
+            NotFound: ledger_unknown.
+            Conflict: tenant_exists, ledgers_full.
         """
+        if ledger is not None:
+            raise InputError("ledgers_unset")
         more, own = tuple(grants), encode_people(people)
         held = encode([*self.context.content_cache.grants(None).shown(), *more]) if more else None
         with joining(connection), self._changing(Tenants.create, tenant_id) as change:
@@ -101,7 +107,7 @@ class Tenants(Noun[M]):
         with self.context.database.read() as connection:
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = tenants.list_page(connection, wanted, place=place, limit=limit)
-            return pages.page(connection, of, found, wanted.place)
+            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
     @operation("GET", "/tenants-count", Role.AUDITOR)
     def count(self, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
@@ -134,7 +140,7 @@ class Tenants(Noun[M]):
         with self.context.database.read() as connection:
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = tenant_activity.list_page(self.context, connection, now_us, filter, place, limit)
-            return pages.page(connection, of, found, wanted.place)
+            return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
     @operation("PATCH", "/tenants/{tenant_id}", Role.OPERATOR, tagged=True)
     def edit(

@@ -109,6 +109,7 @@ class Declared:
         stores: it stores data of the tenant, and is refused if the tenant's storage is full.
         requests: the same, if it is given params, which count as history.
         slow: it takes seconds, because it starts its own sandbox.
+        home: of several ledgers the first one answers it alone.
         tagged: it changes a resource with an ETag, so that If-Match is accepted.
         secret: request or result contain a secret, so that no response is kept for an idempotency key.
         max_page: maximum number of entries of one page.
@@ -127,6 +128,7 @@ class Declared:
     stores: bool = False
     requests: bool = False
     slow: bool = False
+    home: bool = False
     tagged: bool = False
     secret: bool = False
     max_page: int = 1000

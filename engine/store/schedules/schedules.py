@@ -85,18 +85,10 @@ def create(
 
 
 def _check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
-    require_interval(rules.gap_below_s(allowed.min_interval_s), allowed.min_interval_s)
-
-
-def require_interval(gap_s: float | None, min_interval_s: int) -> None:
-    """Refuse rules with a distance of two slots, in seconds, below the minimum; None for no such distance.
-
-    Raises:
-        InputError: rule_too_frequent.
-    """
+    gap_s = rules.gap_below_s(allowed.min_interval_s)
     if gap_s is not None:
         raise InputError(
-            "rule_too_frequent", gap_s=gap_s, min_interval_s=min_interval_s, details={"smallest_gap_s": gap_s}
+            "rule_too_frequent", gap_s=gap_s, min_interval_s=allowed.min_interval_s, details={"smallest_gap_s": gap_s}
         )
 
 

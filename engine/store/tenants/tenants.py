@@ -34,6 +34,8 @@ from lodger.sandbox.limits import Limits
 Labels = str | Iterable[str] | None
 
 _SUSPENDED = "suspended"
+#: State of a tenant that moves between ledgers, in both: nothing runs, and only the mover changes it.
+MOVING = "moving"
 
 
 def create(
@@ -139,7 +141,7 @@ def language() -> list_filter.Language:
         fields={
             "id": list_filter.named(tenants.c.id),
             "name": list_filter.named(tenants.c.name),
-            "state": list_filter.one_of(tenants.c.state, ("active", "suspended"), "state_unknown"),
+            "state": list_filter.one_of(tenants.c.state, ("active", "suspended", "moving"), "state_unknown"),
             "label": list_filter.label(tenants.c.labels),
             "since": list_filter.since(tenants.c.created_us),
             "until": list_filter.until(tenants.c.created_us),
@@ -191,16 +193,37 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
     return get(connection, tenant_id)
 
 
+def ids(connection: Connection) -> list[str]:
+    """Return the ids of all tenants that live here."""
+    gone = ("deleted", MOVING)
+    found = select(tenants.c.id).where(tenants.c.state.not_in(gone), tenants.c.id != PLATFORM).order_by(tenants.c.id)
+    return list(connection.scalars(found))
+
+
+def hold(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> None:
+    """Suspend a tenant for its move: until :func:`release` it cannot be resumed, changed or deleted."""
+    if get(connection, tenant_id).state != MOVING:
+        suspend(context, connection, tenant_id, now_us)
+        _set_state(connection, get(connection, tenant_id), MOVING)
+
+
+def release(connection: Connection, tenant_id: str) -> bool:
+    """Let a tenant that moves be a suspended one; return whether it moved."""
+    ready_queue.lock(connection, [tenant_id])
+    mine = (tenants.c.id == tenant_id, tenants.c.state == MOVING)
+    return connection.execute(update(tenants).where(*mine).values(state=_SUSPENDED)).rowcount == 1
+
+
 def suspend(context: StoreContext, connection: Connection, tenant_id: str, now_us: int) -> Tenant:
     """Stop a tenant at once: clocks are disarmed, running attempts end, waiting actions wait."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
     if tenant.state == _SUSPENDED:
         return tenant
+    _set_state(connection, tenant, _SUSPENDED)
     for row in tick.lock_clocks(connection, tenant_id):
         if row.state == "armed":
             tick.disarm(context, connection, row, now_us, _SUSPENDED)
-    _set_state(connection, tenant, _SUSPENDED)
     mine = actions.c.tenant_id == tenant_id
     hand_back(connection, mine, now_us)
     ready_queue.refresh(connection, [tenant_id])
@@ -211,7 +234,7 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, now_us
     """Resume a tenant: slots of the suspension become gaps, clocks are armed, waiting actions may start."""
     ready_queue.lock(connection, [tenant_id])
     tenant = get(connection, tenant_id)
-    if tenant.state != _SUSPENDED:
+    if tenant.state not in {_SUSPENDED, MOVING}:
         return tenant
     _set_state(connection, tenant, "active")
     context.forget(tenant_id)
@@ -241,6 +264,8 @@ def erase(connection: Connection, tenant_id: str) -> None:
 
 
 def _set_state(connection: Connection, tenant: Tenant, state: str) -> None:
+    if tenant.state == MOVING:
+        raise Conflict("tenant_moving", tenant=tenant.id)
     connection.execute(
         update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1)
     )

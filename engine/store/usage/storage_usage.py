@@ -47,20 +47,26 @@ def of_tenant(connection: Connection, tenant_id: str) -> StoredBytes:
 
 
 _limited = (
-    select(_c.kept_bytes, _c.history_bytes, _c.audit_bytes, tenants.c.limits)
-    .join(tenants, tenants.c.id == _c.tenant_id)
-    .where(_c.tenant_id == bindparam("tenant"))
+    select(
+        *(func.coalesce(each, 0).label(each.name) for each in (_c.kept_bytes, _c.history_bytes, _c.audit_bytes)),
+        tenants.c.limits,
+        tenants.c.state,
+    )
+    .select_from(tenants.outerjoin(storage, tenants.c.id == _c.tenant_id))
+    .where(tenants.c.id == bindparam("tenant"))
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """Which of a tenant's bytes exceed its ``storage_bytes``: stored data, these and its history, or its audit log alone."""
+    """Which of a tenant's bytes exceed its ``storage_bytes``: stored data, these and its history, or its audit log alone; and whether it
+    moves to another ledger, so that nothing of it may change."""
 
     limit: int
     kept: bool = False
     total: bool = False
     audit: bool = False
+    moves: bool = False
 
 
 def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Excess:
@@ -69,7 +75,8 @@ def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Exc
     if row is None:
         return Excess(context.settings.storage_bytes)
     limit = context.content_cache.allowance(row.limits).storage_bytes
-    return Excess(limit, row.kept_bytes > limit, row.kept_bytes + row.history_bytes > limit, row.audit_bytes > limit)
+    total = row.kept_bytes + row.history_bytes
+    return Excess(limit, row.kept_bytes > limit, total > limit, row.audit_bytes > limit, row.state == "moving")
 
 
 def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:

@@ -38,12 +38,7 @@ async def new(reader: Reader) -> tuple[str, Values]:
         "scripts": await reader.ask("scripts.list", **reader.tenant, limit=1000),
         "offered": await reader.ask("scripts.offered"),
         "chosen": reader.request.query_params.get("script", ""),
-        "min_interval_s": await _min_interval_s(reader),
     }
-
-
-async def _min_interval_s(reader: Reader) -> int:
-    return reader.min_interval_s((await reader.ask("tenants.get", **reader.tenant)).limits)
 
 
 async def schedule(reader: Reader) -> tuple[str, Values]:
@@ -63,7 +58,6 @@ async def schedule(reader: Reader) -> tuple[str, Values]:
         "coming": heat_map.coming(calendar.coming),
         "complete": calendar.complete,
         "rules": to_jsonable(schedule.rules),
-        "min_interval_s": await _min_interval_s(reader),
         "revisions": await reader.ask("schedules.revisions", **tenant, schedule=schedule.id, limit=10),
         "now": reader.now,
     }

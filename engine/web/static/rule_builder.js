@@ -66,10 +66,7 @@ class RuleBuilder {
     this.addTime("09:00");
     if (this.known) this.start();
     root.addEventListener("input", (event) => this.changed(event.target));
-    root.addEventListener("change", (event) => {
-      if (event.target.matches("[data-preset]") && event.target.value) { this.load([{ text: event.target.value }]); this.preview(); }
-      if (event.target.name === "step") this.choose(event.target.value);
-    });
+    root.addEventListener("change", (event) => { if (event.target.name === "step") this.choose(event.target.value); });
     root.addEventListener("click", (event) => {
       if (event.target.matches("[data-add-time]")) { this.addTime("12:00").focus(); this.preview(); }
       if (event.target.matches("[data-drop-time]")) this.dropTime(event.target.parentElement);
@@ -91,15 +88,11 @@ class RuleBuilder {
   // Begins with the schedule's present rules, in the first step that can show them.
   start() {
     const { rules, exclusions } = this.known;
-    this.find("[data-exclusions]").value = join(exclusions);
-    this.load(rules);
-  }
-
-  load(rules) {
     const interval = asInterval(rules), days = asDays(rules);
     if (interval) [this.find("[data-count]").value, this.find("[data-unit]").value] = interval;
     if (days) this.showDays(days);
     this.find("[data-rule]").value = join(rules);
+    this.find("[data-exclusions]").value = join(exclusions);
     this.show(interval ? "interval" : days ? "days" : "text");
   }
 
@@ -160,7 +153,7 @@ class RuleBuilder {
   changed(field) {
     if (field.matches("[data-weekdays] input:checked")) this.find("[data-monthdays]").value = "";
     if (field.matches("[data-monthdays]") && field.value) for (const box of this.root.querySelectorAll("[data-weekdays] input")) box.checked = false;
-    if (!field.matches("[data-day],[data-yearly],[data-preset]")) this.preview();
+    if (!field.matches("[data-day],[data-yearly]")) this.preview();
   }
 
   // The rules that a step says: texts, or the schedule's own where they are unchanged.
@@ -220,7 +213,7 @@ class RuleBuilder {
     const body = this.body();
     if (!body.rules.length) return () => { this.problem(null, body); this.output.replaceChildren(); };
     try {
-      const found = await call("POST", "/preview", { ...body, n: 6, days: 62, min_interval_s: Number(this.root.dataset.minInterval) });
+      const found = await call("POST", "/preview", { ...body, n: 6 });
       const difference = this.root.dataset.whatIf ? await call("POST", this.root.dataset.whatIf, body) : null;
       return () => { this.problem(null, body); this.output.replaceChildren(...this.sentence(found), ...(difference ? this.difference(difference) : [])); };
     } catch (error) {
@@ -238,29 +231,7 @@ class RuleBuilder {
     }
     const why = found.never ? `These rules never run: ${found.never}` : found.ends && !found.slots.length ? "These rules have no slot after now." : "";
     const none = why ? [made("p", why, "problem")] : [];
-    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", `Next slots, ${this.zone}`), list, this.months(found.days)] : [])];
-  }
-
-  // The days of this month and the next in the rules' zone, each with its number of slots.
-  months(days) {
-    const place = made("div", undefined, "months"), by = new Map();
-    for (const day of Object.keys(days)) by.set(day.slice(0, 7), [...(by.get(day.slice(0, 7)) ?? []), day]);
-    for (const [month, some] of [...by].slice(0, 3)) {
-      const table = made("table", undefined, "month"), name = new Intl.DateTimeFormat("en", { month: "long", year: "numeric", timeZone: "UTC" }).format(new Date(`${month}-01`));
-      table.append(made("caption", name));
-      const head = table.createTHead().insertRow(), rows = table.createTBody();
-      for (const weekday of ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"]) head.append(Object.assign(made("th", weekday), { scope: "col" }));
-      const last = new Date(Date.UTC(month.slice(0, 4), month.slice(5), 0)).getUTCDate(), before = (new Date(`${month}-01`).getUTCDay() + 6) % 7;
-      for (let at = -before, row; at < last; at++) {
-        if ((at + before) % 7 === 0) row = rows.insertRow();
-        const day = `${month}-${String(at + 1).padStart(2, "0")}`, count = days[day], cell = row.insertCell();
-        if (at < 0) continue;
-        cell.append(made("span", String(at + 1), count ? "on" : some.includes(day) ? "" : "out"));
-        if (count) { cell.title = counted(count, "slot"); cell.append(made("small", count > 1 ? ` ${count}×` : "")); cell.append(made("span", `, ${counted(count, "slot")}`, "hidden")); }
-      }
-      place.append(table);
-    }
-    return place;
+    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", `Next slots, ${this.zone}`), list] : [])];
   }
 
   difference(found) {

@@ -1,0 +1,566 @@
+"""Several ledgers as one engine: each operation goes to the ledger of its tenant, to each ledger, or to the first one.
+
+Which of these is read from the operation's declaration. The platform's tokens, locks, secrets, schedules and the directory are in the
+first ledger; a tenant's tokens, sessions and URLs are in the tenant's own, and found by asking one ledger after the other.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import replace
+from functools import partial
+from heapq import merge as merge_sorted
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from lodger.engine.core import ledger_file
+from lodger.engine.core.access.audit_context import current_audit_context, use_audit_context
+from lodger.engine.core.clock import Clock
+from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.core.ids import PLATFORM, is_id
+from lodger.engine.core.ledger_file import NamedLedger
+from lodger.engine.core.metrics import prometheus_text
+from lodger.engine.core.partial_answers import note_unreachable
+from lodger.engine.core.settings import Settings
+from lodger.engine.features.ledgers import directory, merging, moving
+from lodger.engine.features.ledgers.directory import TenantPlace, unreachable
+from lodger.engine.features.ledgers.operations import LedgerState
+from lodger.engine.service.bulk import BulkResult
+from lodger.engine.service.engine import Engine
+from lodger.engine.service.operations import proxy, table
+from lodger.engine.service.operations.declaration import Sync
+from lodger.engine.service.operations.table import Operation
+from lodger.engine.store import signing_keys
+from lodger.engine.store.connection.database import mask_password
+from lodger.engine.store.records import Page
+from lodger.engine.store.tenants import tenants
+
+T = TypeVar("T")
+#: Seconds for which a ledger that could not be reached is not asked again.
+RETRY_S = 1.0
+#: Ledgers that are asked at once.
+THREADS = 16
+#: Seconds for which the numbers of tenants by ledger are reused where new tenants are placed.
+COUNTED_S = 30.0
+#: Codes of errors that concern a ledger as a whole begin so; one that is busy answers the next call.
+_OF_LEDGER = ("database_", "not_a_", "ledger_", "disk_error")
+
+
+class Member:
+    """One ledger of the system: opened when it is first asked, and not asked for a while when it could not be reached."""
+
+    def __init__(self, named: NamedLedger, open_engine: Callable[[NamedLedger], Engine]) -> None:
+        self.named, self.name = named, named.name
+        self.engine: Engine | None = None
+        self._open = open_engine
+        self._opening = threading.Lock()
+        self._failed: tuple[float, Unavailable] | None = None
+
+    def opened(self) -> Engine:
+        """Return the engine.
+
+        Raises:
+            Unavailable: ledger_unreachable.
+        """
+        with self._opening:
+            if self._failed is not None and monotonic() < self._failed[0]:
+                raise self._failed[1]
+            if self.engine is None:
+                try:
+                    self.engine = self._open(self.named)
+                except Unavailable as error:
+                    raise self.explained(error) from error
+            return self.engine
+
+    def run(self, work: Callable[[Engine], T]) -> T:
+        """Return what a function of the engine returns.
+
+        Raises:
+            Unavailable: ledger_unreachable.
+        """
+        engine = self.opened()
+        try:
+            found = work(engine)
+        except Unavailable as error:
+            raise self.explained(error) from error
+        self._failed = None
+        return found
+
+    def explained(self, error: Unavailable) -> Unavailable:
+        """Return the error that names this ledger, if it cannot be reached; else the error itself."""
+        if not error.code.startswith(_OF_LEDGER) or error.code in {"database_busy", "ledger_unreachable"}:
+            return error
+        made = unreachable(self.name, error.code)
+        self._failed = (monotonic() + RETRY_S, made)
+        return made
+
+
+class System(table.Nouns[Sync]):
+    """The engines of all ledgers behind the verbs of one. What is no operation is that of the first ledger."""
+
+    def __init__(
+        self, home: Engine, named: tuple[NamedLedger, ...], open_engine: Callable[[NamedLedger], Engine]
+    ) -> None:
+        self._prepared: list[Callable[[Engine], object]] = []
+        self._members = {each.name: Member(each, partial(self._opened, open_engine)) for each in named}
+        self.home = next(iter(self._members.values()))
+        self.home.engine = home
+        self.engine = home
+        self._key = _directory_read(home, signing_keys.signing_key)
+        self._adopt(self.home.name, home)
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-ledger")
+        self._seen: dict[str, str] = {}
+        self._counted = float("-inf"), Counter[str]()
+        self._own: dict[str, Callable[..., Any]] = {
+            "tenants.place": self.place_of,
+            "tenants.move": self._move,
+            "tenants.delete": self._delete,
+            "ledgers.list": self._list,
+            "secrets.rotate": self._rotate,
+            "metrics.text": lambda: prometheus_text(self.metrics.read(), process=True),
+        }
+        for noun in home.table.nouns:
+            setattr(self, noun, proxy.Proxy(noun, home.table.operations, self._call, awaited=False))
+
+    @classmethod
+    def open(cls, kind: type[Engine], settings: Settings, clock: Clock | None) -> Engine:
+        """Open the ledgers of the setting ``ledgers``; the first one must be reachable, the others may come later."""
+        assert settings.ledgers is not None
+        named = ledger_file.read(settings.ledgers)
+
+        def open_engine(each: NamedLedger) -> Engine:
+            own = settings.model_copy(update={"database": each.url, "read_database": None})
+            return kind.open(each.url, clock=clock, settings=own)
+
+        # It has the verbs of an engine, as clients do.
+        return cast("Engine", cls(open_engine(named[0]), named, open_engine))
+
+    def _opened(self, open_engine: Callable[[NamedLedger], Engine], named: NamedLedger) -> Engine:
+        file = named.url.removeprefix("sqlite:///")
+        if "://" not in file and not Path(file).exists() and self._counts()[named.name]:
+            raise Unavailable("not_a_ledger.absent", place=file)  # opening would create an empty one
+        made = open_engine(named)
+        try:
+            self._adopt(named.name, made)
+        except BaseException:
+            made.close()
+            raise
+        for each in self._prepared:
+            each(made)
+        return made
+
+    def _adopt(self, name: str, engine: Engine) -> None:
+        """Note the tenants that a ledger has when it joins."""
+        if _directory_read(self.engine, directory.counts)[name] == 0:
+            here = _directory_read(engine, tenants.ids)
+            with self.engine.context.database.write() as connection:
+                directory.adopt(connection, here, name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release all ledgers; safe to call twice."""
+        self._pool.shutdown()
+        for each in self._members.values():
+            if each.engine is not None:
+                each.engine.close()
+
+    def unready(self) -> list[str]:
+        """Return the problems of the first ledger, if no other one can be reached."""
+        found = self.engine.unready()
+        others = [each for each in self._members.values() if each is not self.home]
+        return [] if any(_problem(each) is None for each in others) else found
+
+    def at(self, tenant_id: str | None) -> Engine:
+        """Return the engine of the ledger that a tenant lives in; see :meth:`lodger.engine.sync.Engine.at`."""
+        return (self.home if tenant_id is None else self.where(tenant_id)).opened()
+
+    def live(self, tenant_id: str, action_id: str | None = None) -> Any:
+        """Yield changes of a tenant's actions; see :meth:`lodger.engine.sync.Engine.live`."""
+        return self.at(tenant_id).live(tenant_id, action_id)
+
+    def parts(self) -> list[tuple[str, str | None]]:
+        """Return the name and problem of each ledger; see :meth:`lodger.engine.sync.Engine.parts`."""
+        return [(each.name, each.problem) for each in self._list()]
+
+    def prepare_each(self, function: Callable[[Engine], object]) -> None:
+        """Call a function with the engine of each ledger; see :meth:`lodger.engine.sync.Engine.prepare_each`."""
+        self._prepared.append(function)
+        for each in self._members.values():
+            if each.engine is not None:
+                function(each.engine)
+
+    def ask_each(self, look: Callable[[Engine], T | None]) -> T | None:
+        """Return what a function finds in one ledger after the other; see :meth:`lodger.engine.sync.Engine.ask_each`."""
+        failed = None
+        for each in self._members.values():
+            try:
+                found = each.run(look)
+            except Unavailable as error:
+                if error.code != "ledger_unreachable":
+                    raise
+                failed = failed or error
+                continue
+            if found is not None:
+                return found
+        if failed is not None:
+            raise failed
+        return None
+
+    def member(self, name: str) -> Member:
+        """Return a ledger by name.
+
+        Raises:
+            NotFound: ledger_unknown.
+        """
+        if name not in self._members:
+            raise NotFound("ledger_unknown", ledger=name, names=list(self._members))
+        return self._members[name]
+
+    def where(self, tenant_id: str, *, new: bool = False) -> Member:
+        """Return the ledger that a tenant lives in; the first one for a tenant that does not exist.
+
+        The directory is asked each time, because another process may have moved the tenant. While it cannot be asked, what this process
+        knows counts, and then what the ledgers say themselves.
+
+        Args:
+            new: the tenant is to be created: a ledger that was never reached cannot have it.
+
+        Raises:
+            Unavailable: ledger_unreachable, also for a tenant that may be in a ledger that was never reached.
+        """
+        if tenant_id == PLATFORM:
+            return self.home
+        try:
+            place = self.home.run(lambda engine: _directory_read(engine, directory.find, tenant_id))
+        except Unavailable as error:
+            if error.code != "ledger_unreachable":
+                raise
+            if tenant_id in self._seen:
+                return self._members[self._seen[tenant_id]]
+            found = self.ask_each(partial(_lives_in, tenant_id))
+            assert found is not None, "the first ledger does not answer"
+            return next(each for each in self._members.values() if each.engine is found)
+        if place is None:
+            place = self._found(tenant_id, new=new)
+        if place is None:
+            return self.home
+        if place.ledger not in self._members:
+            raise unreachable(place.ledger, "it is not in the file")
+        if len(self._seen) > 100_000:
+            self._seen.clear()
+        self._seen[tenant_id] = place.ledger
+        return self._members[place.ledger]
+
+    def _found(self, tenant_id: str, *, new: bool) -> TenantPlace | None:
+        """Look for a tenant that was created in a ledger itself, and note where it is."""
+        try:
+            engine = self.ask_each(partial(_lives_in, tenant_id))
+        except Unavailable as error:
+            if not new or error.code != "ledger_unreachable":
+                raise
+            engine = None
+        # A ledger that was opened just now has noted its tenants.
+        place = _directory_read(self.engine, directory.find, tenant_id)
+        if place is not None or engine is None:
+            return place
+        name = next(each.name for each in self._members.values() if each.engine is engine)
+        with self.engine.context.database.write() as connection:
+            directory.add(connection, tenant_id, name)
+        return TenantPlace(tenant_id, name)
+
+    def place_of(self, tenant_id: str) -> TenantPlace:
+        """Return the place of a tenant.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        member = self.where(tenant_id)
+        found = _directory_read(self.engine, directory.find, tenant_id) or TenantPlace(tenant_id, member.name)
+        if found.target is None and found.source is None:
+            member.run(lambda engine: engine.tenants.get(tenant_id))
+        return found
+
+    def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if operation.name in self._own:
+            return self._own[operation.name](*args, **kwargs)
+        given = proxy.signature(operation.function).bind(*args, **kwargs)
+        given.apply_defaults()
+        tenant_id = given.arguments.get("tenant_id")
+
+        def run(member: Member, **more: Any) -> Any:
+            own = kwargs | more
+            return member.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **own))
+
+        if operation.declared.streams:
+            return self._stream(operation, tenant_id, args, kwargs)
+        if operation.noun == "tenants" and any(each.status == 201 for each in operation.declared.endpoints):
+            return self._create(operation, str(tenant_id), args, kwargs)
+        if tenant_id == PLATFORM and operation.noun == "scripts" and operation.declared.changes:
+            return self._in_all(run)
+        if tenant_id is not None:
+            return run(self.where(tenant_id))
+        return self._of_platform(operation, given.arguments, run)
+
+    def _of_platform(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
+        """Carry out an operation without a tenant."""
+        of_all = [each for each in operation.declared.endpoints if "{tenant_id}" not in each.path]
+        if operation.declared.home or not of_all:
+            return run(self.home)
+        if any("{" in each.path for each in of_all):
+            return self._find(operation, given, run)
+        if operation.verb == "bulk":
+            return self._bulk(operation, given, run)
+        if operation.declared.changes or not any(each.twin or each.method == "GET" for each in of_all):
+            return run(self.home)
+        if "cursor" in given:
+            return self._page(given, run)
+        answers = self._each(run)
+        return merging.merged(operation.name, {each.name: found for each, found in answers.items()}, given.get("limit"))
+
+    def _each(self, work: Callable[[Member], T]) -> dict[Member, T]:
+        """Return the answers of all ledgers that can be reached; the others are noted.
+
+        Raises:
+            Unavailable: ledger_unreachable, if none can. NotFound: as all of them.
+        """
+        asked = {each: self._pool.submit(copy_context().run, work, each) for each in self._members.values()}
+        answers: dict[Member, T] = {}
+        failed: list[Exception] = []
+        for each, future in asked.items():
+            try:
+                answers[each] = future.result()
+            except NotFound as error:
+                failed.append(error)
+            except Unavailable as error:
+                if error.code != "ledger_unreachable":
+                    raise
+                failed.append(error)
+                note_unreachable(each.name)
+        if not answers:
+            raise failed[-1]
+        return answers
+
+    def _page(self, given: dict[str, Any], run: Callable[..., Any]) -> Page[Any]:
+        """Merge one page of each ledger; the cursor has the place in each that still has entries."""
+        places: dict[str, Any] = dict.fromkeys(self._members)
+        of = None
+        if given["cursor"]:
+            of, known = signing_keys.open_cursor(self._key, given["cursor"])
+            if of is None or not isinstance(known, dict):
+                raise InputError("cursor_invalid")
+            places = {name: place for name, place in known.items() if name in self._members}
+
+        def ask(member: Member) -> Page[Any]:
+            if member.name not in places:
+                return Page()
+            if places[member.name] is None:
+                return cast("Page[Any]", run(member, cursor=None))
+            token = signing_keys.PLACE.set((str(of), places[member.name]))
+            try:
+                return cast("Page[Any]", run(member, cursor=given["cursor"]))
+            finally:
+                signing_keys.PLACE.reset(token)
+
+        answers = {each.name: page for each, page in self._each(ask).items()}
+        moved: list[TenantPlace] = []
+        with suppress(Unavailable):
+            moved = self.home.run(lambda engine: _directory_read(engine, directory.moving))
+        found, left = merging.pages(answers, places, given.get("limit"), moved)
+        if left and found.order is not None:
+            found.next = signing_keys.seal_cursor(self._key, found.order.of, left)
+        return found
+
+    def _find(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
+        """Carry out an operation on an object by its id, in the ledger that has it."""
+        if operation.declared.changes:
+            name = str(next(value for key, value in given.items() if key != "tenant_id"))
+            if not is_id(name) and len(found := self._having(operation.noun, name)) > 1:
+                raise InputError("ledger_ambiguous", given=name, ledgers=found)
+        absent: NotFound | None = None
+        failed: Unavailable | None = None
+        for each in self._members.values():
+            try:
+                return run(each)
+            except NotFound as error:
+                absent = absent or error
+            except Unavailable as error:
+                if error.code != "ledger_unreachable":
+                    raise
+                failed = failed or error
+        raise failed or absent or AssertionError("there is a ledger")
+
+    def _having(self, noun: str, name: str) -> list[str]:
+        """Return the ledgers with an object of this name, or with an id of which it is a part."""
+
+        def has(member: Member) -> bool:
+            engine: Any = member.opened()
+            if noun == "nodes":
+                return any(name in (each.name, each.id) for each in engine.nodes.list())
+            of = (None, name) if noun == "actions" else (name,)
+            return getattr(engine, noun).get(*of) is not None
+
+        try:
+            return [each.name for each, there in self._each(has).items() if there]
+        except NotFound:
+            return []
+
+    def _in_all(self, run: Callable[..., Any]) -> Any:
+        """Carry out a change of the platform's scripts in every ledger, since tenants of each bind them."""
+        self._require_all()
+        made = run(self.home)
+        # The caller's ETag and idempotency key are of the first ledger.
+        with use_audit_context(replace(current_audit_context(), expect=None, remember=None)):
+            for each in self._members.values():
+                if each is not self.home:
+                    run(each)
+        return made
+
+    def _require_all(self) -> None:
+        for each in self._members.values():
+            each.run(lambda engine: engine.tenants.get(PLATFORM))
+
+    def _rotate(self, *, new_key: bool = False, drop: bool = False) -> Any:
+        """Encrypt the secrets of all ledgers anew; keys are dropped when none of them uses them."""
+        self._require_all()
+        made = self.engine.secrets.rotate(new_key=new_key)
+        others = [each.opened().secrets.rotate() for each in self._members.values() if each is not self.home]
+        renewed = made.renewed + sum(each.renewed for each in others)
+        return replace(self.engine.secrets.rotate(drop=True) if drop else made, renewed=renewed)
+
+    def _bulk(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> BulkResult:
+        """Change a part of the objects of one ledger; the cursor leads through all of them."""
+        of, names = f"{operation.name}:{given['do']}:{given['filter']}", list(self._members)
+        at, inner, done, refused = 0, None, 0, {}
+        if given["cursor"]:
+            owner, place = signing_keys.open_cursor(self._key, given["cursor"])
+            if owner != of:
+                raise InputError("cursor_invalid")
+            at, inner, matched, done, refused = place
+        else:
+            self._require_all()
+            matched = getattr(self, operation.noun).count(filter=given["filter"]).count
+        part = run(self._members[names[at]], cursor=inner)
+        total = done + part.done
+        codes = {code: refused.get(code, 0) + part.refused.get(code, 0) for code in {*refused, *part.refused}}
+        following = None
+        if part.next is not None:
+            following = signing_keys.seal_cursor(self._key, of, [at, part.next, matched, done, refused])
+        elif at + 1 < len(names):
+            following = signing_keys.seal_cursor(self._key, of, [at + 1, None, matched, total, codes])
+        return BulkResult(matched, total, codes, following)
+
+    def _stream(
+        self, operation: Operation, tenant_id: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Generator[Any]:
+        members = list(self._members.values()) if tenant_id is None else [self.where(tenant_id)]
+        parts = [operation.function(getattr(each.opened(), operation.noun), *args, **kwargs) for each in members]
+        try:
+            yield from merge_sorted(*parts, key=lambda each: each.id)
+        finally:
+            for each in parts:
+                each.close()
+
+    def _create(self, operation: Operation, tenant_id: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Create a tenant where the caller says, or in the ledger with most room."""
+        wanted = kwargs.pop("ledger", None)
+        if wanted is not None:
+            self.member(wanted)
+        there = self.where(tenant_id, new=True)
+        place = _directory_read(self.engine, directory.find, tenant_id)
+        if place is None:
+            name = wanted or self._roomiest()
+            with self.engine.context.database.write() as connection:
+                directory.add(connection, tenant_id, name)
+            self._counted[1][name] += 1
+            there = self.where(tenant_id)
+        elif wanted not in (None, place.ledger):
+            if there.run(partial(_lives_in, tenant_id)) is not None:
+                raise Conflict("tenant_exists", tenant=tenant_id)
+            with self.engine.context.database.write() as connection:
+                directory.change(connection, place, ledger=wanted)
+            there = self.where(tenant_id)
+        return there.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs))
+
+    def _roomiest(self) -> str:
+        counts = self._counts()
+        left = {
+            each.name: (
+                float("inf") if each.named.room is None else each.named.room - counts[each.name],
+                -counts[each.name],
+            )
+            for each in self._members.values()
+        }
+        for name in sorted(left, key=lambda each: left[each], reverse=True):
+            if left[name][0] > 0 and _problem(self._members[name]) is None:
+                return name
+        raise Conflict("ledgers_full")
+
+    def _counts(self) -> Any:
+        if monotonic() > self._counted[0] + COUNTED_S:
+            self._counted = monotonic(), _directory_read(self.engine, directory.counts)
+        return self._counted[1]
+
+    def _delete(self, tenant_id: str) -> None:
+        self.where(tenant_id).run(lambda engine: engine.tenants.delete(tenant_id))
+        with self.engine.context.database.write() as connection:
+            directory.drop(connection, tenant_id)
+
+    def _move(self, tenant_id: str, ledger: str) -> TenantPlace:
+        self._counted = float("-inf"), self._counted[1]
+        return moving.move(self, tenant_id, ledger)
+
+    def _list(self) -> list[LedgerState]:
+        counts = _directory_read(self.engine, directory.counts)
+        unfinished = _directory_read(self.engine, directory.moving)
+        return [
+            LedgerState(
+                each.name, mask_password(each.named.url), str(getattr(_problem(each), "why", "")) or None, counts[each.name],
+                each.named.room, _nodes(each),
+                tuple(place.tenant for place in unfinished if each.name in (place.ledger, place.target, place.source)),
+            )
+            for each in self._members.values()
+        ]  # fmt: skip
+
+
+def _directory_read(engine: Engine, look: Callable[..., T], *args: Any) -> T:
+    with engine.context.database.read() as connection:
+        return look(connection, *args)
+
+
+def _lives_in(tenant_id: str, engine: Engine) -> Engine | None:
+    """Return the engine if a tenant lives in its ledger; a copy of one that moves does not."""
+    with suppress(NotFound):
+        if _directory_read(engine, tenants.get, tenant_id).state != tenants.MOVING:
+            return engine
+    return None
+
+
+def _problem(member: Member) -> Unavailable | None:
+    """Return the error of a ledger that cannot be reached, or None."""
+    try:
+        member.run(lambda engine: engine.tenants.get(PLATFORM))
+    except Unavailable as error:
+        return error
+    return None
+
+
+def _nodes(member: Member) -> tuple[str, ...]:
+    try:
+        return tuple(each.name for each in member.run(lambda engine: engine.nodes.list()) if each.state == "alive")
+    except Unavailable:
+        return ()

@@ -1,0 +1,282 @@
+"""Several ledgers are one engine, one API and one command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.api.running_api import SETTINGS, RunningApi, serving
+from tests.e2e.command import inside
+from tests.features.ledgers.systems import job, ledgers, opened
+from tests.store.virtual_clock import VirtualClock
+
+from lodger.engine.client.blocking import Client
+from lodger.engine.core.errors import Conflict, Explained, InputError, NotFound, Unavailable
+from lodger.engine.core.ids import PLATFORM
+from lodger.engine.core.ledger_file import read
+from lodger.engine.core.partial_answers import HEADER, unreachable_ledgers
+from lodger.engine.core.settings import Settings
+from lodger.engine.sync import Engine
+
+#: Tenants, each with its ledger.
+TENANTS = {"ada": "far", "bob": "home", "cy": "far", "dan": "home", "eve": "far"}
+
+
+def pages_of(listed: Any, limit: int, **more: Any) -> list[Any]:
+    """Return all entries, read in pages of a size."""
+    found, cursor = [], None
+    while True:
+        page = listed(limit=limit, cursor=cursor, **more)
+        assert len(page) <= limit
+        found += page
+        cursor = page.next
+        if cursor is None:
+            return found
+
+
+def furnish(engine: Any, clock: VirtualClock, places: dict[str, str | None]) -> None:
+    for number, (tenant_id, ledger) in enumerate(places.items()):
+        clock.advance(1)
+        job(engine, tenant_id, **({"ledger": ledger} if ledger else {}))
+        engine.tenants.edit(tenant_id, name=f"name {-number}")
+        for _ in range(number):
+            clock.advance(1)
+            engine.actions.run_in(tenant_id, "job", 60)
+        engine.tokens.create(f"of {tenant_id}", "viewer", tenant_id=tenant_id)
+
+
+def shown(engine: Any) -> dict[str, Any]:
+    """What callers see without a tenant, without ids, which differ."""
+    tenants, actions = engine.tenants, engine.actions
+    return {
+        **{f"tenants {sort} {limit}": [each.id for each in pages_of(tenants.list, limit, filter=f"sort:{sort}")]
+           for sort in ("id", "-id", "name", "-created") for limit in (1, 2, 100)},
+        "activity of tenants": [(each.id, each.runs) for each in pages_of(tenants.activity, 2)],
+        **{f"actions {text} {limit}": [(each.tenant_id, each.due_at) for each in pages_of(actions.list, limit, filter=text)]
+           for text in ("", "sort:due", "sort:-due", "tenant:eve") for limit in (1, 3, 100)},
+        "all actions": len(actions.list(limit=None)),
+        "counts": [tenants.count(), tenants.count(filter="id:a*"), actions.count(), engine.schedules.count()],
+        "schedules": [(each.tenant_id, each.name) for each in pages_of(engine.schedules.list, 2)],
+        "tokens": [each.name for each in pages_of(engine.tokens.list, 2)],
+        "audit": [(each.verb, each.tenant_id) for each in pages_of(engine.audit.list, 3, verb="tenants.")],
+        "exported": [(each.verb, each.tenant_id) for each in engine.audit.export() if each.verb.startswith("tenants")],
+        "now": [getattr(actions.activity(), name) for name in ("running", "due", "done")],
+        "overdue": [(each.tenant_id, each.waits_ms) for each in actions.overdue(limit=3)],
+        "errors": actions.errors(), "running": actions.running(), "durations": engine.schedules.durations(),
+        "offered": [each.name for each in engine.scripts.offered()], "nodes": engine.nodes.list(), "locks": engine.locks.list(),
+    }  # fmt: skip
+
+
+def test_it_shows_what_one_ledger_would_show(url: str, tmp_path: Path) -> None:
+    one, many = VirtualClock(), VirtualClock()
+    single = Settings(**SETTINGS)
+    with (
+        Engine.open(str(tmp_path / "one.db"), clock=one, settings=single) as engine,
+        opened(ledgers(tmp_path, url), many) as system,
+    ):
+        for each, clock, places in ((engine, one, dict.fromkeys(TENANTS)), (system, many, TENANTS)):
+            each.scripts.put(PLATFORM, "shared", "export default () => 1", offered=True)
+            furnish(each, clock, places)
+            clock.advance(100)
+        assert shown(system) == shown(engine)
+        assert {each: system.tenants.place(each).ledger for each in TENANTS} == TENANTS
+        assert [each.tenants for each in system.ledgers.list()] == [2, 3]
+        of_system, of_one = system.actions.list(), engine.actions.list()
+        assert system.actions.get(None, of_system[0].id).tenant_id == engine.actions.get(None, of_one[0].id).tenant_id
+        for filter_, do in (("tenant:ada", "cancel"), ("state:ready", "cancel")):
+            matched = []
+            for each in (engine, system):
+                cursor, result = None, None
+                while result is None or cursor is not None:
+                    result = each.actions.bulk(None, do, filter=filter_, limit=2, cursor=cursor)
+                    cursor = result.next
+                matched.append((result.matched, result.done, result.refused))
+            assert matched[0] == matched[1]
+        assert system.actions.count(filter="state:ready").count == 0
+        with pytest.raises(InputError, match="cursor"):
+            system.tenants.list(cursor=system.actions.list(limit=1).next)
+        token = system.tokens.list("ada")[0]
+        assert system.tokens.revoke(token.prefix).revoked_at is not None
+        system.tenants.delete("ada")
+        with pytest.raises(NotFound, match="ada"):
+            system.tenants.get("ada")
+        job(system, "ada", ledger="home")
+        assert system.tenants.place("ada").ledger == "home"
+        with pytest.raises(Conflict, match="already exists"):
+            system.tenants.create("ada", ledger="far")
+
+
+def test_new_tenants_go_where_there_is_room(tmp_path: Path) -> None:
+    with opened(ledgers(tmp_path, "home.db", room=999)) as system:
+        for number in range(6):
+            system.tenants.create(f"t{number}")
+        assert [each.tenants for each in system.ledgers.list()] == [3, 3]
+    (tmp_path / "ledgers.toml").write_text('home = { url = "home.db", room = 3 }\nfar = { url = "far.db", room = 0 }\n')
+    with opened(Settings(**SETTINGS | {"ledgers": tmp_path / "ledgers.toml"})) as system:
+        with pytest.raises(Conflict, match="no ledger has room"):
+            system.tenants.create("more")
+        with pytest.raises(NotFound, match="no ledger 'west'"):
+            system.tenants.create("more", ledger="west")
+        assert system.tenants.create("more", ledger="far").id == "more", "said by the platform"
+    with Engine.open(str(tmp_path / "home.db"), settings=Settings(**SETTINGS)) as engine:
+        for verb in (lambda: engine.tenants.create("x", ledger="far"), lambda: engine.tenants.move("t0", "far")):
+            with pytest.raises(InputError, match="one ledger"):
+                verb()
+        assert engine.ledgers.list() == []
+
+
+def test_ledgers_that_had_tenants_join(tmp_path: Path) -> None:
+    for name, tenants in (("home.db", ["a", "b"]), ("far.db", ["c"])):
+        with Engine.open(str(tmp_path / name), clock=VirtualClock(), settings=Settings(**SETTINGS)) as engine:
+            for each in tenants:
+                engine.tenants.create(each)
+    with opened(ledgers(tmp_path, "home.db")) as system:
+        assert [system.tenants.place(each).ledger for each in "abc"] == ["home", "home", "far"]
+        with pytest.raises(Conflict, match="already exists"):
+            system.tenants.create("c", ledger="home")
+    with Engine.open(str(tmp_path / "other.db"), clock=VirtualClock(), settings=Settings(**SETTINGS)) as engine:
+        engine.tenants.create("a")
+    with (tmp_path / "ledgers.toml").open("a") as file:
+        file.write('other = "other.db"\n')
+    with opened(Settings(**SETTINGS | {"ledgers": tmp_path / "ledgers.toml"})) as system:
+        assert system.tenants.get("a").id == "a"
+        assert "lives in the ledger home, too" in str(system.ledgers.list()[2].problem)
+
+
+def test_the_api_is_one(url: str, tmp_path: Path) -> None:
+    clock = VirtualClock()
+    settings = ledgers(tmp_path, url)
+    with (
+        opened(settings, clock) as system,
+        serving(system) as server,
+        httpx2.Client(timeout=50, trust_env=False) as http,
+    ):
+        lodge = RunningApi(system, server.api, server.url, clock, http)
+        furnish(system, clock, TENANTS)
+        keyed = {"idempotency-key": "k"}
+        made = [lodge.ask("POST", "/tenants", {"tenant_id": "new", "ledger": "far"}, headers=keyed) for _ in range(2)]
+        assert [each.status_code for each in made] == [201, 201]
+        assert made[1].headers["idempotent-replayed"] == "true"
+        assert lodge.ask("GET", "/tenants/new/ledger").json()["ledger"] == "far"
+        # Tokens and sessions of tenants of both ledgers, idempotency in the tenant's own.
+        for tenant in ("ada", "bob"):
+            runs = [
+                lodge.ask(
+                    "POST",
+                    f"/tenants/{tenant}/run-in",
+                    {"script": "job", "delay": 60},
+                    role="editor",
+                    tenant=tenant,
+                    headers=keyed,
+                )
+                for _ in range(2)
+            ]
+            assert runs[0].json()["id"] == runs[1].json()["id"], runs[0].text
+            assert lodge.ask("GET", "/tenants/cy", role="viewer", tenant=tenant).status_code == 404
+            begun = http.post(f"{server.url}/api/v1/session", json={"token": lodge.token("editor", tenant)})
+            assert begun.status_code == 201, begun.text
+            cookie = {"cookie": begun.headers["set-cookie"].partition(";")[0], "x-csrf-token": begun.json()["csrf"]}
+            asked = http.get(f"{server.url}/api/v1/tenants/{tenant}/actions", headers=cookie)
+            assert asked.status_code == 200
+            run = {"script": "job", "delay": 60}
+            assert (
+                http.post(f"{server.url}/api/v1/tenants/{tenant}/run-in", json=run, headers=cookie).status_code == 201
+            )
+            assert http.delete(f"{server.url}/api/v1/session", headers=cookie).status_code == 204
+            assert http.get(f"{server.url}/api/v1/me", headers=cookie).status_code == 401
+            address = system.urls.create(tenant, "hook", script="job").path
+            assert http.post(server.url + address, json={}).status_code == 202
+        assert lodge.ask("GET", f"/actions/{system.actions.list('ada')[0].id}").json()["tenant_id"] == "ada"
+        assert http.post(f"{server.url}/api/v1/in/{'x' * 43}").status_code == 404
+        with Client(server.url, lodge.token("admin")) as client:
+            assert {each.id for each in client.tenants.list()} == {*TENANTS, "new"}
+        page = http.get(f"{server.url}/tenants", headers=lodge.bearer())
+        exported = lodge.ask("GET", "/audit/export").text.splitlines()
+        assert {"tenants.create"} < {json.loads(each)["verb"] for each in exported}
+        assert page.status_code in (200, 404)  # without a dashboard
+
+
+def test_an_unreachable_ledger_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    settings = ledgers(tmp_path, "home.db")
+    with opened(settings) as system:
+        furnish(system, VirtualClock(), TENANTS)
+        key = system.tokens.create("admin", "admin").text
+        of_ada, of_bob = (system.tokens.create(each, "viewer", tenant_id=each).text for each in ("ada", "bob"))
+    (tmp_path / "far.db").rename(tmp_path / "away.db")
+    with opened(settings) as system, serving(system) as server:
+        with unreachable_ledgers() as missing:
+            assert [each.id for each in system.tenants.list()] == ["bob", "dan"]
+        assert missing == {"far"}
+        assert system.tenants.get("bob").state == "active"
+        for refused in (
+            lambda: system.tenants.get("ada"),
+            lambda: system.actions.get(None, system.context.ids.new()),
+            lambda: list(system.audit.export()),
+            lambda: system.actions.bulk(None, "cancel", filter=""),
+            lambda: system.scripts.put(PLATFORM, "shared", "export default () => 1", offered=True),
+            lambda: system.tenants.move("bob", "far"),
+        ):
+            with pytest.raises(Unavailable, match="'far' cannot be reached"):
+                refused()
+        assert [each.problem is None for each in system.ledgers.list()] == [True, False]
+        assert system.tenants.create("fay").id == "fay", "there is room in the other one"
+        with Client(server.url, key) as client:
+            with unreachable_ledgers() as missing:
+                assert [each.id for each in client.tenants.list()] == ["bob", "dan", "fay"]
+            assert missing == {"far"}
+            with pytest.raises(Unavailable, match="'far' cannot be reached"):
+                client.schedules.list("ada")
+        answers = {
+            name: httpx2.get(
+                f"{server.url}/api/v1/{path}", headers={"authorization": f"Bearer {token}"}, trust_env=False
+            )
+            for name, path, token in (("ada", "me", of_ada), ("bob", "tenants/bob", of_bob), ("all", "tenants", key))
+        }
+        assert {name: answer.status_code for name, answer in answers.items()} == {"ada": 503, "bob": 200, "all": 200}
+        assert answers["all"].headers[HEADER] == "far"
+        assert server.api.engine.unready() == []
+
+
+def test_the_command_line_names_the_ledgers(tmp_path: Path) -> None:
+    file = str(ledgers(tmp_path, "home.db").ledgers)
+
+    def said(*command: str) -> Any:
+        answer = inside(*command, "--json", LODGER_LEDGERS=file)
+        assert answer.code == 0, answer
+        return answer.json
+
+    said("tenant", "create", "ada", "--ledger", "far")
+    said("tenant", "create", "bob", "--ledger", "home")
+    assert [each["name"] for each in said("ledger", "list")["ledgers"]] == ["home", "far"]
+    assert [each["id"] for each in said("tenant", "list", "--db", "far")["tenants"]] == ["ada"]
+    assert said("tenant", "move", "ada", "home")["ledger"] == "home"
+    assert len(said("tenant", "list")["tenants"]) == 2
+    checks = {each["name"]: each["state"] for each in said("doctor", "--probe")["checks"]}
+    assert (checks["ledger home"], checks["ledger far"]) == ("ok", "ok")
+    (tmp_path / "far.db").unlink()
+    with Engine.open_all(Settings(ledgers=Path(file))) as system:
+        system.tenants.create("eve", ledger="far")
+    (tmp_path / "far.db").unlink()
+    left = inside("tenant", "list", LODGER_LEDGERS=file)
+    assert left.code == 0
+    assert "cannot be reached, and their part is missing: far" in left.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a = 1",
+        "a = { room = 1 }",
+        'a = "x"\nb = "x"',
+        '"1" = "x"',
+        'a = { url = "x", room = -1 }',
+        "a =",
+        'a = { url = "x", n = 1 }',
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(Explained, match="not a file of ledgers"):
+        read(tmp_path / "file")
