@@ -18,7 +18,7 @@
 // Files run in strict mode, in the order that the baker lists; capability files (cap-*.js) come last, by name.
 (function () {
   "use strict";
-  const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r, quote: $q };
+  const host = { sync: $s, async: $a, log: $l, done: $d, fail: $e, timer: $t, halt: $h, random: $r, quote: $q, digest: $x };
   // Set by native.js only: how to start a script, how to parse a stack's line, whether the stack limit was reached, and
   // the first promise that was rejected without a handler, as [reason].
   const load = globalThis.$i;
@@ -26,7 +26,7 @@
   const overflowed = globalThis.$o;
   let unhandled = globalThis.$u;
   let forget;
-  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "q", "i", "w", "o", "u"]) delete globalThis["$" + letter];
+  for (const letter of ["s", "a", "l", "d", "e", "t", "h", "r", "q", "x", "i", "w", "o", "u"]) delete globalThis["$" + letter];
   for (const name of ["SharedArrayBuffer", "Atomics", "performance"]) delete globalThis[name];
   // The engine calls this hook with the functions on the stack, including the library's: errors.js makes the text. The property that
   // scripts see stays, without effect.
@@ -378,6 +378,7 @@
     for (let index = 0; index < count; index++) bytes[index] = toInteger(slice(hex, 2 * index, 2 * index + 2), 16);
     return bytes;
   };
+  $.digest = host.digest; // the name of a hash begins one, base64 after a space goes into it, "" ends it
   $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, mapForEach, wellFormed };
 
   // Run before any fork: uses the parser, the compiler, the job queue and the allocator, so that what they build once is

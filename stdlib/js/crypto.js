@@ -1,11 +1,15 @@
-// crypto (Web Cryptography API). Random values come from the kernel, digests and HMAC are computed here, everything else by the host, which
+// crypto (Web Cryptography API). Random values come from the kernel, digests from the worker's library, everything else by the host, which
 // keeps nothing (lodger.engine.capabilities.computing.crypto).
 //
 // The material of a key that is not extractable must not be seen by the script: it touches only typed arrays by index, functions taken
 // before any script ran, and texts in objects without a prototype.
-const { uncurry, random, digests, countOf, callSync, primordials: p } = $;
+const { uncurry, random, callSync, primordials: p } = $;
 const { exec, push, slice } = p;
-const tagOf = uncurry(Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag).get);
+const viewGetter = (name) => uncurry(Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), name).get);
+const tagOf = viewGetter(Symbol.toStringTag);
+const countOf = viewGetter("length");
+const bufferOf = viewGetter("buffer");
+const hostDigest = $.digest;
 const isView = ArrayBuffer.isView;
 const Bytes = Uint8Array;
 const Buffer = ArrayBuffer;
@@ -21,6 +25,8 @@ const { trunc } = Math;
 const WHOLE = /^(Int|Uint|BigInt|BigUint)\d+(Clamped)?Array$/;
 const MAX = 65536; // bytes in one call, as in Web Crypto
 const MAX_HOST = 512 * 1024; // bytes of one argument of a host call
+const CHUNK = 49152; // bytes of a digest's data at once
+const BLOCKS = { __proto__: null, "SHA-1": 64, "SHA-256": 64, "SHA-384": 128, "SHA-512": 128 };
 const NAMES = ["SHA-1", "SHA-256", "SHA-384", "SHA-512", "HMAC", "AES-GCM", "PBKDF2", "HKDF", "ECDSA", "RSASSA-PKCS1-v1_5", "RSA-PSS"];
 const CURVES = { __proto__: null, "P-256": 32, "P-384": 48, "P-521": 66 };
 const USAGES = ["encrypt", "decrypt", "sign", "verify", "deriveKey", "deriveBits", "wrapKey", "unwrapKey"];
@@ -65,7 +71,7 @@ function nameOf(algorithm) {
 function hashOf(algorithm) {
   if (algorithm === undefined) throw new TypeError("the algorithm needs a hash");
   const name = nameOf(algorithm);
-  if (digests[name] === undefined) throw unknown("the hash " + name);
+  if (BLOCKS[name] === undefined) throw unknown("the hash " + name);
   return name;
 }
 
@@ -185,7 +191,7 @@ function secret(name, hash, material, extractable, usages) {
 
 function lengthOf(algorithm, name, hash) {
   // In bytes, of a key to make.
-  if (name === "HMAC" && algorithm.length === undefined) return digests[hash].block;
+  if (name === "HMAC" && algorithm.length === undefined) return BLOCKS[hash];
   const bits = +algorithm.length;
   if (name === "AES-GCM" ? bits !== 128 && bits !== 192 && bits !== 256 : !(bits > 0 && bits <= MAX * 8 && bits % 8 === 0))
     throw new Refusal("the length of a key must be " + (name === "AES-GCM" ? "128, 192 or 256" : "a multiple of 8") + " bits", "OperationError");
@@ -307,9 +313,17 @@ function generateKey(algorithm, extractable, usages) {
 
 // -- operations --
 
+// Of bytes of ours, which fill their buffer.
+function hashed(name, data) {
+  hostDigest(name);
+  const size = countOf(data);
+  for (let at = 0; at < size; at += CHUNK) hostDigest(" " + toBase64(new Bytes(bufferOf(data), at, at + CHUNK < size ? CHUNK : size - at)));
+  return fromBase64(hostDigest(""));
+}
+
 function hmac(own, data) {
-  const { block, digest } = digests[own.hash];
-  const key = countOf(own.material) > block ? digest(own.material) : own.material;
+  const block = BLOCKS[own.hash];
+  const key = countOf(own.material) > block ? hashed(own.hash, own.material) : own.material;
   const used = countOf(key);
   const padded = (mask, rest) => {
     const size = countOf(rest);
@@ -318,7 +332,7 @@ function hmac(own, data) {
     for (let at = 0; at < size; at++) bytes[block + at] = rest[at];
     return bytes;
   };
-  return digest(padded(0x5c, digest(padded(0x36, data))));
+  return hashed(own.hash, padded(0x5c, hashed(own.hash, padded(0x36, data))));
 }
 
 function same(one, two) {
@@ -378,7 +392,7 @@ function deriveKey(algorithm, key, kind, extractable, usages) {
 }
 
 function digest(algorithm, data) {
-  return digests[hashOf(algorithm)].digest(bytesOf(data, "the data")).buffer;
+  return hashed(hashOf(algorithm), bytesOf(data, "the data")).buffer;
 }
 
 $.global("CryptoKey", CryptoKey);

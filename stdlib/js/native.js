@@ -24,7 +24,7 @@
     return host(letter, flat(words));
   }
 
-  for (const letter of ["s", "a", "d", "e", "t", "h", "r", "q"]) globalThis["$" + letter] = (words) => ask(letter, words);
+  for (const letter of ["s", "a", "d", "e", "t", "h", "r", "q", "x"]) globalThis["$" + letter] = (words) => ask(letter, words);
   globalThis.$o = () => ask("o", "") === "1";
   // Only log lines may contain NUL: it is sent as U+0001 and a digit, and U+0001 likewise.
   globalThis.$l = (line) => ask("l", replaceAll(replaceAll(line, "\x01", "\x011"), "\0", "\x010"));

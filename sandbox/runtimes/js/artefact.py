@@ -46,7 +46,6 @@ GLOBALS = (
     "search.js",
     "host.js",
     "url.js",
-    "digest.js",
     "crypto.js",
     "stream.js",
     "transform.js",

@@ -13,7 +13,7 @@ from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, STACK_BYTES, TABLE, G
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.rejections import Tracker, leb, limit_address, sections
 
-_OPERATIONS = b"saldethrq"  # the host functions that bootstrap.js takes over
+_OPERATIONS = b"saldethrqx"  # the host functions that bootstrap.js takes over
 _MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch", "compile")
 _PAGE = 4096
 _WASM_PAGE = 65536

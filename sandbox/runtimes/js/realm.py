@@ -1,7 +1,10 @@
 """The realm of runtime ``quickjs``: runs one attempt in one global scope, from the bundle to the answer."""
 
 import os
+import sys
 import time
+from _sha1 import sha1  # hashlib would load OpenSSL into the zygote
+from binascii import a2b_base64, b2a_base64
 
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, IMAGE_HEAD, LOG, REPLY
 from lodger.sandbox.runtimes.answer import Answered, Stopped, cut, quoted
@@ -16,10 +19,16 @@ from lodger.sandbox.runtimes.libwasmtime import (
 from lodger.sandbox.runtimes.timeline import Timeline
 
 TYPE_CHECKING = False
+if sys.version_info >= (3, 12):
+    from _sha2 import sha256, sha384, sha512
+else:
+    from _sha256 import sha256
+    from _sha512 import sha384, sha512
 if TYPE_CHECKING:
     from lodger.sandbox.runtime import Channel
 
 _WASM_PAGE = 65536
+_HASHES = {b"SHA-1": sha1, b"SHA-256": sha256, b"SHA-384": sha384, b"SHA-512": sha512}
 _ROOM = 16384  # enough memory to describe an error and send it
 
 
@@ -43,6 +52,7 @@ class QuickRealm(HostFunctions):
         self._backlog: list[bytes] = []
         self._wake_at_us: int | None = None
         self._last_call = ""
+        self._hash = sha256()
         self._halting = False
         self._sync_calls = 0
         self._returned = False
@@ -303,6 +313,16 @@ class QuickRealm(HostFunctions):
     def _random(self, text: bytes | None) -> bytes:
         return self.timeline.random(min(int(text or b"0"), 65536)).hex().encode()
 
+    def _digest(self, text: bytes | None) -> bytes | None:
+        """Begin a digest by the name of a hash, put base64 after a space into it, or end it (empty) and return it in base64."""
+        if not text:
+            return b2a_base64(self._hash.digest(), newline=False)
+        if text.startswith(b" "):
+            self._hash.update(a2b_base64(text))
+        else:
+            self._hash = _HASHES[text]()
+        return None
+
     def _quote(self, text: bytes | None) -> bytes | None:
         """Return the source around a place for an error's message, as "COUNT TEXT" with the number of characters before the place.
 
@@ -392,4 +412,5 @@ _OPERATIONS = {
     ord("h"): QuickRealm._halt,
     ord("r"): QuickRealm._random,
     ord("q"): QuickRealm._quote,
+    ord("x"): QuickRealm._digest,
 }

@@ -59,6 +59,11 @@ WASM = {
 OS = {"os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"}
 THEIRS = OS | {
     "_blake2",  # randomness of a replay
+    "_sha1",  # digests of scripts
+    "_sha2",
+    "_sha256",
+    "_sha512",
+    "binascii",
     "_ctypes",
     "_socket",
     "_struct",
