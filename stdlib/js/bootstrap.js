@@ -378,6 +378,7 @@
     for (let index = 0; index < count; index++) bytes[index] = toInteger(slice(hex, 2 * index, 2 * index + 2), 16);
     return bytes;
   };
+  $.module = {}; // of packages in CommonJS
   $.digest = host.digest; // the name of a hash begins one, base64 after a space goes into it, "" ends it
   $.primordials = { __proto__: null, parse, stringify, defineProperty, create, keys, uncurry, slice, indexOf, push, exec, isError, mapGet, mapSet, mapHas, mapDelete, mapForEach, wellFormed };
 

