@@ -55,7 +55,12 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
             guest.call("set_prop", world, key, 7, glue)
             continue
         try:
-            guest.evaluate(b'(function ($, module) { "use strict";' + source + b"\n})(globalThis.$lodger, globalThis.$lodger.module)", scratch)
+            guest.evaluate(
+                b'(function ($, module) { "use strict";'
+                + source
+                + b"\n})(globalThis.$lodger, globalThis.$lodger.module)",
+                scratch,
+            )
         except Exception as error:
             raise RuntimeError(f"{file}: {error}") from error
     guest.evaluate(b"delete globalThis.$lodger", scratch)

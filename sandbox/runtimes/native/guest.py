@@ -140,7 +140,11 @@ def _join_sources(sources: "list[str]") -> str:
     native, bootstrap, *files = sources
     parts = ["\n" * OURS_LINE, native, "\n;globalThis.$lodger = ", bootstrap]
     for file in files:
-        parts += ['\n(function ($, module) { "use strict";', file, "\n})(globalThis.$lodger, globalThis.$lodger.module);"]
+        parts += [
+            '\n(function ($, module) { "use strict";',
+            file,
+            "\n})(globalThis.$lodger, globalThis.$lodger.module);",
+        ]
     return "".join(parts)
 
 
