@@ -1,4 +1,4 @@
-"""What one attempt has used of its budgets and of its tenant's day, the refusal of what would pass them, and shares of that day."""
+"""Use of an attempt's budgets and of its tenant's day, refusals of calls that would pass them, and shares of that day."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from lodger.engine.store.usage import budget_reservations
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.sandbox.outcome import Outcome
 
-#: Told once of a budget of the attempt that is nearly used up: its name, its limit, what is used.
+#: Called once with a budget of the attempt that is nearly used up: its name, its limit, its use.
 Warn = Callable[[str, int, int], None]
 _DEFAULTS = {spec.name: spec.attempt for spec in BUDGETS}
 
 
 @dataclass(slots=True)
 class DayRoom:
-    """What an attempt may use of its tenant's day.
+    """The part of its tenant's day that an attempt may use.
 
     Attributes:
         limit: of the day.
@@ -34,10 +34,10 @@ class DayRoom:
 
 @dataclass(slots=True)
 class Counters:
-    """What an attempt has used.
+    """Used amounts of an attempt's budgets.
 
     Attributes:
-        limits: the budgets of the attempt, by name; what is not named has its default.
+        limits: the budgets of the attempt, by name; others have their defaults.
         day: of budgets that have a limit a day.
         held: reserved for calls under way, and not available to others.
         warn: called at four fifths of a budget.
@@ -55,7 +55,7 @@ class Counters:
     asked: int = 0
 
     def ask(self) -> None:
-        """Count a call that asks something. The worker's parent side refuses what is too much; here its holder is warned."""
+        """Count a host call that waits for an answer, and warn near the limit of the process, which the sandbox enforces."""
         self.asked += 1
         if self.host_calls is not None and crossed(self.host_calls, self.asked - 1, self.asked):
             self.warn("host_calls", self.host_calls, self.asked)
@@ -85,19 +85,23 @@ class Counters:
             raise refusal(over)
 
     def _of_day(self, name: str, today: DayRoom) -> int:
-        """Return what is used of a day, as far as it is known here; where no more can be had, others use or hold the rest."""
+        """Return the used amount of a day as far as it is known here; if no more can be reserved, others use or hold the rest."""
         own = self.used[name]
         return max(today.before + own, today.limit - today.room + own if name in self.dry else 0)
 
     def note(self, name: str, amount: int) -> None:
-        """Count what was used, whatever the budget says."""
+        """Count a used amount, also beyond the budget."""
         used, limit = self.used[name], self.limit(name)
         self.used[name] = used + amount
         if limit is not None and crossed(limit, used, used + amount):
             self.warn(name, limit, used + amount)
 
     def left(self, name: str, own: int = 0) -> int:
-        """Return what remains: of the attempt, or, when that is less, of the day without what calls hold, but for the asking one's."""
+        """Return the remaining amount of the attempt, or of the day if that is less.
+
+        Args:
+            own: amount that the asking call holds; amounts that other calls hold are not available.
+        """
         limit, today = self.limit(name), self.day.get(name)
         rests = [] if limit is None else [limit - self.used[name]]
         if today is not None:
@@ -105,7 +109,7 @@ class Counters:
         return max(0, min(rests, default=1 << 50))
 
     def lacking(self, name: str) -> int:
-        """Return how much of the day must still be had for the calls under way; 0 when there is enough, or no more."""
+        """Return the amount of the day to reserve for calls under way; 0 if there is enough, or if the day is used up."""
         today, limit = self.day.get(name), self.limit(name)
         if today is None or BY_NAME[name].effect or name in self.dry:
             return 0
@@ -113,7 +117,7 @@ class Counters:
         return max(0, (wanted if limit is None else min(wanted, limit)) - today.room)
 
     def grant(self, name: str, asked: int, share: int) -> None:
-        """Take a share of the day that was asked for; one that is smaller was the last."""
+        """Add a reserved amount of the day; one that is smaller than asked was the last."""
         self.day[name].room += share
         if share < asked:
             self.dry.add(name)
@@ -133,7 +137,7 @@ class Counters:
 
 @dataclass(slots=True)
 class Share:
-    """What one call holds of the day while it is answered; what it spends it holds no more."""
+    """The part of the day that one call holds while it is answered; spent amounts are held no more."""
 
     counters: Counters
     held: dict[str, int]
@@ -160,7 +164,7 @@ class Share:
         self.counters.spend(name, amount, happened=happened)
 
     def left(self, name: str) -> int:
-        """Return what remains of a budget."""
+        """Return the remaining amount of a budget."""
         return self.counters.left(name, self.held.get(name, 0))
 
     def rows(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -169,7 +173,7 @@ class Share:
 
 
 class BudgetReservations:
-    """Gets shares of tenants' days for running attempts; what is asked for at the same time is one transaction, in a thread of its own."""
+    """Gets shares of tenants' days for running attempts; requests at the same time are one transaction, in a thread of its own."""
 
     def __init__(self, store: StoreContext) -> None:
         self._store = store
@@ -178,7 +182,7 @@ class BudgetReservations:
         self._thread: ThreadPoolExecutor | None = None
 
     async def __call__(self, wish: ReservationRequest) -> int:
-        """Return how much was had of a wish, 0 when nothing is left of the day."""
+        """Return the reserved amount, 0 when nothing is left of the day."""
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._waiting.append((wish, answer))
         if self._task is None or self._task.done():

@@ -33,7 +33,7 @@ _HANDLE = re.compile(
     r"(?P<quoted_name>[A-Za-z][A-Za-z0-9_]{0,62})%7[Dd]%7[Dd]",
     re.ASCII,
 )
-#: What every base64 text holds that encodes the beginning of a placeholder, at each of three places of a group.
+#: Parts of every base64 text that encodes the beginning of a placeholder, at each of three places of a group.
 _BASE64 = tuple(
     base64.b64encode(b"\0" * before + beginning)[-(-before * 8 // 6) : (before + len(beginning)) * 8 // 6].decode()
     for beginning in (b"{{secret:", b"{{basic:")

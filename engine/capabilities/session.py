@@ -135,7 +135,7 @@ class Session:
         intl: answers calls of Intl; None: they are refused.
         new_id: generates keys.
         budgets: the attempt's budgets; of a call that may use much of the tenant's day, its share.
-        spent: used amounts of what has no budget of its own, such as iterations of key derivations; the CPU time that the
+        spent: used amounts without a budget of their own, such as iterations of key derivations; the CPU time that the
             engine computed for the attempt is in ``computed_us``.
         indexed_paths: of collections that it has asked about, see :meth:`lodger.engine.data.reading.reader.Reader.is_current`.
     """

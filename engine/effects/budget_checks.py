@@ -78,7 +78,7 @@ class BudgetChecks:
     def admit(self, claim: Claim, finished: Finished) -> Iterator[None]:
         """Check an attempt's day budgets before the body applies its effects, and the tenant's stored bytes after it.
 
-        What was applied, or sealed and reserved, counts for the next attempt of the batch. Deletions are always allowed.
+        Effects that were applied, or sealed and reserved, count for the next attempt of the batch. Deletions are always allowed.
 
         Raises:
             BudgetExceeded: of a budget of the day or of ``storage_bytes``.

@@ -1,4 +1,4 @@
-"""How an attempt ended, before anything of it is stored; and the seam between claims and whatever runs them."""
+"""How an attempt ended, before anything of it is stored; and the seam between claims and executors."""
 
 import asyncio
 from collections.abc import Mapping

@@ -39,7 +39,7 @@ _of = Prepared(
 
 
 def ask(connection: Connection, write_set: WriteSet) -> Callable[[], None]:
-    """Ask what sealed attempts of the tenant hold; call what is returned to check that none holds a row that these effects write.
+    """Ask for the rows that sealed attempts of the tenant hold; the returned function checks that none is a row that these effects write.
 
     Raises:
         WriteBlocked: one does, when the result is called.

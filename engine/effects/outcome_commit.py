@@ -67,7 +67,7 @@ _has_waiting = (
     .exists()
     .label("has_waiting")
 )
-#: Of the tenants that are locked alone: who locks others' actions may wait for who has locked those tenants.
+#: Of the tenants that are locked alone: a transaction that locks others' actions may wait for one that has locked those tenants.
 _mine = Prepared(
     lambda driver: (
         unended()
@@ -85,7 +85,7 @@ _mine = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a commit has to know, asked in one round trip: the running actions, locked with their tenants, and day budgets."""
+    """Questions of a commit, asked in one round trip: the running actions, locked with their tenants, and day budgets."""
 
     mine: Answer
     checks: BudgetChecks
@@ -94,7 +94,7 @@ class Asked:
 def ask(
     context: StoreContext, connection: Connection, lease: Lease, batch: Sequence[tuple[Claim, Finished]], now_us: int
 ) -> Asked:
-    """Ask what :func:`commit` has to know."""
+    """Ask the questions of :func:`commit`."""
     tenant_ids = sorted({claim.tenant_id for claim, _finished in batch})
     ready_queue.lock(connection, tenant_ids)
     mine = _mine.ask(connection, {"node": lease.node_id, "lease": lease.epoch, "tenants": tenant_ids})

@@ -1,1 +1,1 @@
-"""The running engine: services around an event bus. It carries out what the pure layers decide."""
+"""The running engine: services around an event bus. It carries out decisions of the pure layers."""

@@ -1,4 +1,4 @@
-"""What every service of a node is given: store, clock, settings, database threads, bus, and the node's identity."""
+"""The context of every service of a node: store, clock, settings, database threads, bus, and the node's identity."""
 
 import re
 from collections import deque
@@ -125,7 +125,7 @@ class NodeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What all services of one node share; it holds no service."""
+    """The parts that all services of one node share; it holds no service."""
 
     store: StoreContext
     clock: ServerClock

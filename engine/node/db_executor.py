@@ -43,7 +43,7 @@ class DbExecutor:
 
         Args:
             quiet: nothing of :meth:`cached_read` depends on it, and :meth:`version` need not tell of it.
-            is_plain: says the same of what was done; called after the commit, with which the last answers came. A server's version
+            is_plain: whether the work done was plain; called after the commit, with which the last answers came. A server's version
                 tells of it nevertheless: to ask for the number of each of these transactions would cost more than a look now and then.
         """
 
@@ -116,11 +116,12 @@ class DbExecutor:
     async def cached_read(self, key: object, work: Callable[[Connection], T]) -> T: ...
 
     async def cached_read(self, key: object, work: Callable[[Connection], object]) -> object:
-        """Read what only a commit can change: asked anew after one, or while the version is unknown.
+        """Read values that only a commit can change: asked anew after one, or while the version is unknown.
 
         Args:
             key: identifies the question, with all that its answer depends on beside the ledger.
-            work: returns the answer, or asks and returns what returns it: so a server answers several questions in one round trip.
+            work: returns the answer, or sends the question and returns a function that returns its answer: so a server answers
+                several questions in one round trip.
         """
         version = self.version()
         stood = self._cached.get(key)
@@ -142,7 +143,7 @@ class DbExecutor:
             self._cached[key] = version, answer, stale[key]
 
     def close(self) -> None:
-        """End its threads after what they hold; safe to call twice."""
+        """End its threads after the work that they hold; safe to call twice."""
         self._poller.shutdown()
         if self._server_watcher is not None:
             self._server_watcher.close()

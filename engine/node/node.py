@@ -55,7 +55,7 @@ class Node:
     loses nothing but time.
 
     Args:
-        executor: what runs the attempts; None for locked workers that see what the host exposes.
+        executor: runs the attempts; None for locked workers that see the tables that the host exposes.
         name: for people; None for host name and process id.
         deliver: whether this node sends mails and webhooks.
 
@@ -204,7 +204,7 @@ class Node:
         self.db.close()
 
     async def _retime(self) -> None:
-        """Bring the clocks to this process's zone data, and report what that moved."""
+        """Bring the clocks to this process's zone data, and report the moved slots."""
         looked = 1
         while looked:
             looked, moved = await self.db.write(partial(retiming.retime, self.host.store))

@@ -1,4 +1,4 @@
-"""What an engine gives the nodes that it runs: the store, what was exposed and registered, and where events and figures go."""
+"""The environment that an engine gives its nodes: the store, exposed tables, registered handlers, and receivers of events and figures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class NodeEnvironment:
 
     Attributes:
         store: the open ledger.
-        datasets: what ``db.NAME`` means.
+        datasets: the sets that ``db.NAME`` refers to.
         vault: opens secrets.
         handlers: functions that actions of kind host call.
         events: the engine's bus: events for people are published there, :class:`~lodger.engine.core.events.LedgerWritten` is heard.

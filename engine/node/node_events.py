@@ -1,4 +1,4 @@
-"""Events of a node that carry what the store and the effects answered; the others are :mod:`lodger.engine.core.events`."""
+"""Events of a node that carry answers of the store and the effects; the others are :mod:`lodger.engine.core.events`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class AttemptFinished:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStopped:
-    """An attempt was killed; its action is another's already. ``finished`` is what it had logged and used till then."""
+    """An attempt was killed; its action is another's already. ``finished`` has its logs and usage till then."""
 
     claim: Claim
     finished: Finished

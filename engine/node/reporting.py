@@ -1,4 +1,4 @@
-"""Turns what the services of a node publish into events for people, metrics and log lines."""
+"""Turns published events of a node's services into events for people, metrics and log lines."""
 
 import logging
 from typing import TYPE_CHECKING

@@ -88,7 +88,7 @@ class RunningAttempts:
 
     @property
     def slots(self) -> int:
-        """How many attempts may compute here at once: fewer than the settings say while the node hardly keeps its lease."""
+        """Number of attempts that may compute here at once: fewer than the settings say while the node hardly keeps its lease."""
         return self._slot_reduction.of(self._context.settings.slots)
 
     @property
@@ -207,7 +207,7 @@ class RunningAttempts:
         """Kill the workers of these attempts, or of all."""
         for key in list(self._tasks) if keys is None else keys:
             task = self._tasks.get(key)
-            # Once: cancelled twice it could not report what it has used.
+            # Once: cancelled twice it could not report its usage.
             if task is not None and not task.cancelling():
                 task.cancel()
 

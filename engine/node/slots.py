@@ -8,12 +8,12 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
 
-#: Memory that the engine and the kernel hold for a worker that waits, beside what its script does.
+#: Memory that the engine and the kernel hold for a waiting worker, beside that of its script.
 WORKER_BYTES = 2 << 20
 
 
 class Slots:
-    """What holds a slot of a node, and what waits for one.
+    """Holders of a node's slots, and attempts that wait for one.
 
     Args:
         number: returns how many there are.
@@ -46,7 +46,7 @@ class Slots:
         self._holders.add(holder)
 
     def end(self, holder: object) -> None:
-        """Take back what an attempt holds; safe to call twice."""
+        """Take back the slot of an attempt; safe to call twice."""
         self._asleep.pop(holder, None)
         if holder in self._holders:
             self._holders.discard(holder)

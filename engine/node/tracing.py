@@ -1,4 +1,4 @@
-"""What a node asks of the spans of its attempts; a wing makes them."""
+"""The interface by which a node makes spans of its attempts; a wing implements it."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -17,7 +17,7 @@ class Tracer(Protocol):
         """Return an executor with a span around each attempt."""
 
     def calls(self) -> Callable[[str], AbstractContextManager[object]]:
-        """Return what records the span of a host call, by the call's name, below the present span."""
+        """Return a function that records the span of a host call, by the call's name, below the present span."""
 
     def sending(self, send: Send) -> Send:
         """Return a way out that records the span of each request."""

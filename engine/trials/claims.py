@@ -30,7 +30,7 @@ TENANT, ACTION_ID = "dry-run", "00000000-0000-7000-8000-000000000000"
 
 
 def runnable_files(files: dict[str, str], name: str | None = None) -> dict[str, str] | ScriptError:
-    """Return what runs of an author's files, the entry first: TypeScript as JavaScript, the source map unpacked; or an error.
+    """Return the runnable files of an author's files, the entry first: TypeScript as JavaScript, the source map unpacked; or an error.
 
     ``name`` is the script's, which one of its files may have.
     """
@@ -69,7 +69,7 @@ def claim(
     Args:
         fetches: whether all requests are sent, not only those with GET and HEAD.
         offline: whether no request is sent, and no secret read.
-        pretended_us: what the script sees as now and as its slot; None for the clock's time and no slot.
+        pretended_us: instant that the script sees as now and as its slot; None for the clock's time and no slot.
     """
     return Claim(
         action_id=action_id,
@@ -102,7 +102,7 @@ def claim(
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the trials of a tenant are held to, beside the grants of a version.
+    """Limits of a tenant's trials, beside the grants of a version.
 
     Attributes:
         day: limit and use of each budget of the day that has a limit.

@@ -106,7 +106,7 @@ async def on_ledger(host: NodeEnvironment) -> AsyncIterator[SandboxExecutor]:
 
 
 async def run(executor: SandboxExecutor, claim: Claim) -> Ran:
-    """Run the claim of a trial, once its params satisfy what its version declares."""
+    """Run the claim of a trial, once its params satisfy the declaration of its version."""
     try:
         return await executor.run(with_checked_params(claim))
     except InputError as refused:
@@ -133,8 +133,8 @@ def try_script(
 
     Args:
         source: the script's text, its files by name, or the bytes of a WebAssembly module.
-        params: what a script sees as ``action.input``, and all that a module reads from its standard input.
-        runtime: what executes a script's text; the caller's choice, never the script's.
+        params: ``action.input`` of a script, and the whole standard input of a module.
+        runtime: executes a script's text; the caller's choice, never the script's.
         progress: called if the runtime has to be compiled first.
         grants: grants beside the default ones; read-only requests to granted hosts are sent.
         fetches: also send the other requests.

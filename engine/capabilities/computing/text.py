@@ -23,7 +23,7 @@ _OTHERS = {
     "shift_jis": str.maketrans("\uf8f0\uf8f1\uf8f2\uf8f3", "\ufffd" * 4), "x-mac-cyrillic": str.maketrans("\u00a2\u2202", "\u0490\u0491"),
     "gbk": _GB, "gb18030": _GB,
 }  # fmt: skip
-#: First bytes of pairs, and what Python's codecs lack.
+#: First bytes of pairs, and characters that Python's codecs lack.
 _LEADS = {
     "big5": range(0x81, 0xFF), "euc-kr": range(0x81, 0xFF), "gbk": range(0x81, 0xFF), "gb18030": range(0x81, 0xFF),
     "euc-jp": (0x8E, 0x8F, *range(0xA1, 0xFF)), "iso-2022-jp": range(0x21, 0x7F), "shift_jis": range(0x81, 0xFD),

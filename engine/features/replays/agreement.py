@@ -1,4 +1,4 @@
-"""Whether another version of a script does in a recorded attempt what the recorded one did: the same outcome, result and effects."""
+"""Compares another version of a script with a recorded attempt: the same outcome, result and effects, or the first difference."""
 
 import json
 from dataclasses import dataclass
@@ -70,10 +70,10 @@ class Agreement:
 
 
 async def agreement(pool: Runs, record: AttemptRecord, live: Source, new: Source, tenant: str = "replay") -> Agreement:
-    """Run a version on what a recorded attempt was told, and compare.
+    """Run a version on the input and answers of a recorded attempt, and compare.
 
     A difference counts only if the recorded version itself, run again in the same way, ends as recorded. Otherwise the
-    record does not hold what it depended on, such as the value of a secret.
+    record lacks something that it depended on, such as the value of a secret.
 
     Args:
         live: the source that was recorded.
@@ -120,7 +120,7 @@ def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str,
 
 
 def _unanswered(record: AttemptRecord, made: list[MadeCall], *, failed: bool) -> tuple[str, str]:
-    """Return the verdict on a run by its calls up to one that the record has no answer to: what follows tells nothing."""
+    """Return the verdict on a run by its calls up to one that the record has no answer to: later calls tell nothing."""
     call = made[-1]
     was, so_far = _seen(record.calls, failed=failed), _seen(made[:-1], failed=failed)
     if so_far != was[: len(so_far)]:
@@ -171,7 +171,7 @@ def _reads(calls: "tuple[RecordedCall, ...] | list[MadeCall]") -> dict[tuple[str
 
 
 def _is_change(call: MadeCall, *, failed: bool) -> bool:
-    """Whether a call that was not recorded is a difference by itself; the answer to a mere question decides what follows."""
+    """Whether a call that was not recorded is a difference by itself; the answer to a mere question decides later calls."""
     if call.name in EFFECTS:
         return not failed
     if call.name != FETCH:

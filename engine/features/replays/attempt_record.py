@@ -1,4 +1,4 @@
-"""The record of an attempt: what its script was told, and how it ended. Everything that a replay needs, without secrets."""
+"""The record of an attempt: input and answers of its script, and its end. Everything that a replay needs, without secrets."""
 
 import base64
 import json
@@ -75,7 +75,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
-    """What an attempt was told and how it ended.
+    """Input and answers of an attempt, and its end.
 
     Attributes:
         lodger: version of the engine that ran it.
@@ -84,7 +84,7 @@ class AttemptRecord:
             standard input of a WebAssembly module.
         now_us: start of the script's clock, microseconds since 1970.
         seed: 32 bytes in hexadecimal digits that all randomness is drawn from.
-        clock: what the script saw of the clock, base64.
+        clock: readings of the clock by the script, base64.
         complete: False if calls after those in ``calls`` were left out, because the record would be too large.
         secrets: names of the secrets that the script read; in the record they are placeholders.
         committed: how the attempt ended in the ledger, if its commit was refused after the script had ended well.
@@ -119,7 +119,7 @@ class AttemptRecord:
 
     @property
     def trace(self) -> bytes:
-        """What the script saw of the clock."""
+        """Readings of the clock by the script."""
         return base64.b64decode(self.clock)
 
 
@@ -252,7 +252,7 @@ def one_form(name: str, arguments: str) -> str:
 
 
 def answer_of(name: str, arguments: str, answer: str) -> str:
-    """Return the answer of a call without what must not be recorded: the value of a secret, cookies."""
+    """Return the answer of a call without values that must not be recorded: of a secret, of cookies."""
     if name == "secrets.read":
         return json.dumps(f"[secret {secret_of(arguments)}]")
     if name == "http.fetch" and '"headers"' in answer:
@@ -270,7 +270,7 @@ def secret_of(arguments: str) -> str:
 
 
 def clock_of(trace: bytes) -> str:
-    """Return what a script saw of the clock as text."""
+    """Return a script's readings of the clock as text."""
     return base64.b64encode(trace).decode()
 
 

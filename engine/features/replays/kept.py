@@ -28,8 +28,8 @@ class Compared:
     """Scripts of which every attempt of the live version is compared with another one.
 
     Attributes:
-        any: selects whatever there is of them, of all tenants.
-        running: id and live version of what is compared, by tenant and script, of these tenants.
+        any: selects them, of all tenants.
+        running: id and live version of compared scripts, by tenant and script, of these tenants.
     """
 
     any: Select[Any]
@@ -84,7 +84,7 @@ class KeptRecords:
         return self._clock.elapsed_s() - read_s < FRESH_S
 
     async def _look(self) -> None:
-        """Read for the tenants that are wanted. Where the ledger is away, what was known stays; of others nothing is recorded."""
+        """Read for the tenants that are wanted. If the ledger does not answer, known choices stay; of others nothing is recorded."""
         tenants, self._wanted = sorted(self._wanted), set()
         usual = None if self._usual_s == -FRESH_S else _USUAL
         before = {each: self._known.get(each, (0.0, usual))[1] for each in tenants}
@@ -102,7 +102,7 @@ class KeptRecords:
 
 
 def _load(connection: Connection, tenant_ids: Collection[str]) -> _Known:
-    """Return what is known of these tenants; ``_USUAL`` if no tenant has anything."""
+    """Return the choices of these tenants; ``_USUAL`` if no tenant has any."""
     if _any.first(connection, {}) == (False, False):
         return _USUAL
     found: dict[tuple[str, str], tuple[str, int]] = {}

@@ -132,7 +132,7 @@ def rehearse(
         new: a source; the number of a stored version; None for the latest.
         limit: maximum number of runs.
         done: called with the number of compared runs.
-        progress: called with what takes long.
+        progress: called with the text of a step that takes long.
 
     Raises:
         NotFound: script_unknown.

@@ -65,7 +65,7 @@ class Recording:
         call = self._calls[number]
         self._kept += 0 if reply is None else len(reply.json)
         if self._kept > MAX_KEPT:
-            # A call without its answer cannot be repeated, nor can what came after it.
+            # A call without its answer cannot be repeated, nor can later ones.
             self._full = True
             del self._calls[number:]
             return
@@ -97,7 +97,7 @@ class Recording:
     def _pack(self, committed: Ended | None = None) -> bytes | None:
         try:
             return record.pack(replace(self.record(), committed=committed))
-        except Exception:  # noqa: BLE001 - an attempt ends as it ended, whatever becomes of its record
+        except Exception:  # noqa: BLE001 - an attempt keeps its end, with or without a record
             _journal.exception("an attempt is not recorded")
             return None
 

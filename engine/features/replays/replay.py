@@ -32,9 +32,9 @@ class Replayed:
     Attributes:
         verdict: same, departs, or undecided if the record or the recorded end does not tell.
         limit: cpu or wall, if that limit ended the recorded attempt: where it stops depends on the speed of the host.
-        differences: what differs, in the order outcome, error, result, calls, logs.
+        differences: parts that differ, in the order outcome, error, result, calls, logs.
         departure: the first call that differs.
-        notes: what else a reader must know, one sentence each.
+        notes: further facts for a reader, one sentence each.
     """
 
     verdict: str

@@ -143,7 +143,7 @@ class Attempt(Session):
             self.counters.spend("bytes_written", len(arguments))
         given = read_arguments(call, arguments)
         require(self.claim.grants, call, given, self.datasets)
-        # What comes along with rows may use as much again for each relation, and so may an answer with a higher limit than others.
+        # Related rows may use as much again for each relation, and so may an answer with a higher limit than others.
         times = 1 + len(given.get("include") or ())
         if name == "http.fetch":
             times = -(-fetch_limits(self.claim.grants, given["url"]).body_bytes // FETCH_DEFAULT.body_bytes)

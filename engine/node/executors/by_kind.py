@@ -39,7 +39,7 @@ class ByKind:
             await executor.stop()
 
     async def execute(self, claim: Claim) -> Finished:
-        """Run a claim by its kind, once its params satisfy what this version of its script declares."""
+        """Run a claim by its kind, once its params satisfy the declaration of this version of its script."""
         try:
             claim = with_checked_params(claim)
         except InputError as refused:

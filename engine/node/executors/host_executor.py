@@ -1,7 +1,7 @@
 """Runs claims of kind ``host``: functions of the platform's own, asynchronous ones on the node's loop, others in threads.
 
 A thread cannot be killed: a synchronous handler that was cancelled, or is past its deadline, is told so and not waited for. The
-row says how it ended at once; what the handler still does is its own.
+row says how it ended at once; further work of the handler has no effect on it.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class _Run:
         except Unavailable as error:
             _log.error("handler %s: %s: %s", self._handler.name, error.code, error)
             return self._end(Outcome.ENGINE_FAULT, error=verdict.of_host(CallHandlerGone()).error)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is how it ended
+        except Exception as error:  # noqa: BLE001 - any exception of a handler is its end
             return self._end(Outcome.SCRIPT_ERROR, error=_described(error))
         return self._answered(answer)
 

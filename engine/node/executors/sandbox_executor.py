@@ -32,7 +32,7 @@ class Ran:
     """The end of a claim that was run.
 
     Attributes:
-        report: what the worker reported, with the error as the script threw it.
+        report: of the worker, with the error as the script threw it.
         requested: the effects that the script of a trial asked for, also if it failed.
     """
 
@@ -55,7 +55,7 @@ class SandboxExecutor:
 
     @classmethod
     def of(cls, host: NodeEnvironment, *, workers: int | None = None, way_out: WayOut | None = None) -> Self:
-        """Make the one that a node uses by itself: a warm pool, its own threads for reads, what the host exposes.
+        """Make the executor of a node: a warm pool, its own threads for reads, the tables that the host exposes.
 
         ``workers``: how many are kept warm; None for the pool's own default. ``way_out`` sends requests in place of the
         node's own.
@@ -80,7 +80,7 @@ class SandboxExecutor:
         await self.pool.start()
 
     async def stop(self) -> None:
-        """End what runs, let go of the pool and of the threads for reads; safe to call twice."""
+        """End running attempts, stop the pool and the threads for reads; safe to call twice."""
         await self.pool.stop()
         await self.side.close()
 
@@ -139,7 +139,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recordin
     """Make the end of an attempt: only a run that is ok hands on a journal, and a trial only shows it.
 
     Args:
-        recording: what the caller closes with this end.
+        recording: closed by the caller with this end.
     """
     attempt.fetch_state.count_abandoned()
     outcome = attempt.verdict(report.outcome, report.error)

@@ -1,4 +1,4 @@
-"""What a script is told before it starts: the context JSON of its bundle."""
+"""The context JSON of a bundle, which a script gets before it starts."""
 
 from datetime import timedelta
 from functools import lru_cache
@@ -50,7 +50,7 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
 
 
 def _readable(claim: Claim, datasets: Datasets) -> dict[str, Any]:
-    """Describe the sets that the run may read, and what leads from one of them to another."""
+    """Describe the sets that the run may read, and the relations between them."""
     found = {
         name: about
         for name, about in datasets.described().items()

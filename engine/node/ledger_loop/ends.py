@@ -103,7 +103,7 @@ class Ends(Part):
         turn.committed = self._answered(connection, committed, turn.batch)
 
     def written(self, turn: Turn) -> None:
-        """Publish what was committed; ends that met locked rows wait on."""
+        """Publish the committed ends; ends that met locked rows wait on."""
         assert turn.committed is not None
         self._settle(turn.batch, turn.committed)
 
@@ -128,7 +128,7 @@ class Ends(Part):
         if isinstance(error, Unavailable):
             self._doubted.update(key_of(claim) for claim, _finished in turn.batch)
         elif isinstance(error, TransactionLost) and self._replace(error.action_id, error):
-            # All of them again, without what that one wrote: a platform's trigger delays no other run.
+            # All of them again, without the effects of that one: a platform's trigger delays no other run.
             _log.warning(
                 "the effects of a run were refused; the other runs of its batch are committed again: %s", error
             )

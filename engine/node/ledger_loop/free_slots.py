@@ -98,14 +98,14 @@ class FreeSlots(Part):
         return self._was_passed_by and not rests and due
 
     def wants(self, turn: Turn) -> bool:
-        """Take part in each transaction: what the others write may let an action start."""
+        """Take part in each transaction: rows of the other parts may let an action start."""
         turn.room = self._room(turn)
         if turn.room is not None:
             self.outlook.claimed_s = turn.now.s
         return bool(turn.parts) or turn.room is not None
 
     def _room(self, turn: Turn) -> Room | None:
-        """Return what may be claimed in a transaction; None for nothing."""
+        """Return the room for claims in a transaction; None for none."""
         if turn.lease is None or self.clock.skewed or self.clock.hold or self._attempts.free <= 0:
             return None
         room = self._attempts.room()
@@ -123,7 +123,7 @@ class FreeSlots(Part):
     def write(self, connection: Connection, turn: Turn) -> None:
         """Claim if an action may start; read when the next one may.
 
-        Beside other parts, rows that others have locked are left to a later claim: others may wait for what these parts have locked.
+        Beside other parts, rows that others have locked are left to a later claim: others may wait for rows that these parts have locked.
         """
         context, lease, store = self.context, turn.lease, self.context.store
         startable_us = self.outlook.startable_us

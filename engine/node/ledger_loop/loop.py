@@ -45,7 +45,7 @@ class LedgerLoop(Service):
         self._parts: tuple[Part, ...] = (
             self._ends, DueClocks(context, outlook), FreeSlots(context, outlook, attempts),
         )  # fmt: skip
-        #: Parts that read what they depend on.
+        #: Parts that read their dependencies.
         self._looks: dict[Part, asyncio.Task[None]] = {}
         #: Of parts that have failed: how long they rest, and until when, on the clock of durations.
         self._rests: dict[Part, tuple[float, float]] = {}
@@ -92,10 +92,10 @@ class LedgerLoop(Service):
         finally:
             self._between_rounds.set()
 
-    # ---- what the parts depend on
+    # ---- dependencies of the parts
 
     async def _look(self) -> None:
-        """Let the parts read what they depend on; an attempt that ends meanwhile does not wait for it."""
+        """Let the parts read their dependencies; an attempt that ends meanwhile does not wait for it."""
         for part in self._outdated():
             look = self._looks[part] = asyncio.create_task(self._look_of(part), name=f"lodger-look-{part.name}")
             look.add_done_callback(partial(self._looked, part))

@@ -1,4 +1,4 @@
-"""What the parts of the ledger loop have in common: the transaction that they share, and what is known between transactions."""
+"""The base of the parts of the ledger loop, the transaction that they share, and the outlook between transactions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Instant:
 
 @dataclass(slots=True)
 class Outlook:
-    """What the loop knows between its transactions; each fact is set by one part and read by all.
+    """Facts that the loop keeps between its transactions; each is set by one part and read by all.
 
     Attributes:
         behind_s: since when more clocks are due than one tick takes, on the clock of durations; None without a backlog. Set by
@@ -41,7 +41,7 @@ class Outlook:
 
 @dataclass(slots=True)
 class Turn:
-    """One transaction of the loop, and what its parts have written in it.
+    """One transaction of the loop, and the results of its parts in it.
 
     Attributes:
         until_us: clocks and actions that come due up to this instant are ticked and claimed.
@@ -52,10 +52,10 @@ class Turn:
         committed: the result for ``batch``.
         ticked: the clocks that were ticked.
         passed_by: whether clocks were left, because another transaction has locked their tenant.
-        room: what may be claimed; None if nothing may.
+        room: limits of a claim; None if nothing may be claimed.
         claims: the claimed attempts.
         spent: tenants that were passed over, because a budget of their day is used up, and which.
-        asked: answers to what was asked before any part has written, by part.
+        asked: answers to the questions that were asked before any part has written, by part.
         answers: called after the commit, with which the last answers came.
         has_claimed: whether a claim was executed, with or without result.
         has_looked: whether ``startable_us`` is known: when the next action may start after this transaction.
@@ -110,7 +110,7 @@ class Part:
         return False
 
     async def look(self) -> None:
-        """Read from the ledger what :meth:`wait_s` and :meth:`wants` depend on."""
+        """Read from the ledger the facts that :meth:`wait_s` and :meth:`wants` depend on."""
 
     def wait_s(self, now: Instant) -> float:
         """Return the seconds until a transaction is to be written for this part alone; 0 or less: now."""
@@ -121,11 +121,11 @@ class Part:
         return False
 
     def wants(self, turn: Turn) -> bool:
-        """Whether this part takes part in a transaction of now; note in the turn what is to be written."""
+        """Whether this part takes part in a transaction of now; note in the turn the rows to write."""
         raise NotImplementedError
 
     def ask(self, connection: Connection, turn: Turn) -> None:
-        """Ask what :meth:`write` has to know, before any part writes: a server answers all parts in one round trip."""
+        """Ask the questions of :meth:`write` before any part writes: a server answers all parts in one round trip."""
 
     def write(self, connection: Connection, turn: Turn) -> None:
         """Execute the statements, in the writer's thread, and note the results in the turn."""

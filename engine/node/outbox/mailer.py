@@ -24,7 +24,7 @@ from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-#: What a mail's head holds, and what else it may hold: whatever a text makes of itself there, the mail fails.
+#: Headers of every mail, and further ones that it may have: a mail whose texts add any other header fails.
 _HEAD = frozenset({"from", "to", "subject", "date", "message-id", "auto-submitted", "mime-version", "content-type"})
 _PERHAPS = frozenset({"reply-to", "cc", "content-transfer-encoding"})
 
@@ -173,7 +173,7 @@ def recipients(payload: dict[str, Any]) -> list[str]:
 
 
 def _require_plain(message: EmailMessage) -> None:
-    """Look at the head as it goes on the wire: what Python makes of encoded words in a text may be a line of its own (seen)."""
+    """Look at the head as it goes on the wire: Python may turn encoded words of a text into a line of its own (seen)."""
     head = message.as_bytes().partition(b"\r\n\r\n")[0]
     names = [
         line.partition(b":")[0].decode("ascii", "replace").lower()

@@ -1,4 +1,4 @@
-"""Empties the outbox of one kind: takes what is due, one receiver beside another, and writes what became of it."""
+"""Empties the outbox of one kind: takes due rows, one receiver beside another, and writes their results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ NextDue = Callable[[str], Awaitable[int | None]]
 
 
 class SenderOptions(TypedDict, total=False):
-    """How often a sender looks for what is due, and its callbacks.
+    """Interval at which a sender looks for due rows, and its callbacks.
 
     Attributes:
         poll_s: how often the outbox is looked at without a call of :meth:`Sender.wake`; 5 seconds when left out.
@@ -41,7 +41,7 @@ class SenderOptions(TypedDict, total=False):
 
 
 class Sender:
-    """A service; what it carries and how is a subclass's. ``start`` and ``stop`` are safe to call twice.
+    """A service that delivers rows; a subclass says of which kind and how. ``start`` and ``stop`` are safe to call twice.
 
     Args:
         database: the ledger's.
@@ -84,7 +84,7 @@ class Sender:
             self._task = asyncio.create_task(self._serve(), name=f"sender-{self.kind}")
 
     async def stop(self) -> None:
-        """Stop; what is on the wire may go out again after its lease."""
+        """Stop; a message on the wire may go out again after its lease."""
         task, self._task = self._task, None
         running = [*self._busy.values(), *([task] if task is not None else [])]
         for each in running:
@@ -127,13 +127,13 @@ class Sender:
             await asyncio.gather(nap, poked, return_exceptions=True)
 
     async def round(self) -> int:
-        """Take what is due and try each once; give how many were taken when all of them have been tried."""
+        """Take the due rows and try each once; return the number of taken rows when all of them have been tried."""
         taken = await self._begin()
         await asyncio.gather(*self._busy.values())
         return taken
 
     async def _begin(self) -> int:
-        """Take what is due of receivers that are not being served, and begin with it."""
+        """Take the due rows of receivers that are not being served, and begin to deliver them."""
         free = self.lanes - len(self._busy)
         if free <= 0 or await self._nothing_due():
             return 0
@@ -169,7 +169,7 @@ class Sender:
             return outbox.lease_rows(connection, self.kind, lanes, now_us, self.each)
 
     async def mark(self, row: Row[Any], failure: Failure | None) -> None:
-        """Write what became of a row."""
+        """Write the result of a delivery."""
         state = await asyncio.to_thread(self._mark, row, failure)
         if self._on_mark is not None:
             self._on_mark(row, state, failure)

@@ -57,7 +57,7 @@ class Senders:
             await sender.start()
 
     async def stop(self) -> None:
-        """Stop; what is on the wire may go out again after its lease."""
+        """Stop; a message on the wire may go out again after its lease."""
         for sender in self._all:
             await sender.stop()
         self._way_out.stop()

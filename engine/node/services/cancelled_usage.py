@@ -41,13 +41,13 @@ class CancelledUsage(Service):
             self.wake()
 
     async def round(self) -> float:
-        """Write what waits."""
+        """Write the waiting logs and usage."""
         if self._waiting:
             await self.flush()
         return math.inf
 
     async def flush(self) -> None:
-        """Write what waits, in one transaction."""
+        """Write the waiting logs and usage in one transaction."""
         context, lease = self.context, self.context.identity.lease
         batch = list(self._waiting)
         if batch and lease is not None:

@@ -25,7 +25,7 @@ from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.followers import Follower, Position
 
 T = TypeVar("T")
-#: How often all that follows is looked at, whatever was told: after a failure, a resumption, a start. Seconds.
+#: Interval of looks at all followed schedules, reported changes or not: after a failure, a resumption, a start. Seconds.
 WHOLE_S = 60.0
 #: How often the horizons are looked at, and how long one may be held back before that is told. Seconds.
 HORIZON_S, HELD_S = 15.0, 60.0
@@ -41,7 +41,7 @@ MAX_SCHEDULES = 500
 
 
 class ChangeFeed(Service):
-    """Looks every ``poll_s`` for what has changed since; asks for the runs of schedules that have something to read."""
+    """Looks every ``poll_s`` for changes since; requests runs of schedules with unread changes."""
 
     name: ClassVar[str] = "change-feed"
 
@@ -166,7 +166,7 @@ class ChangeFeed(Service):
         return woken is not TriggerResult.BUSY
 
     async def _watch(self) -> None:
-        """See how far each feed can be read, tell when that is held back, and let go of what is too old."""
+        """Read how far each feed can be read, report a feed that is held back, and delete changes that are too old."""
         context, now_us = self.context, self.clock.now_us()
         before = now_us - CHANGES_DAYS * DAY_US
         for database in self._databases():

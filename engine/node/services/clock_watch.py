@@ -15,7 +15,7 @@ from lodger.engine.store.platform import node_rows
 
 
 class ClockWatch(Service):
-    """Looks four times a lease. A held node plans and starts nothing, and deletes no history; what runs ends and is written."""
+    """Looks four times a lease. A held node plans and starts nothing, and deletes no history; running attempts end and are written."""
 
     name: ClassVar[str] = "clock-watch"
 
@@ -27,7 +27,7 @@ class ClockWatch(Service):
         self._noted = ""
 
     async def round(self) -> float:
-        """Compare this machine's clock, the server's and the ledger's past; note and publish what is wrong."""
+        """Compare this machine's clock, the server's and the ledger's past; note and publish differences."""
         context, clock, before = self.context, self.clock, self.clock.hold
         clock.hold = await self._hold()
         if clock.hold != before and not clock.hold:

@@ -85,7 +85,7 @@ class LeaseKeeper(Service):
         return context.settings.renewal_s
 
     def _labels(self) -> frozenset[str]:
-        """Return what this node carries beside its name: labels of the settings, handlers and exposed tables of this process."""
+        """Return the labels of this node: those of the settings, and of handlers and exposed tables of this process."""
         return frozenset(parse_labels(self.context.settings.labels)) | self._handlers.labels | self._datasets.labels
 
     def _renew(self, connection: Connection, lease: Lease) -> bool:

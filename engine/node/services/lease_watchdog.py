@@ -6,7 +6,7 @@ from lodger.engine.node.service import Service
 
 
 class LeaseWatchdog(Service):
-    """Drops the lease by this node's own elapsed time, whatever the database says or does not say."""
+    """Drops the lease by this node's own elapsed time, even if the database does not answer."""
 
     name: ClassVar[str] = "lease-watchdog"
 

@@ -19,7 +19,7 @@ RECENT_S, MAX_RECENT = 60.0, 10_000
 class LedgerCheck(Service):
     """Compares the ledger's identity after each database error and once per lease.
 
-    If it has changed, the node looks for what it committed last, reports what is missing, and begins anew under a new epoch: those
+    If it has changed, the node looks for its last commits, reports missing ones, and begins anew under a new epoch: those
     actions run again. With a synchronous standby nothing is missing.
     """
 

@@ -50,7 +50,7 @@ class Listener(Service):
             return left
         try:
             self._connection = await self._connecting()
-        except Exception as error:  # noqa: BLE001 - whatever keeps it from listening, the node goes on by looking
+        except Exception as error:  # noqa: BLE001 - without notifications the node goes on by looking
             if self._reconnect_s == RECONNECT_S:
                 _log.warning("commit notifications failed: %s; polling every %g s", error, self.context.settings.poll_s)
             wait, self._reconnect_s = self._reconnect_s, min(self._reconnect_s * 2, MAX_RECONNECT_S)

@@ -1,7 +1,7 @@
 """Stores the log lines of attempts while they run, so that any process can show them before the end.
 
-Lines of short attempts are not written: they come with the attempt. Of longer ones what is new is written twice a second, all
-attempts of a node in one transaction, each line once: what a script may say at all bounds it. Passed from node to page in memory they
+Lines of short attempts are not written: they come with the attempt. Of longer ones new lines are written twice a second, all
+attempts of a node in one transaction, each line once: the limit of a script's log bounds them. Passed from node to page in memory they
 would be cheaper, and be seen only where both are one process, which ``lodger up`` is not.
 """
 
@@ -38,7 +38,7 @@ class _Lines:
 
 
 class LogStreamer(Service):
-    """Holds at most what the limits let each running attempt say."""
+    """Holds at most as many lines as the limits let each running attempt log."""
 
     name: ClassVar[str] = "log-streamer"
 
@@ -71,7 +71,7 @@ class LogStreamer(Service):
             del self._attempts[key]
 
     async def round(self) -> float:
-        """Write what is new of attempts that have run for a while; forget those that are stored."""
+        """Write new lines of attempts that have run for a while; forget those that are stored."""
         now_s = self.clock.elapsed_s()
         batches, taken, over = [], [], []
         for key, lines in self._attempts.items():

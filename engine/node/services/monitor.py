@@ -18,7 +18,7 @@ from lodger.engine.store.connection.lock_waits import Chain
 from lodger.engine.store.platform import gauges, node_rows
 
 ROUND_S = 1.0
-#: How often the ledger is asked what is overdue, rounds.
+#: Rounds between two questions for overdue actions.
 LEDGER_ROUNDS = 10
 #: How many rounds the saturation is averaged over.
 SATURATION_ROUNDS = 60
@@ -65,7 +65,7 @@ class Monitor(Service):
         return ROUND_S
 
     async def _publish_figures(self, now_us: int) -> None:
-        """Write what this process has counted, for the API of another process."""
+        """Write the counters of this process for the API of another process."""
         for wall, missing in self._walls().items():
             self._meters.put("lodger_wall_active", 0.0 if missing else 1.0, wall)
         publish = partial(

@@ -42,7 +42,7 @@ class Prefetcher(Service):
             self._look_s = now_s + LOOK_S
             now_us = self.clock.now_us()
             until_us = now_us + int(PREFETCH_S * 1_000_000)
-            # A clock that was set back shows what it has shown before.
+            # A clock that was set back repeats instants.
             after_us = self._ready_us if now_us <= self._ready_us <= until_us else now_us
             ahead = partial(tick.due_soon, after_us=after_us, until_us=until_us, maximum=KEPT // 2)
             self._unread.extend(revisions.uncached(await db.read(ahead)))

@@ -34,7 +34,7 @@ class Reconciler(Service):
         mine = await context.db.read(partial(leases.running_attempts, lease=lease))
         attempts.kill(here - mine - attempts.ended)
         absent = mine - attempts.keys
-        # What a claim has just written is absent until it is answered: then it is looked at again.
+        # Rows that a claim has just written are absent until it is answered: then they are looked at again.
         attempts.in_doubt = bool(absent) and (claiming or attempts.claiming)
         if absent and not attempts.in_doubt:
             await context.db.write(partial(leases.return_unstarted, lease=lease, attempts=absent))

@@ -1,4 +1,4 @@
-"""Takes back what lost nodes and silent attempts hold, which runs again; ends what waits too long, or for a node that is gone."""
+"""Takes back actions of lost nodes and silent attempts, which run again; ends actions that wait too long, or for a node that is gone."""
 
 from collections.abc import Sequence
 from functools import partial

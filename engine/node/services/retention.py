@@ -114,7 +114,7 @@ class Retention(Service):
         return True
 
     def _leave(self, row: AnyRow) -> None:
-        """Leave what cannot be deleted within the limit until the next round."""
+        """Delete up to the limit; the rest waits for the next round."""
         self._too_slow.add(row)
         self._meters.put("lodger_retention_too_slow", max(len(self._too_slow), self._too_slow_before))
         _log.warning(

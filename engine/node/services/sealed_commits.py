@@ -25,7 +25,7 @@ MAX_AT_ONCE = 8
 
 
 class SealedCommits(Service):
-    """Finishes what this node has sealed at once, and every ``poll_s`` what others have left."""
+    """Finishes sealed commits of this node at once, and every ``poll_s`` those that other nodes have left."""
 
     name: ClassVar[str] = "sealed-commits"
 
@@ -44,7 +44,7 @@ class SealedCommits(Service):
             self.wake()
 
     async def round(self) -> float:
-        """Begin what is free to be begun; look for what others have left."""
+        """Begin sealed commits that no other attempt holds back; look for those that others have left."""
         context = self.context
         free, due = MAX_AT_ONCE - len(self._tasks), None
         if free > len(self._queue):
@@ -107,7 +107,7 @@ class SealedCommits(Service):
         return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def drain(self) -> None:
-        """Wait for what is being applied, and end the threads; the rest stays sealed for another node."""
+        """Wait for commits that are being applied, and end the threads; the rest stays sealed for another node."""
         if self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._threads is not None:
