@@ -114,6 +114,7 @@ class BudgetChecks:
         return is_near_limit
 
     def _reserved(self, tenant_id: str) -> dict[str, int]:
+        """Return the amounts of the day that sealed attempts of a tenant have reserved."""
         if tenant_id not in self._held:
             self._held[tenant_id] = budget_reservations.reserved(self._connection, tenant_id, self._day)
         return self._held[tenant_id]
@@ -131,4 +132,5 @@ def effects_of(finished: Finished) -> dict[str, int]:
 
 
 def _effects(finished: Finished) -> Sequence[Effect]:
+    """Return the effects of an attempt, in call order."""
     return () if finished.journal is None else finished.journal.effects

@@ -137,6 +137,7 @@ class _Commit:
         self.indexes: dict[str, Answer] = {}
 
     def run(self, *, verify: bool) -> dict[int, Any]:
+        """Lock and compare the rows of the write set, then apply its effects; return generated keys by token."""
         self.verify = verify
         if self.wall.role:
             guard.name_tenant(self.connection, self.write_set.tenant_id, self.write_set.datasets, self.write_set.sets)
@@ -198,6 +199,7 @@ class _Commit:
         return any(isinstance(rows, TableDataset) and rows.feed == "trigger" for rows in self.write_set.sets)
 
     def _triggered(self, rows: Dataset) -> bool:
+        """Whether a trigger of the database records the changes of a set."""
         return isinstance(rows, TableDataset) and rows.feed == "trigger" and triggers.stands(self.connection, rows)
 
     def _record_change(self, effect: RowEffect) -> None:
@@ -260,6 +262,7 @@ class _Commit:
         ) from None
 
     def _unchanged(self, rows: Dataset, expected_rows: Mapping[Any, ExpectedRow]) -> None:
+        """Refuse a conflict: a row that the attempt read differs by now."""
         live = self.live[rows]
         for key, held in expected_rows.items():
             current = live.get(key)
@@ -268,6 +271,7 @@ class _Commit:
                 raise ConflictFound("conflict", what, index=held.index, place=held.line)
 
     def _apply(self, index: int, effect: Effect) -> None:
+        """Write one effect."""
         if isinstance(effect, ROW_EFFECTS):
             self._record_change(effect)
         if isinstance(effect, Insert):
@@ -299,12 +303,14 @@ class _Commit:
             self._mail(index, effect)
 
     def _later(self, effect: RunLater) -> later_runs.LaterRun:
+        """Return the later run that an effect requests."""
         return later_runs.LaterRun(
             self.write_set.tenant_id, effect.id, effect.script, effect.at_us, effect.input, effect.key,
             f"{later_runs.BY_ACTION}{self.write_set.action_id}",
         )  # fmt: skip
 
     def _insert(self, effect: Insert) -> None:
+        """Insert a row or a document."""
         rows = effect.rows
         row = self._resolved(rows, effect.row)
         said = self._resolved(rows, given_values(effect))
@@ -326,6 +332,7 @@ class _Commit:
         self.live.setdefault(rows, {})[effect.key] = row
 
     def _change(self, effect: Update | Increment) -> None:
+        """Update or increment a row or a document."""
         rows = effect.rows
         live = self.live.setdefault(rows, {})
         if effect.key not in live:
@@ -345,6 +352,7 @@ class _Commit:
         )
 
     def _delete(self, effect: Delete) -> None:
+        """Delete a row or a document."""
         rows, live = effect.rows, self.live.get(effect.rows, {})
         if isinstance(rows, Collection) and effect.key in live:
             self.scope.delete_document(self.connection, rows, effect.key)
@@ -357,6 +365,7 @@ class _Commit:
             document_index.remove(self.connection, self.scope, effect.rows.name, effect.key)
 
     def _index(self, rows: Collection, row: Row) -> None:
+        """Write the index entries of a document."""
         indexed = self._indexed(rows)
         if indexed:
             document_index.write(self.connection, self.scope, rows.name, indexed, row)
@@ -377,6 +386,7 @@ class _Commit:
         return self.generated.get(key, key) if self.generated and isinstance(key, int) else key
 
     def _values(self, rows: TableDataset, row: Row) -> dict[str, Any]:
+        """Return the values of a row by column, as the database stores them."""
         written = self.reader.compiler.written
         return {rows.fields[name].column.key: written(rows.fields[name], value) for name, value in row.items()}
 
@@ -394,6 +404,7 @@ class _Commit:
                 raise CallRefused("no_such_reference", f"{rows.name}.{name}: the referenced row does not exist")
 
     def _exists(self, rows: TableDataset, name: str, reference: Reference, value: Any) -> bool:
+        """Whether a reference of an inserted row leads to a row of this tenant."""
         target = self.write_set.datasets.of_table(reference.table, rows.database)
         if target is None:
             return False
@@ -402,6 +413,7 @@ class _Commit:
         return self.connection.execute(found).first() is not None
 
     def _mail(self, index: int, mail: Mail) -> None:
+        """Add a mail to the outbox."""
         write_set = self.write_set
         payload = {
             "to": mail.to,
@@ -441,10 +453,12 @@ class _Placed:
 
 
 def _body(row: Row) -> str:
+    """Return the JSON text of a document without its id."""
     return strict_json.dump({name: value for name, value in row.items() if name != "id"})
 
 
 def _name(effect: Effect) -> str:
+    """Return a name of an effect for error messages."""
     if isinstance(effect, Insert | Update | Increment | Delete):
         return f"{type(effect).__name__.lower()} in {effect.rows.name}"
     if isinstance(effect, RunLater | CancelRun):

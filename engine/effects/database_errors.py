@@ -79,6 +79,7 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and its causes."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen

@@ -195,6 +195,7 @@ def _held(rows: Dataset, row: Row, name: str) -> Any:
 
 
 def _placed(held: Any, parts: list[str], value: Any, path: str) -> Row:
+    """Return a copy of a document with a value at a path."""
     if held is None:
         held = {}
     if not isinstance(held, dict) or held.keys() & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
@@ -204,6 +205,7 @@ def _placed(held: Any, parts: list[str], value: Any, path: str) -> Row:
 
 
 def _incremented(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
+    """Return a value after an increment."""
     if isinstance(rows, Collection):
         if held is not None and (isinstance(held, bool) or not isinstance(held, int | float)):
             raise CallRefused("not_a_number", f"the value of {name} is not a number")
@@ -308,6 +310,7 @@ def _to_json(rows: Dataset, name: str, value: Any) -> Any:
 
 
 def _wire(rows: Dataset, name: str, value: Any) -> Any:
+    """Return a value in its form for scripts."""
     if isinstance(rows, TableDataset):
         return kinds.show(rows.fields[name].kind, value)
     return value

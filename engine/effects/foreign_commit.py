@@ -104,11 +104,13 @@ def _claim(connection: Connection, write_set: WriteSet, attempt: int, verdict: R
 
 
 def _detail(verdict: Receipt) -> str:
+    """Return the text of a receipt for a refused commit."""
     error = verdict.error or ScriptError("EngineFault", "")
     return json.dumps([verdict.outcome.value, error.name, error.message, error.file, error.line], ensure_ascii=False)
 
 
 def _read(detail: str) -> Receipt:
+    """Return the receipt that a stored text describes."""
     outcome, name, message, file, line = json.loads(detail)
     return Receipt(Outcome(outcome), ScriptError(name, message, file=file, line=line))
 

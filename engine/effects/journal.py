@@ -242,6 +242,7 @@ class Journal:
         return effect.key in known.seen and (held is None or held.base is not None)
 
     def _held(self, effect: Update | Increment | Delete, committed: Row | None) -> WrittenRow:
+        """Return the row that an effect changes, as it would be with the earlier effects."""
         known = self.of(effect.rows)
         held = known.touched.get(effect.key)
         if held is None:

@@ -45,6 +45,7 @@ def list_page(
 
 
 def _unexpired(tenant_id: str, scope: str, now_us: int) -> Any:
+    """Select the values of a scope that have not expired."""
     alive = or_(kv.c.expires_us.is_(None), kv.c.expires_us > now_us)
     return Scope(tenant_id).select(_VALUES, kv.c.key, kv.c.value).where(kv.c.scope == scope, alive)
 

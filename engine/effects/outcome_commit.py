@@ -224,6 +224,7 @@ def _apply_effects(
 
 
 def _ending(row: AnyRow, finished: Finished) -> Ending:
+    """Return the row of an attempt's end."""
     ok = finished.outcome is Outcome.OK
     return Ending(
         row,

@@ -199,6 +199,7 @@ def settle_sealed(
 
 
 def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:
+    """Return the end of a sealed attempt, once its receipt is known."""
     return Finished(
         outcome=receipt.outcome,
         result=body["result"] if receipt.outcome is Outcome.OK else None,

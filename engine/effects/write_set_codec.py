@@ -75,6 +75,7 @@ def decode(text: str, datasets: Datasets) -> WriteSet:
 
 
 def _set(rows: Dataset) -> list[str]:
+    """Return kind and name of a set, JSON-able."""
     return ["collection" if isinstance(rows, Collection) else "table", rows.name]
 
 
@@ -86,6 +87,7 @@ def _set_of(named: list[str], datasets: Datasets) -> Dataset:
 
 
 def _key(rows: Dataset, key: Any) -> Any:
+    """Return the key of a row, JSON-able."""
     return pack(rows.key.kind, key)
 
 
@@ -94,10 +96,12 @@ def _key_of(rows: Dataset, key: Any) -> Any:
 
 
 def _base(rows: Dataset, base: Any) -> Any:
+    """Return the base of a row, JSON-able."""
     return None if base is None else pack_row(rows, base)
 
 
 def _effect(effect: Effect) -> dict[str, Any]:
+    """Return an effect, JSON-able."""
     body: dict[str, Any] = {"is": type(effect).__name__}
     for each in fields(effect):
         value = getattr(effect, each.name)
@@ -110,6 +114,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
 
 
 def _part(effect: Any, name: str, value: Any) -> Any:
+    """Return one field of an effect, JSON-able."""
     if name == "rows":
         return _set(value)
     if name == "key":

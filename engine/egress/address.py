@@ -97,6 +97,7 @@ class AddressPolicy:
 
 
 def _network(text: str) -> Network:
+    """Return a network from its text, such as ``10.0.0.0/8``."""
     try:
         return ip_network(text)
     except ValueError as error:

@@ -70,6 +70,7 @@ async def send(rules: Rules, request: Request) -> Answer:
 
 
 async def _followed(rules: Rules, request: Request, asked: _Asked) -> Answer:
+    """Send a request and follow its redirects, within its time."""
     loop = asyncio.get_running_loop()
     end = loop.time() + request.total_s
     try:
@@ -114,6 +115,7 @@ def require_allowed(rules: Rules, request: Request, target: Target) -> None:
 
 
 async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str, Headers, bytes]:
+    """Send one request without following a redirect; return status, reason, headers and decoded body."""
     target, filled, content = request.filled(asked.target, asked.headers, asked.body)
     sent = [("host", target.authority), *filled, ("accept-encoding", ACCEPTED)]
     for header, value in (("accept", "*/*"), ("user-agent", "Lodger")):
@@ -178,11 +180,13 @@ def _cause(error: Exception, *, begun: bool) -> str:
 
 
 def _origin(target: Target) -> httpcore2.Origin:
+    """Return the origin of a target for the HTTP library."""
     origin = target.origin
     return httpcore2.Origin(origin.scheme.encode(), origin.host.encode(), origin.port)
 
 
 def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
+    """Return response headers as text, names in lower case."""
     if sum(len(name) + len(value) for name, value in found) > MAX_HEADERS:
         said = f"the headers of the answer have more than {MAX_HEADERS} characters"
         raise TooLarge(said, said)
@@ -190,6 +194,7 @@ def _headers(found: list[tuple[bytes, bytes]]) -> Headers:
 
 
 async def _body(request: Request, asked: _Asked, response: httpcore2.Response, headers: Headers) -> bytes:
+    """Read and decode the body of a response, up to the request's maximum."""
     if response.status == 101:
         raise Cut("the server switches to another protocol")
     body = Body(",".join(value for name, value in headers if name == "content-encoding"), request.max_body)
@@ -204,6 +209,7 @@ async def _body(request: Request, asked: _Asked, response: httpcore2.Response, h
 
 
 def _elsewhere(status: int, headers: Headers) -> str | None:
+    """Return the target of a redirect; None if the response is none."""
     found = [value for name, value in headers if name == "location"]
     return found[0] if status in _POINTS_ELSEWHERE and len(found) == 1 else None
 

@@ -77,6 +77,7 @@ class Body:
             ) from None
 
     def _keep(self, data: bytes) -> None:
+        """Append decoded bytes, up to the maximum and a maximum ratio of compression."""
         self._parts += data
         if len(self._parts) > self._maximum:
             raise TooLarge.than(self._maximum)
@@ -164,6 +165,7 @@ class _Brotli:
 
 
 def _decoder(encoding: str) -> Decoder | None:
+    """Return the decoder of a content encoding; None if the body is not encoded."""
     if encoding in ("", "identity"):
         return None
     if encoding in ("gzip", "x-gzip"):

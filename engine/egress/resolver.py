@@ -60,6 +60,7 @@ class Resolver:
         return found
 
     async def _ask(self, name: str, kind: str) -> list[str]:
+        """Query the DNS for records of a kind; return their texts, none after an error."""
         try:
             answer = await self._resolver.resolve(name, kind, raise_on_no_answer=False, search=False)
         except (self._dns.exception.DNSException, OSError, UnicodeError):
@@ -68,6 +69,7 @@ class Resolver:
 
 
 def _server(text: str) -> tuple[str, int]:
+    """Return address and port of a DNS server from its text."""
     host, _, port = text.rpartition(":") if text.count(":") == 1 or "]" in text else (text, "", "53")
     try:
         return str(ipaddress.ip_address(host.strip("[]"))), int(port)

@@ -101,10 +101,12 @@ def verify_request(style: str, secret: str, given: Mapping[str, str], body: byte
 
 
 def _hex(secret: str, signed: bytes) -> str:
+    """Return the HMAC-SHA256 in hexadecimal digits."""
     return hmac.new(secret.encode("utf-8", "surrogatepass"), signed, hashlib.sha256).hexdigest()
 
 
 def _signature(secret: str, identity: str, timestamp_s: int, body: bytes) -> str:
+    """Return the signature of a webhook in the Standard Webhooks format."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except ValueError as error:  # it is not ASCII, or not base64

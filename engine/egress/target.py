@@ -58,6 +58,7 @@ def read(url: str) -> Target:
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the IP address that a host is; None for a name."""
     try:
         return IPv6Address(host[1:-1]) if host.startswith("[") else IPv4Address(host)
     except ValueError:

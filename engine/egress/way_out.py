@@ -60,6 +60,7 @@ class WayOut:
 
     @staticmethod
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        """Run the event loop of the thread for requests until it is stopped."""
         asyncio.set_event_loop(loop)
         loop.run_forever()
         left = asyncio.all_tasks(loop)
@@ -105,6 +106,7 @@ class WayOut:
 
 
 def _ports(text: str) -> frozenset[int]:
+    """Return ports from their text."""
     try:
         found = frozenset(int(part) for part in text.split())
     except ValueError:

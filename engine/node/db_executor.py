@@ -154,6 +154,7 @@ class DbExecutor:
 def _answers(
     questions: Mapping[object, Callable[[Connection], object]], connection: Connection
 ) -> dict[object, object]:
+    """Return the answers to questions by key; a server gets all of them in one round trip."""
     asked = {key: work(connection) for key, work in questions.items()}
     prepared.last(connection)
     return {key: answer() if callable(answer) else answer for key, answer in asked.items()}

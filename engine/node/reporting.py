@@ -72,6 +72,7 @@ class Reporter:
     def _report(
         self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
     ) -> None:
+        """Publish an event for people."""
         self._events.publish(self._context.event(kind, action, **details))
 
     @property
@@ -79,6 +80,7 @@ class Reporter:
         return self._events.has_subscribers(Event)
 
     def _fault(self, event: Fault) -> None:
+        """Count and log the fault of a service."""
         error = event.error
         self._meters.count("lodger_faults_total", event.service)
         if isinstance(error, Unavailable):  # explains itself; only a fault of ours needs its traceback
@@ -92,6 +94,7 @@ class Reporter:
         self._report("lease_lost", reason=event.reason)
 
     def _ticked(self, event: Ticked) -> None:
+        """Count the slots of a tick and publish those that were skipped."""
         ticked, count = event.schedules, self._meters.count
         for kind, number in (
             ("run", sum([len(each.runs) for each in ticked])),
@@ -113,10 +116,12 @@ class Reporter:
                              reason=reason, next_us=each.next_us)  # fmt: skip
 
     def _claimed(self, event: Claimed) -> None:
+        """Publish tenants that have used up a budget of their day."""
         for tenant_id, reason in event.spent.items():
             self._day_spent(tenant_id, reason)
 
     def _started(self, event: AttemptsStarted) -> None:
+        """Observe the lateness of starting attempts and publish them."""
         now_us = self._context.clock.now_us()
         slots = [claim for claim in event.claims if claim.origin == "slot"]
         late_s = [max(0, now_us - claim.due_us) / 1_000_000 for claim in slots]
@@ -146,6 +151,7 @@ class Reporter:
             self._report("spent", (tenant_id, None, None), reason=reason)
 
     def _committed(self, event: BatchCommitted) -> None:
+        """Observe committed attempts and publish their ends."""
         batch, committed, process_metrics = event.batch, event.committed, self._meters
         process_metrics.observe("lodger_attempt_seconds", [finished.usage.wall_ms / 1000 for _claim, finished in batch])
         for each in committed.settled:
@@ -178,6 +184,7 @@ class Reporter:
         self._settled(event.finish, (each.tenant_id, each.schedule_id, each.action_id), each.step)
 
     def _settled(self, finish: Finish, action: tuple[str, str | None, str | None], step: int) -> None:
+        """Publish the end of an attempt."""
         settled: Settled = finish.settled
         self._report("finished", action, script=finish.script, state=settled.state, outcome=settled.outcome,
                      attempt=settled.attempt, step=step, slot_us=finish.slot_us, retry_at_us=settled.retry_at_us,
@@ -186,14 +193,17 @@ class Reporter:
             self._report("paused", action, reason="failures")
 
     def _cancelled(self, event: CancelledWritten) -> None:
+        """Publish the logs and usage of cancelled attempts."""
         for claim, finished in event.attempts:
             self._report("killed", _action(claim), attempt=claim.attempt, step=claim.step, finished=finished)
 
     def _warned(self, event: BudgetsWarned) -> None:
+        """Publish budgets of a day that are nearly used up."""
         for each in event.warned:
             each.report(self._events, self._context.clock.now_us())
 
     def _rescued(self, event: AttemptsRescued) -> None:
+        """Count and publish actions taken back from lost nodes."""
         rescued = event.rescued
         self._meters.count("lodger_rescued_total", by=len(rescued.actions))
         for name in rescued.nodes:
@@ -202,14 +212,17 @@ class Reporter:
             self._report("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
 
     def _expired(self, event: ActionsExpired) -> None:
+        """Count and publish actions that waited for too long."""
         self._meters.count("lodger_expired_total", by=len(event.rows))
         for row in event.rows:
             self._report("expired", (row.tenant_id, row.schedule_id, row.id))
 
     def _gone(self, event: PlacementsGone) -> None:
+        """Publish actions skipped because their node no longer exists."""
         for row in event.rows:
             self._report("skipped", (row.tenant_id, row.schedule_id, row.id), reason=placements.GONE, node=row.node_key)
 
 
 def _action(claim: Claim) -> tuple[str, str | None, str | None]:
+    """Return the keys of a claim's event: tenant, schedule, action."""
     return claim.tenant_id, claim.schedule_id, claim.action_id

@@ -158,6 +158,7 @@ class RunningAttempts:
         await self._attempt(claim)
 
     async def _attempt(self, claim: Claim) -> None:
+        """Execute a claim and publish its end."""
         json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
         SLOT.set(self._slots.of(key_of(claim), claim.tenant_id))
         try:
@@ -181,14 +182,17 @@ class RunningAttempts:
         self._context.bus.publish(AttemptFinished(claim, finished))
 
     def _over(self, claim: Claim, task: asyncio.Task[None]) -> None:
+        """Handle the end of an attempt's task; one that was cancelled before it began reports itself here."""
         if task.cancelled():  # before it began: otherwise the attempt answers its kill
             self._stopped(claim, Finished(Outcome.CANCELLED))
 
     def _stopped(self, claim: Claim, finished: Finished) -> None:
+        """Publish that an attempt was killed, and free its slot."""
         self._context.bus.publish(AttemptStopped(claim, finished))
         self._release(claim)
 
     def _committed(self, event: BatchCommitted) -> None:
+        """Free the slots of committed attempts."""
         for claim, _finished in event.batch:
             self._release(claim)
 

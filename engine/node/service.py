@@ -70,6 +70,7 @@ class Service:
         raise NotImplementedError
 
     async def _loop(self) -> None:
+        """Run rounds until the service is stopped; after a failure wait longer each time."""
         backoff = BACKOFF_S
         while True:
             self._woken_up.clear()

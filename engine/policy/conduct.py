@@ -82,6 +82,7 @@ def parse_priority(text: str) -> Priority:
 
 @lru_cache(maxsize=64)
 def _priority(text: str) -> Priority:
+    """Return the priority that a text names."""
     return Priority[text.strip().upper()]
 
 
@@ -156,9 +157,11 @@ def parse_conduct(wish: "Conduct | Mapping[str, Any] | None") -> Conduct:
 
 
 def _within(name: str, value: object, maximum: float) -> None:
+    """Require a number from 0 to a maximum."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= maximum:
         raise _refused(name, value, f"a number from 0 to {maximum:g}")
 
 
 def _refused(name: str, value: object, rule: str) -> InputError:
+    """Return the error of an invalid policy."""
     return InputError("policy_invalid", name=name, value=value, rule=rule)

@@ -263,6 +263,7 @@ def _last(recurrence: Recurrence, to: datetime, first: datetime) -> tuple[dateti
 
 
 def _stretch(first: datetime, last: datetime, reason: str) -> list[Step]:
+    """Return the step of skipped slots: a skip for one slot, a gap for several."""
     return [Skip(first, reason) if first == last else Gap(first, last, reason)]
 
 
@@ -341,6 +342,7 @@ def _lengthen(steps: list[Step], skip: Skip) -> None:
 
 
 def _skip(slot: datetime, busy: int, waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
+    """Skip a slot while an earlier run has not ended."""
     return Skip(slot, OVERLAP) if busy or waiting else Run(slot)
 
 
@@ -367,6 +369,7 @@ def _cancel_other(slot: datetime, busy: int, waiting: int, last: bool, _queue_ma
 
 
 def _allow(slot: datetime, _busy: int, _waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
+    """Run a slot beside earlier runs."""
     return Run(slot)
 
 

@@ -127,6 +127,7 @@ def spread_wait_s(wait_s: float, seed: str) -> float:
 
 
 def _wait(retry: Retry, failures: int) -> float:
+    """Return the seconds until the next try after so many failures."""
     if failures <= 0:
         return 0.0
     exponent = min(failures - 1, 64)
@@ -134,9 +135,11 @@ def _wait(retry: Retry, failures: int) -> float:
 
 
 def _range(name: str) -> str:
+    """Return the words for the range of an option."""
     low, high = RANGES[name]
     return f"{'a number' if name in FRACTIONS else 'a whole number'} from {low} to {high}"
 
 
 def _refused(name: str, value: object, rule: str) -> InputError:
+    """Return the error of an invalid option."""
     return InputError("retry_invalid", name=name, value=value, rule=rule)

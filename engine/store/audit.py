@@ -74,6 +74,7 @@ def write(
 
 
 def _encode(body: Json, maximum: int) -> str | None:
+    """Return a state for the audit log as JSON text, shortened to a maximum."""
     if body is None:
         return None
     if maximum == 0:
@@ -84,6 +85,7 @@ def _encode(body: Json, maximum: int) -> str | None:
 
 
 def _shorten(value: Json, maximum: int) -> Json:
+    """Return a value, or its size and digest if it is longer than a maximum."""
     text = _json(value)
     if len(text) <= maximum:
         return value
@@ -91,10 +93,12 @@ def _shorten(value: Json, maximum: int) -> Json:
 
 
 def _digest(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _json(body: Json) -> str:
+    """Return canonical JSON text."""
     # ASCII escapes: a result may hold a lone surrogate or a NUL character, which databases do not store.
     return json.dumps(body, separators=(",", ":"), sort_keys=True)
 
@@ -134,6 +138,7 @@ def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry
 
 
 def _select(filters: AuditFilter) -> Select[Any]:
+    """Select the entries that filters match."""
     statement = select(audit)
     for column, value in ((_t.tenant_id, filters.tenant_id), (_t.actor, filters.actor)):
         if value is not None:
@@ -153,6 +158,7 @@ def _select(filters: AuditFilter) -> Select[Any]:
 
 
 def _entry(row: AnyRow) -> AuditEntry:
+    """Return the audit entry of a row."""
     return AuditEntry(
         id=row.id,
         at=from_us(row.at_us),

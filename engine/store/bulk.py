@@ -110,11 +110,14 @@ def add_many(connection: Connection, table: Table, keys: tuple[str, ...], rows: 
 
 @cache
 def _insertion(driver: Driver, table: Table, names: tuple[str, ...], absent: bool) -> RowWriter:
+    """Return a writer of new rows; with ``absent``, existing rows are left alone."""
     return _inserting(driver, table, names, lambda made: made.on_conflict_do_nothing() if absent else made)
 
 
 @cache
 def _addition(driver: Driver, table: Table, keys: tuple[str, ...], names: tuple[str, ...]) -> RowWriter:
+    """Return a writer that adds amounts to rows, and inserts rows that do not exist."""
+
     def adding(made: Any) -> Any:
         more = {name: table.c[name] + made.excluded[name] for name in names if name not in keys}
         return made.on_conflict_do_update(index_elements=list(keys), set_=more)
@@ -123,6 +126,8 @@ def _addition(driver: Driver, table: Table, keys: tuple[str, ...], names: tuple[
 
 
 def _inserting(driver: Driver, table: Table, names: tuple[str, ...], ending: Callable[[Any], Any]) -> RowWriter:
+    """Return a writer of rows by one statement for all, or one for each where the driver needs it."""
+
     def each() -> Any:
         return ending(driver.insert(table).values({name: bindparam(name) for name in names}))
 

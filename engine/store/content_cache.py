@@ -120,6 +120,7 @@ class ContentCache:
             self._versions_bytes -= self._versions.pop(key).size
 
     def _keep(self, key: VersionKey, source: VersionContent) -> VersionContent:
+        """Cache a version; the oldest leave when there are too many or too large ones."""
         self._versions[key] = source
         self._versions_bytes += source.size
         while len(self._versions) > 1 and (len(self._versions) > KEPT or self._versions_bytes > KEPT_BYTES):
@@ -152,6 +153,7 @@ class ContentCache:
 
 @lru_cache(KEPT)
 def _limits(tenant_limits: str, wishes: str | None) -> Limits:
+    """Return the process limits of a tenant, lowered by the wishes of a schedule."""
     given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
     wished = json.loads(wishes) if wishes else {}
     budget_table.given(wished)
@@ -162,12 +164,14 @@ def _limits(tenant_limits: str, wishes: str | None) -> Limits:
 
 @lru_cache(KEPT)
 def _budgets(tenant_limits: str, wishes: str | None) -> dict[str, int]:
+    """Return the budgets of a tenant, lowered by the wishes of a schedule."""
     allowed, wished = (budget_table.given(json.loads(text)) if text else {} for text in (tenant_limits, wishes))
     return budget_table.lowered(allowed, wished)
 
 
 @lru_cache(KEPT)
 def _grants(granted: Grants, tenant_grants: str | None, narrower: tuple[str | None, ...]) -> Grants:
+    """Return grants narrowed by version and schedule."""
     found = granted if tenant_grants is None else grants.parse(json.loads(tenant_grants))
     for text in narrower:
         found = found.narrowed(None if text is None else grants.parse(json.loads(text)))
@@ -176,16 +180,19 @@ def _grants(granted: Grants, tenant_grants: str | None, narrower: tuple[str | No
 
 @lru_cache(KEPT)
 def _allowance(default: Allowance, tenant_limits: str) -> Allowance:
+    """Return the budgets of a tenant's day."""
     return default.instead(json.loads(tenant_limits))
 
 
 def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, VersionContent]:
+    """Read versions with their source."""
     given = [{"tenant": tenant, "script": script, "number": number} for tenant, script, number in keys]
     rows = _versions.rows(connection, given)
     return {(key := (row.tenant, row.script, row.number)): _source(key, row) for row in rows}
 
 
 def _source(key: VersionKey, row: AnyRow) -> VersionContent:
+    """Return the version of a row."""
     module = None if row.wasm is None else bytes(row.wasm)
     name = row.name if row.tenant_id == key[0] else PLATFORM_PREFIX + row.name
     fields = read_fields(json.loads(row.fields)) if row.fields else None

@@ -190,6 +190,7 @@ async def workers(
 
 @asynccontextmanager
 async def _started(startable: S) -> AsyncIterator[S]:
+    """Start something for a block, and stop it at its end."""
     try:
         await startable.start()
         yield startable
@@ -198,6 +199,7 @@ async def _started(startable: S) -> AsyncIterator[S]:
 
 
 def _pool(settings: Settings, runtime: str, *, wasm: bool, progress: Callable[[str], None]) -> Pool | WasmPool:
+    """Return a pool of one worker, not yet started."""
     if wasm:
         return WasmPool(**demanded(settings))
     if runtime == "quickjs":

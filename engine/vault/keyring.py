@@ -78,6 +78,7 @@ class Keyring:
         self._write({name: key for name, key in keys.items() if name == newest or name not in unused})
 
     def _write(self, keys: dict[str, bytes]) -> None:
+        """Replace the file of keys atomically."""
         path = self.path
         text = _HEAD + "".join(f"{name} {base64.b64encode(key).decode()}\n" for name, key in keys.items())
         beside = path.with_name(f".{path.name}.{os.getpid()}.new")
@@ -94,6 +95,7 @@ class Keyring:
 
 
 def _parsed(text: str) -> dict[str, bytes]:
+    """Return keys by name from the text of a file."""
     found: dict[str, bytes] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):

@@ -69,6 +69,7 @@ class Redactor:
 
 
 def _forms(value: str) -> set[bytes]:
+    """Return the encodings of a secret value that are redacted: as it is, for URLs, JSON, hexadecimal, base64."""
     raw = value.encode()
     found = {raw, quote(value, safe="").encode(), quote_plus(value).encode(), quote(value).encode(), raw.hex().encode()}
     found |= {

@@ -62,11 +62,13 @@ class Vault:
 
 
 def _bound(place: tuple[str, ...]) -> bytes:
+    """Return the associated data that binds a ciphertext to its place."""
     # Each part with its length: no two places have the same bytes.
     return b"lodger 1" + b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in place)
 
 
 def _cipher(key: bytes) -> Any:
+    """Return AES-GCM with a key."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:

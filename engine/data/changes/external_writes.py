@@ -60,6 +60,7 @@ def _exposed(datasets: Datasets, what: Any) -> TableDataset:
 
 
 def _text(rows: TableDataset, key: Any) -> str:
+    """Return the key of a row as feeds store it."""
     if key is None:
         raise InputError("key_missing", name=rows.name)
     return feed.key_text(rows, canonical(rows.key, key))
@@ -82,6 +83,7 @@ def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[
 
 
 def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kind: str) -> None:
+    """Report the change of a mapped row."""
     mapper = inspect(type(row))
     rows = next((each for each in datasets if each.origin is mapper.local_table), None)
     if rows is None or rows.feed == "off":
@@ -103,6 +105,7 @@ def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kin
 
 
 def _value(state: Any, name: str, *, old: bool) -> Any:
+    """Return a mapped attribute, or its value before the change."""
     history = state.attrs[name].history
     if old and history.deleted:
         return history.deleted[0]

@@ -143,6 +143,7 @@ def read(
 
 
 def _page(connection: Connection, source: str, owner: str, after: Position, limit: int) -> Sequence[Any]:
+    """Read changes after a position, in their order."""
     asked = (
         select(_c.key, _c.kind, _c.at_us, _c.made_by, _c.xid, _c.seq)
         .where(_c.source == source, _c.owner == owner, tuple_(_c.xid, _c.seq) > tuple_(*after))
@@ -255,6 +256,7 @@ def forget(connection: Connection, before_us: int, maximum: int = 1000) -> int:
 
 
 def _remember(connection: Connection, table: Table, upto: dict[tuple[str, str], Position]) -> None:
+    """Store up to which position the changes of owners were deleted."""
     statement = driver_of(connection).insert(table)
     moved = {"xid": statement.excluded.xid, "seq": statement.excluded.seq}
     statement = statement.on_conflict_do_update(index_elements=["source", "owner"], set_=moved)

@@ -52,6 +52,7 @@ def statements(
 
 
 def _text(statement: ExecutableDDLElement, database: ForeignDatabase) -> str:
+    """Return a statement as SQL text on one line."""
     return " ".join(str(statement.compile(database.engine)).split())
 
 

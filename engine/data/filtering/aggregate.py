@@ -113,6 +113,7 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Aggr
 
 
 def _measurable(measure: Measure, column: ColumnField) -> None:
+    """Refuse a measure that a column's kind does not have."""
     if measure in (Measure.SUM, Measure.AVG) and column.kind not in kinds.NUMERIC:
         raise bad_request(f"{measure} needs a numeric column; {column.name} is {column.kind}")
     if column.kind not in kinds.ORDERED:
@@ -180,6 +181,7 @@ def merge_aggregates(wanted: AggregateQuery, left: PartialAggregates, right: Par
 
 
 def _end(measure: Measure, held: Any, value: Any) -> Any:
+    """Return the lower or higher of two values."""
     if held is None:
         return value
     if value is None:
@@ -214,6 +216,7 @@ class _NullsFirst:
 
 
 def _shown(wanted: AggregateQuery, key: tuple[Any, ...], part: PartialAggregate) -> dict[str, Any]:
+    """Return one group of an aggregate as scripts see it."""
     row: dict[str, Any] = {"count": part.count}
     if wanted.group:
         row["group"] = {item.name: _group_shown(item, value) for item, value in zip(wanted.group, key, strict=True)}
@@ -251,6 +254,7 @@ def _one_class(measure: Measure, item: OwnField, ends: dict[int, Any]) -> tuple[
 
 
 def _average(kind: Kind, item: OwnField, total: Any, count: int) -> Any:
+    """Return an average in the kind of its column; None of no values."""
     if not count:
         return None
     if kind is Kind.DECIMAL:

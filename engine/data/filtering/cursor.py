@@ -42,10 +42,12 @@ def read_cursor(text: Any, name: str, order: Sequence[Order]) -> tuple[Any, ...]
 
 
 def _signature(order: Sequence[Order]) -> list[str]:
+    """Return the terms of an order as text, which a cursor must match."""
     return [("-" if term.descending else "") + term.field.name for term in order]
 
 
 def _term(term: Order, value: Any) -> Any:
+    """Return one value of a cursor, checked."""
     if isinstance(term.field, ColumnField):
         return kinds.read(term.field.kind, value, term.field.name)
     rank, inner = value

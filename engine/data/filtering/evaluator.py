@@ -48,6 +48,7 @@ def _equal(held: Any, value: Any) -> bool:
 
 
 def _compare(tree: Compare, held: Any) -> bool:
+    """Whether a value satisfies a comparison."""
     value, op = tree.value, tree.op
     if tree.ignore_case:
         held = _folded(held)
@@ -59,12 +60,14 @@ def _compare(tree: Compare, held: Any) -> bool:
 
 
 def _folded(held: Any) -> Any:
+    """Return a text without distinction of case."""
     if isinstance(held, tuple):
         return (STRING, fold(held[1])) if held[0] == STRING else held
     return fold(held) if isinstance(held, str) else held
 
 
 def _ordered(held: Any, op: Op, value: Any) -> bool:
+    """Whether two values are in this order."""
     if op is Op.LT:
         return bool(held < value)
     if op is Op.LTE:

@@ -139,6 +139,7 @@ class Order:
 
 
 def _undefined(where: str) -> CallRefused:
+    """Return the refusal of a filter with an undefined value."""
     return CallRefused(
         "filter_undefined",
         f"{where} of the filter is undefined; give a value, leave the condition out, or match missing values with null",
@@ -167,6 +168,7 @@ class _Reader:
         self.values = 0
 
     def tree(self, value: Any, depth: int) -> Filter:
+        """Read a filter or a part of one."""
         if value == strict_json.UNDEFINED:
             raise _undefined("a part")
         value = _without_tag(value)
@@ -178,6 +180,7 @@ class _Reader:
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def entry(self, name: str, inner: Any, depth: int) -> Filter:
+        """Read one member of a filter: a condition on a field, or a combination of filters."""
         if name == "not" and inner != strict_json.UNDEFINED:
             return Not(self.tree(inner, depth + 1))
         if name in LOGIC:
@@ -207,6 +210,7 @@ class _Reader:
         return parts[0] if len(parts) == 1 else And(parts)
 
     def compare(self, field: Field, op: str, value: Any, *, ignore_case: bool = False) -> Filter:
+        """Read one condition."""
         self.conditions += 1
         if self.conditions > MAX_CONDITIONS:
             raise bad_request(f"a filter has at most {MAX_CONDITIONS} conditions")

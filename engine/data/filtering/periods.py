@@ -109,6 +109,7 @@ def _local_day(instant: dt.datetime, zone: dt.tzinfo) -> dt.date:
 
 
 def _days(unit: str, first: dt.date) -> Iterator[dt.date]:
+    """Yield the first days of periods."""
     if unit == "month":
         first = first.replace(day=1)
     elif unit == "week":
@@ -124,6 +125,7 @@ def _days(unit: str, first: dt.date) -> Iterator[dt.date]:
 
 
 def _start(field: OwnField, day: dt.date, zone: dt.tzinfo) -> Any:
+    """Return the start of a day in a zone, in the kind of a field."""
     try:
         start = dt.datetime.combine(day, dt.time(), zone).astimezone(dt.UTC)
     except OverflowError:
@@ -132,5 +134,6 @@ def _start(field: OwnField, day: dt.date, zone: dt.tzinfo) -> Any:
 
 
 def _instant(ends: dict[int, Any] | None) -> Any:
+    """Return the instant among the extreme values of a path."""
     text = (ends or {}).get(TIME)
     return None if text is None else dt.datetime.fromisoformat(text)

@@ -96,6 +96,7 @@ class Compiler:
     # columns
 
     def _column(self, field: ColumnField, op: Op, value: Any) -> Clause:
+        """Compile a comparison of a column."""
         if op is Op.EQ:
             return self._same(field, value)
         if op is Op.NE:
@@ -104,6 +105,7 @@ class Compiler:
         return and_(column.is_not(None), self._range(field, column, op, value))
 
     def _range(self, field: ColumnField, column: ColumnElement[Any], op: Op, value: Any) -> Clause:
+        """Compile an ordering comparison of a column, or a test of its text."""
         if op in (Op.CONTAINS, Op.STARTS_WITH):
             return self._text(column, op, value)
         if field.kind is Kind.DECIMAL and field.scale is not None:
@@ -118,6 +120,7 @@ class Compiler:
         return column > bound if op is Op.GT else column >= bound
 
     def _same(self, field: ColumnField | PathField, value: Any) -> Clause:
+        """Compile the equality of a field and a value."""
         if isinstance(field, PathField):
             rank, inner = value
             if rank in (NULL, OTHER):
@@ -147,6 +150,7 @@ class Compiler:
         return and_(field.column.in_(bound), found)
 
     def _in(self, field: OwnField, wanted: Sequence[Any]) -> Clause:
+        """Compile the membership of a field in a list of values."""
         if isinstance(field, PathField):
             return self._path_in(field, wanted)
         column = field.column
@@ -166,6 +170,7 @@ class Compiler:
         return or_(false(), *ways)
 
     def _beyond(self, term: Order, value: Any) -> Clause:
+        """Compile the condition that a row comes after a value in an order."""
         field = term.field
         if isinstance(field, ColumnField):
             column = column_of(field, self.driver)
@@ -203,6 +208,7 @@ class Compiler:
         return and_(field.column.is_not(None), alike(column_of(field, self.driver)))
 
     def _text(self, text: ColumnElement[Any], op: Op, value: str) -> Clause:
+        """Compile a test whether a text contains or begins with another."""
         bound = literal(value, String())
         if op is Op.CONTAINS:
             return self.driver.position(text, bound) > 0
@@ -211,6 +217,7 @@ class Compiler:
     # documents
 
     def _path(self, field: PathField, op: Op, value: tuple[int, Any]) -> Clause:
+        """Compile a comparison of a value inside a document."""
         rank, inner = value
         if op is Op.NE:
             return not_(self._path(field, Op.EQ, value))
@@ -242,11 +249,13 @@ class Compiler:
         return func.coalesce(and_(alike, asked(held)), false())
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
+        """Return the SQL value that a value inside a document is compared with."""
         if rank in (STRING, TIME):
             return literal(inner, String())
         return self.driver.json_number(inner)
 
     def _place(self, field: PathField) -> JsonPath:
+        """Return the place of a value inside a document."""
         return self.driver.json_path(documents.c.body, field.parts, strict_json.INSTANT)
 
     def rank(self, field: PathField) -> ColumnElement[Any]:

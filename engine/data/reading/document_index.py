@@ -160,6 +160,7 @@ def _range_condition(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
 
 
 def _text(value: str) -> ColumnElement[str]:
+    """Return a text as a bound SQL value."""
     return literal(value, String())
 
 

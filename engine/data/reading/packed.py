@@ -67,4 +67,5 @@ def field_of(rows: Dataset, name: str) -> ColumnField:
 
 
 def _typed(rows: Dataset) -> bool:
+    """Whether the columns of a set have types: a collection has none."""
     return isinstance(rows, TableDataset)

@@ -98,6 +98,7 @@ class Reader:
     def _ask(
         self, statement: Select[Any], weighed: Sequence[int], max_bytes: int | None = None
     ) -> tuple[list[Any], bool]:
+        """Run a query; return its rows up to a number of bytes, and whether there are more."""
         try:
             return bounded.taken(
                 self.connection, statement, weighed, bounded.MAX_BYTES if max_bytes is None else max_bytes
@@ -265,6 +266,7 @@ class Reader:
         return and_(field.link.column.is_not(None), self.compiler.among(field.link, keys))
 
     def _without(self, statement: Any, rows: Dataset, keys: ExcludedKeys) -> Any:
+        """Exclude rows by their keys."""
         if not keys:
             return statement
         return statement.where(
@@ -272,6 +274,7 @@ class Reader:
         )
 
     def _group(self, item: OwnField | PeriodField) -> list[ColumnElement[Any]]:
+        """Return the SQL values that rows are grouped by."""
         if isinstance(item, PeriodField):
             return [self._period(item)]
         if isinstance(item, ColumnField):
@@ -297,6 +300,7 @@ class Reader:
         return case((there, half(0, len(item.starts))), else_=null())
 
     def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
+        """Return the SQL aggregates of a measure."""
         if isinstance(item, PathField):
             numbers = self.compiler.numbers(item)
             if measure in (Measure.SUM, Measure.AVG):
@@ -331,12 +335,14 @@ def _join_condition(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
 
 
 def _columns(rows: Dataset, driver: Driver) -> list[ColumnElement[Any]]:
+    """Return the selected columns of a set."""
     if isinstance(rows, Collection):
         return [documents.c.id, documents.c.body]
     return [column_of(item, driver).label(f"c{n}") for n, item in enumerate(rows.shown)]
 
 
 def _row(rows: Dataset, raw: Any) -> Row:
+    """Return a row or a document from its selected columns."""
     if isinstance(rows, TableDataset):
         return {item.name: canonical(item, value) for item, value in zip(rows.shown, raw, strict=False)}
     return document_row(raw[0], raw[1])
@@ -349,6 +355,7 @@ def _is_whole(value: Any) -> bool:
 def _part(
     wanted: AggregateQuery, raw: Any, widths: list[int], spans: list[int]
 ) -> tuple[tuple[Any, ...], PartialAggregate]:
+    """Return key and values of one group from a row of the query."""
     key: list[Any] = []
     at = 0
     for index, item in enumerate(wanted.group):
@@ -399,6 +406,7 @@ def _is_large(item: OwnField | PeriodField) -> bool:
 
 
 def _sum(item: ColumnField, cells: Sequence[Any]) -> Any:
+    """Return a sum from its columns: some databases return it in halves."""
     if item.kind is Kind.FLOAT:
         return float(cells[0])
     if len(cells) == 3:

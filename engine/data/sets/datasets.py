@@ -122,6 +122,7 @@ class Datasets:
         return sorted({*self._functions, *(name for name in self._elsewhere if "." in name)})
 
     def _changed(self) -> None:
+        """Drop snapshots after a change of the sets."""
         self._pinned = None
         self._twins = {}
         for database, wall in self._walls.items():

@@ -158,6 +158,7 @@ def expose(
 
 
 def _feed(table: Table, key: ColumnField, wish: str | None) -> str:
+    """Return how the changes of a table are recorded."""
     if wish not in (None, *FEEDS):
         raise InputError("expose_feed.value", wish=wish, feeds=FEEDS)
     if key.kind in KEYED:
@@ -172,6 +173,7 @@ def _is_generated_always(column: Column[Any]) -> bool:
 
 
 def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
+    """Return a table and its columns by name."""
     if isinstance(source, Table):
         return source, {column.key: column for column in source.columns}
     # Imported only for a mapped class, which comes with it imported.
@@ -190,6 +192,7 @@ def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
 
 
 def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[Any]:
+    """Return the column that an argument names."""
     found = names.get(item) if isinstance(item, str) else None
     if found is None and not isinstance(item, str):
         found = next((column for column in names.values() if column is getattr(item, "expression", item)), None)
@@ -209,6 +212,7 @@ def _without_duplicates(columns: list[Column[Any]]) -> list[Column[Any]]:
 
 
 def _key(table: Table, tenant: Column[Any]) -> Column[Any]:
+    """Return the primary key column beside the tenant's."""
     left = [column for column in table.primary_key.columns if column is not tenant]
     if len(left) != 1:
         raise InputError("expose_key", table=table.name)
@@ -216,6 +220,7 @@ def _key(table: Table, tenant: Column[Any]) -> Column[Any]:
 
 
 def _field(table: Table, column: Column[Any], name: str) -> ColumnField:
+    """Return a column as scripts see it."""
     kind = next((made for base, made in _KINDS if isinstance(column.type, base)), None)
     if kind is None:
         raise InputError("expose_type", table=table.name, column=column.name, type=column.type)
@@ -272,6 +277,7 @@ def _key_source(table: Table, key: ColumnField, writable: bool) -> KeySource:
 
 
 def _references(writes: list[Column[Any]], by_column: dict[Column[Any], str]) -> dict[str, Reference]:
+    """Return the foreign keys that scripts may write, by field."""
     return {
         by_column[column]: Reference(link.column.table, link.column)
         for column in writes

@@ -78,6 +78,7 @@ class ForeignDatabase:
 
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[Connection]:
+        """Open a transaction for a block."""
         with self.engine.connect() as connection:
             if options := self.driver.platform_options(write=write):
                 connection = connection.execution_options(**options)
@@ -110,6 +111,7 @@ class ForeignDatabase:
 
 
 def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
+    """Return driver and engine of a database."""
     try:
         if isinstance(source, Engine):
             return driver_of(source), source

@@ -215,6 +215,7 @@ def as_role(connection: Connection, *, stands: bool) -> Iterator[None]:
 
 
 def _tenant(security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: Iterable[Dataset]) -> dict[str, str]:
+    """Return the settings by which the database restricts a transaction to a tenant."""
     named = {"lodger.tenant": tenant_id}
     for rows in sets:
         if isinstance(rows, TableDataset):
@@ -229,6 +230,7 @@ def _tenant(security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: I
 
 
 def _value(rows: Dataset | None, tenant_id: str) -> Any:
+    """Return the tenant's value in a set; None if the tenant has no access to it."""
     try:
         return None if rows is None else rows.tenant_value(tenant_id)
     except CallRefused:  # has no part in it: its view shows nothing

@@ -72,6 +72,7 @@ class ThreadReads:
             held.close()
 
     def _answer(self, work: Callable[[Connection], T]) -> T:
+        """Run a query in this thread, within its time."""
         with self._database.read() as connection:
             try:
                 with driver_of(connection).time_limit(connection, STATEMENT_S, self._elapsed_s, scans=True):

@@ -109,12 +109,14 @@ class Scope:
         return own
 
     def _value(self, rows: TenantTable) -> Any:
+        """Return the tenant's value in a set."""
         value = rows.tenant_value(self.tenant_id)
         if value is None:  # would match rows without a tenant
             raise denied("this tenant has no access to that set")
         return value
 
     def _within(self, rows: TenantTable) -> ColumnElement[bool]:
+        """Return the condition that a row belongs to this tenant and set."""
         own = self.predicate(rows)
         return and_(own, documents.c.collection == rows.name) if isinstance(rows, Collection) else own
 
@@ -155,6 +157,7 @@ class Scope:
         _insert_value.run(connection, values)
 
     def _document(self, rows: Collection, key: str) -> dict[str, Any]:
+        """Return the key columns of a document."""
         return {"tenant": self._value(rows), "of": rows.name, "key": key}
 
     def insert(self, rows: TenantTable, values: dict[str, Any]) -> Insert:

@@ -26,6 +26,7 @@ def view_dataset(rows: TableDataset, schema: str) -> TableDataset:
 
 
 def _copied(column: Column[Any]) -> Column[Any]:
+    """Return a copy of a column for a view."""
     made: Column[Any] = column._copy()
     # A copied enumeration would take the view's schema for its own.
     made.type = column.type
@@ -42,6 +43,7 @@ def _shown(rows: TableDataset) -> list[Column[Any]]:
 
 
 def _filled(column: Column[Any]) -> bool:
+    """Whether the platform's mapping fills a column."""
     return column.default is not None or column.onupdate is not None
 
 

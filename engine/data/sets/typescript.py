@@ -90,6 +90,7 @@ def _of_param(field: Field) -> str:
 
 
 def _row(rows: TableDataset, name: str, led: dict[str, str]) -> str:
+    """Return the TypeScript interface of a set's rows."""
     lines = [f"interface {name} {{"]
     for item in rows.shown:
         if item.kind in _NOTES:
@@ -103,6 +104,7 @@ def _row(rows: TableDataset, name: str, led: dict[str, str]) -> str:
 
 
 def _values(rows: TableDataset, name: str) -> str:
+    """Return the TypeScript interface of the values that a script can write."""
     lines = [f"interface {name} {{"]
     for item in rows.shown:
         if item.name not in rows.writable:
@@ -113,6 +115,7 @@ def _values(rows: TableDataset, name: str) -> str:
 
 
 def _type(item: ColumnField, table: dict[Kind, str]) -> str:
+    """Return the TypeScript type of a column."""
     said = (
         " | ".join(json.dumps(each, ensure_ascii=False) for each in item.choices) if item.choices else table[item.kind]
     )

@@ -92,11 +92,13 @@ def plus(one: Any, other: Any) -> Any:
 
 
 def _int(value: Any) -> int | None:
+    """Return a whole number that JavaScript holds exactly; None for other values."""
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= strict_json.SAFE_INTEGER
     return value if whole else None
 
 
 def _bigint(value: Any) -> int | None:
+    """Return a whole number of 64 bits; None for other values."""
     if isinstance(value, str) and _BIGINT.fullmatch(value):
         value = int(value)
         return value if -INT64 <= value < INT64 else None

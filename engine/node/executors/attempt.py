@@ -105,6 +105,7 @@ class Attempt(Session):
         return reply
 
     async def _traced(self, name: str, arguments: str) -> Reply:
+        """Answer a call within a span, if attempts are traced."""
         if self.span is None:
             return await self._in_turn(name, arguments)
         with self.span(name):
@@ -118,6 +119,7 @@ class Attempt(Session):
             return await self._reply(name, arguments)
 
     async def _reply(self, name: str, arguments: str) -> Reply:
+        """Answer a call as JSON; a refusal becomes a reply with its code and message."""
         try:
             return Reply(ok=True, json=strict_json.dump(await self._answer(name, arguments)))
         except CallRefused as refusal:
@@ -130,6 +132,7 @@ class Attempt(Session):
             raise CallHandlerGone(f"{gone.code}: {gone}") from gone
 
     async def _answer(self, name: str, arguments: str) -> Any:
+        """Check arguments, grants and budgets of a call, and return the answer of its handler."""
         if self._over:
             raise CallRefused("over", "the run has already ended")
         call = CALLS.get(name)
@@ -171,6 +174,7 @@ class Attempt(Session):
             share.leave()
 
     async def _draw(self, name: str) -> None:
+        """Reserve a lot of a budget of the tenant's day if the calls under way lack it."""
         lacking = self.counters.lacking(name)
         if lacking and self.draws is not None:
             claim, day = self.claim, self.claim.started_us // DAY_US
@@ -182,6 +186,7 @@ class Attempt(Session):
             self.counters.grant(name, lacking, share)
 
     def _nearly(self, name: str, limit: int, used: int) -> None:
+        """Log that four fifths of a budget are used."""
         self.nearly.append((name, limit, used))
         line = LogLine(
             "warn",

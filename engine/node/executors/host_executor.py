@@ -86,12 +86,14 @@ class _Run:
             self._log_buffer.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
 
     def _end(self, outcome: Outcome, result: str | None = None, error: ScriptError | None = None) -> Finished:
+        """Return the end of the attempt with its log and usage."""
         with self._writing:
             logs: tuple[LogLine, ...] = self._log_buffer.lines(self._clock.now_us())
         wall_ms = (self._clock.elapsed_s() - self._begun) * 1000
         return Finished(outcome, result, error, logs, Usage(round(self._cpu_s * 1000, 3), round(wall_ms, 3)))
 
     async def run(self) -> Finished:
+        """Call the handler and return its end, at the deadline at the latest."""
         running = self._awaited() if self._handler.asynchronous else self._threaded()
         try:
             await asyncio.wait({running}, timeout=self._handler.deadline_s)
@@ -118,9 +120,11 @@ class _Run:
         return self._answered(answer)
 
     def _awaited(self) -> "asyncio.Future[Any]":
+        """Start an asynchronous handler."""
         return asyncio.ensure_future(self._handler.function(self.call))
 
     def _threaded(self) -> "asyncio.Future[Any]":
+        """Start a handler in a thread of its own."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
 
@@ -151,6 +155,7 @@ class _Run:
         return done
 
     async def _abandon(self, running: "asyncio.Future[Any]") -> None:
+        """Ask a handler to stop, and wait for it no longer than GRACE_S."""
         self.call.cancelled.set()
         if self._handler.asynchronous:
             running.cancel()
@@ -162,6 +167,7 @@ class _Run:
             running.exception()
 
     def _answered(self, answer: Any) -> Finished:
+        """Return the end of a handler that returned a value."""
         try:
             text = json.dumps(answer, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
             size = len(text.encode())
@@ -176,11 +182,13 @@ class _Run:
 
 
 def _unheard(running: "asyncio.Future[Any]") -> None:
+    """Consume the exception of an abandoned handler, which asyncio would report."""
     if not running.cancelled():
         running.exception()
 
 
 def _described(error: Exception) -> ScriptError:
+    """Return an exception of a handler as the error of its attempt."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     return ScriptError(

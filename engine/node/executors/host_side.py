@@ -155,9 +155,11 @@ class HostSide:
     async def _look(
         self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
     ) -> DatabaseIsolation:
+        """Ask a database about its isolation of tenants."""
         return await (self._read(work) if database is None else database.ask(work))
 
     def _fetching(self, claim: Claim) -> FetchState:
+        """Return the initial state of an attempt's requests."""
         send: Send | None = None if self._way_out is None else self._way_out.send
         if send is not None and self._tracer is not None:
             send = self._tracer.sending(send)
@@ -168,11 +170,13 @@ class HostSide:
         return made
 
     def _secrets(self, claim: Claim) -> SecretLookup:
+        """Return the lookup of the secrets that an attempt may read."""
         if claim.offline:
             return withheld_secrets
         return no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id)
 
     async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, OpenSecret]:
+        """Read and decrypt secrets of a tenant."""
         try:
             return await self._read(lambda connection: secrets.open_secrets(vault, connection, tenant_id, names))
         except Unavailable as error:
@@ -188,6 +192,7 @@ class HostSide:
         )
 
     async def _kept(self, claim: Claim) -> dict[str, Answer]:
+        """Read the responses that earlier attempts of the step received."""
         return await self._read(
             partial(fetches.load, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
         )

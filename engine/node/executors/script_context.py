@@ -94,8 +94,10 @@ def _last_run(claim: Claim) -> dict[str, Any] | None:
 
 
 def _tag(us: int | None) -> dict[str, str] | None:
+    """Return an instant in the form of the wire, tagged as one."""
     return None if us is None else strict_json.tag_instant(from_us(us))
 
 
 def _local(us: int, tz: str) -> str:
+    """Return an instant as local time in a zone, without the zone."""
     return from_us(us).astimezone(python_zone(_known(tz))).replace(tzinfo=None).isoformat(timespec="seconds")

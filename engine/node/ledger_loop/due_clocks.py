@@ -89,6 +89,7 @@ class DueClocks(Part):
         self._rests_until_s = 0.0
 
     def _changed(self, _event: LedgerChanged | ChangeReported) -> None:
+        """Look at the clocks again after a change, unless it is this loop's own."""
         version = self.context.db.version()
         if version is None or version != self._version:
             self._is_changed, self._rests_until_s = True, 0.0

@@ -82,6 +82,7 @@ class Ends(Part):
         return bool(turn.batch)
 
     def _ready(self, now_s: float) -> list[tuple[Claim, Finished]]:
+        """Return the ends to write now: those that met locked rows wait for a moment."""
         if not self._held_up:
             return self._waiting
         return [each for each in self._waiting if self._held_up.get(key_of(each[0]), (0.0, now_s))[1] <= now_s]
@@ -108,6 +109,7 @@ class Ends(Part):
         self._settle(turn.batch, turn.committed)
 
     def _settle(self, batch: list[tuple[Claim, Finished]], committed: Committed) -> None:
+        """Drop committed ends, and set when those that met locked rows are tried again."""
         held_up = {key_of(claim) for claim in committed.waiting}
         now = self.clock.elapsed_s()
         for key in held_up:

@@ -49,6 +49,7 @@ class FreeSlots(Part):
         bus.subscribe(SlotFreed, self._released)
 
     def _changed(self, _event: LedgerChanged | ChangeReported | LeaseLost) -> None:
+        """Claim again after a change of the ledger."""
         self._is_changed, self._rests_until_s = True, 0.0
 
     def _ready(self, _event: ActionsReady) -> None:
@@ -56,6 +57,7 @@ class FreeSlots(Part):
         self.outlook.startable_us, self._rests_until_s = 0, 0.0
 
     def _released(self, _event: AttemptReleased | SlotFreed) -> None:
+        """Claim again after a slot became free."""
         self._rests_until_s = 0.0
 
     def is_outdated(self, now: Instant) -> bool:

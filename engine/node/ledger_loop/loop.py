@@ -108,6 +108,7 @@ class LedgerLoop(Service):
         return self._ends.wait_s(self._now()) if self._ends in self._awake() else math.inf
 
     def _outdated(self) -> list[Part]:
+        """Return the parts whose dependencies must be read again."""
         now = self._now()
         return [part for part in self._awake() if not part.is_looking and part.is_outdated(now)]
 
@@ -118,6 +119,7 @@ class LedgerLoop(Service):
             self._rest(part, error)
 
     def _looked(self, part: Part, _look: "asyncio.Task[None]") -> None:
+        """Note that a part has read its dependencies, and wake the loop."""
         self._looks.pop(part, None)
         part.is_looking = False
         self.wake()
@@ -127,6 +129,7 @@ class LedgerLoop(Service):
             look.cancel()
 
     def _now(self) -> Instant:
+        """Return the present instant by both clocks."""
         return Instant(self.clock.now_us(), self.clock.elapsed_s())
 
     def _awake(self) -> list[Part]:
@@ -170,6 +173,7 @@ class LedgerLoop(Service):
         return False
 
     def _turn(self) -> Turn | None:
+        """Return the next transaction with the parts that want to write; None if no part does."""
         now = self._now()
         turn = Turn(now, self.context.ahead_us(now.us), self.context.identity.lease)
         awake = self._awake()
@@ -184,6 +188,7 @@ class LedgerLoop(Service):
         return None
 
     def _transaction(self, turn: Turn, connection: Connection) -> None:
+        """Let the parts of a turn ask and write, in their order."""
         if self.context.store.database.driver.is_remote:
             for part in turn.parts:
                 self._begin(part, turn, connection)
@@ -196,6 +201,7 @@ class LedgerLoop(Service):
 
     @staticmethod
     def _begin(part: Part, turn: Turn, connection: Connection) -> None:
+        """Mark the following statements as those of a part, which a failure is assigned to."""
         turn.writing = part
         prepared.mark(connection, part)
 

@@ -90,6 +90,7 @@ class Mailer(Sender):
             client.close()
 
     def _client(self) -> aiosmtplib.SMTP:
+        """Return a new connection to the mail server, not yet opened."""
         server = self._server
         return aiosmtplib.SMTP(
             hostname=server.host,
@@ -102,6 +103,7 @@ class Mailer(Sender):
         )
 
     async def _try(self, client: aiosmtplib.SMTP, mail: Row[Any]) -> Failure | None:
+        """Send a mail; return the failure, None if the server took it."""
         try:
             message = self.message(mail)
         except (ValueError, KeyError, TypeError, LookupError):
@@ -164,6 +166,7 @@ class Mailer(Sender):
 
 
 def _written(addresses: list[str], names: Mapping[str, str]) -> list[Address]:
+    """Return addresses with their display names."""
     return [Address(names.get(each, ""), addr_spec=each) for each in addresses]
 
 
@@ -188,8 +191,10 @@ def _require_plain(message: EmailMessage) -> None:
 
 
 def _words(error: Any) -> str:
+    """Return code and text of a mail server's error."""
     return _clean(f"{error.code} {error.message}")
 
 
 def _clean(text: str) -> str:
+    """Return the beginning of a text without control characters."""
     return _CONTROL.sub(" ", text)[:500]

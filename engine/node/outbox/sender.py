@@ -97,6 +97,7 @@ class Sender:
         self._woken.set()
 
     async def _serve(self) -> None:
+        """Deliver due rows until the sender is stopped."""
         while True:
             self._woken.clear()
             try:
@@ -110,6 +111,7 @@ class Sender:
                 await self._nap()
 
     def _failed(self, error: Exception) -> None:
+        """Report a failed round."""
         if self._on_fault is None:
             if not isinstance(error, Unavailable):
                 raise error
@@ -117,6 +119,7 @@ class Sender:
             self._on_fault(self.kind, error)
 
     async def _nap(self) -> None:
+        """Sleep until the next poll, or until woken."""
         nap = asyncio.ensure_future(self._clock.sleep(self._poll_s))
         poked = asyncio.ensure_future(self._woken.wait())
         try:
@@ -153,6 +156,7 @@ class Sender:
         return due_us is None or due_us > self._clock.now_us()
 
     def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
+        """Free the lane of a receiver whose rows have been tried."""
         self._busy.pop(lane, None)
         self.wake()
         if not task.cancelled() and isinstance(error := task.exception(), Exception) and self._on_fault is not None:
@@ -160,6 +164,7 @@ class Sender:
             self._on_fault(self.kind, error)
 
     def _take(self, free: int, busy: list[Lane]) -> list[Row[Any]]:
+        """Lease due rows of receivers that are not busy."""
         now_us = self._clock.now_us()
         with self._database.read() as connection:
             lanes = outbox.due_lanes(connection, self.kind, now_us, busy, free)
@@ -175,5 +180,6 @@ class Sender:
             self._on_mark(row, state, failure)
 
     def _mark(self, row: Row[Any], failure: Failure | None) -> str:
+        """Store the result of a delivery; return the row's state."""
         with self._database.write() as connection:
             return outbox.record_result(connection, row, failure, self.patience, self._clock.now_us())

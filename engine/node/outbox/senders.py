@@ -87,9 +87,11 @@ class Senders:
         return await db.cached_read(("outbox", kind), partial(outbox.ask_next_due, kind=kind))
 
     def _failed(self, service: str, error: Exception) -> None:
+        """Publish a fault of a sender."""
         self._context.bus.publish(Fault(service, error))
 
     def _marked(self, row: Row[Any], state: str, failure: Failure | None) -> None:
+        """Publish that a message was delivered, or given up."""
         if state in ("sent", "failed"):
             event = self._context.event(
                 "delivered" if state == "sent" else "undelivered",
@@ -119,6 +121,7 @@ def server_of(settings: Settings) -> MailServer:
 
 
 def _password(path: Path | None) -> str | None:
+    """Read the password of the mail server; None without a readable file."""
     if path is None:
         return None
     with suppress(OSError, UnicodeDecodeError):

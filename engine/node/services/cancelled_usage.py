@@ -36,6 +36,7 @@ class CancelledUsage(Service):
                 self._put(claim, finished)
 
     def _put(self, claim: Claim, finished: Finished) -> None:
+        """Queue the end of a cancelled attempt; a full queue drops it."""
         if len(self._waiting) < MAX_CANCELLED:
             self._waiting.append((claim, finished))
             self.wake()

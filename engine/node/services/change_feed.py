@@ -76,9 +76,11 @@ class ChangeFeed(Service):
         return context.settings.poll_s
 
     def _databases(self) -> list[ForeignDatabase | None]:
+        """Return the ledger's database (None) and the platform's."""
         return [None, *self._datasets.databases]
 
     async def _ask(self, database: ForeignDatabase | None, work: Callable[[Connection], T]) -> T:
+        """Run a query on the ledger's database (None) or on one of the platform's."""
         return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def _tried(self, database: ForeignDatabase | None, work: Callable[[Connection], T]) -> T | None:
@@ -111,6 +113,7 @@ class ChangeFeed(Service):
             self._due[follower] = None
 
     async def _look(self) -> None:
+        """Look for changes in each database, and request the runs that read them."""
         for database in self._databases():
             news = await self._tried(database, partial(feed.news, after=self._seen.get(database, START)))
             if news is None or not news.feeds:
@@ -137,6 +140,7 @@ class ChangeFeed(Service):
         return [rows.name for rows in self._datasets if rows.database is database and feed.source_of(rows) == source]
 
     def _set(self, name: str) -> Dataset:
+        """Return the set of a feed."""
         return self._datasets.named(name)
 
     async def _over(self, follower: Follower) -> bool:
@@ -189,6 +193,7 @@ class ChangeFeed(Service):
             )
 
     def _tidy(self, database: ForeignDatabase, before_us: int, receipts_us: int) -> None:
+        """Delete old changes and receipts in a database of the platform."""
         try:
             with database.write() as connection:
                 feed.forget(connection, before_us)
@@ -198,6 +203,7 @@ class ChangeFeed(Service):
 
 
 def _owner(rows: Dataset, tenant_id: str) -> str | None:
+    """Return the owner of a tenant's changes in a set; None if the tenant has no access to it."""
     try:
         return feed.owner_of(rows, tenant_id)
     except CallRefused:  # has no part in it

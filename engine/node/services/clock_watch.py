@@ -47,6 +47,7 @@ class ClockWatch(Service):
         return f"this machine's clock differs from the database server's by {length}; set it right, for example by NTP"
 
     async def _hold(self) -> str:
+        """Return why this node must not plan or start runs by its clock; "" if it may."""
         clock = self.clock
         clock.now_us()  # a step is noticed when the clock is read
         if clock.stepped_us:

@@ -63,6 +63,7 @@ class SealedCommits(Service):
         return context.settings.poll_s if self._queue or self._tasks or due is not None else context.idle_s
 
     def _over(self, task: asyncio.Task[None]) -> None:
+        """Note the end of a commit's task, and continue with the queue."""
         self._tasks.discard(task)
         if self._queue:
             self.wake()
@@ -73,6 +74,7 @@ class SealedCommits(Service):
             self.fault(error)
 
     async def _one(self, one: SealedAttempt) -> None:
+        """Apply one sealed commit to the platform's database, then finish it in the ledger."""
         context = self.context
         await inspect_databases(self._datasets, self._look)
         datasets = self._datasets.pinned()
@@ -93,6 +95,7 @@ class SealedCommits(Service):
             context.bus.publish(SealedSettled(done))
 
     async def _applied(self, one: SealedAttempt, write_set: WriteSet) -> foreign_commit.Receipt:
+        """Apply a write set in a thread, or find its receipt; return the receipt."""
         home = write_set.home
         if home is None:  # only rows that were to be looked at, and they are no more: nothing is written anywhere else
             raise write_set_codec.WriteSetDecodeError("none of its sets is in another database on this node")
@@ -104,6 +107,7 @@ class SealedCommits(Service):
     async def _look(
         self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
     ) -> DatabaseIsolation:
+        """Ask a database about its isolation of tenants."""
         return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def drain(self) -> None:

@@ -65,9 +65,11 @@ class ActionStream:
         )
 
     def _created(self, connection: Connection) -> list[Action]:
+        """Return the actions created since the last look."""
         return actions.created_after(connection, self._tenant, self._after, MAX_ACTIONS)
 
     def _reload(self, connection: Connection, ids: list[str]) -> Iterable[Action]:
+        """Read actions again, some at a time."""
         for start in range(0, len(ids), _CHUNK):
             yield from actions.by_ids(connection, self._tenant, ids[start : start + _CHUNK])
 
@@ -90,9 +92,11 @@ def change_stamps(connection: Connection, wanted: Collection[Key]) -> dict[Key, 
 
 
 def _stage(action: Action) -> Stage:
+    """Return the values by which a change of an action is noticed."""
     return (action.state, action.attempt, action.step)
 
 
 def _floor(us: int) -> str:
+    """Return the smallest id of an action created at this instant."""
     text = f"{max(0, us) // 1000:012x}"
     return f"{text[:8]}-{text[8:]}-0000-0000-000000000000"

@@ -144,6 +144,7 @@ def run_now(
 
 
 def _revision(context: StoreContext, connection: Connection, schedule: Schedule) -> Revision:
+    """Return the current revision of a schedule."""
     return context.revision_cache.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
 
 
@@ -226,6 +227,7 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
 
 
 def _select() -> Select[Any]:
+    """Select actions with the names of their schedules and scripts."""
     schedule, script = tables.schedules.c, tables.scripts.c
     return (
         select(tables.actions, schedule.name.label("schedule"), script.name.label("script"))
@@ -253,6 +255,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
 
 
 def _tenants(tenant_id: str | None) -> Any:
+    """Return the tenant, or a query of all tenants, for an ``IN`` condition."""
     return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
 
 
@@ -317,6 +320,7 @@ def language() -> list_filter.Language:
 
 
 def _filtered(filters: ActionFilter) -> Select[Any]:
+    """Select the actions that filters match."""
     statement = _select()
     if filters.schedule_id is not None:
         of_name = select(tables.schedules.c.id).where(tables.schedules.c.name == filters.schedule_id)
@@ -392,10 +396,12 @@ def by_ids(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[A
 
 
 def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
+    """Return the actions of a query."""
     return [_action(row) for row in connection.execute(statement)]
 
 
 def _action(row: AnyRow) -> Action:
+    """Return the action of a row."""
     return Action(
         id=row.id,
         tenant_id=row.tenant_id,
@@ -426,6 +432,7 @@ def _action(row: AnyRow) -> Action:
 
 
 def _error(text: str | None) -> ScriptError | None:
+    """Return an error from its stored text."""
     return None if text is None else ScriptError(**json.loads(text))
 
 
@@ -495,6 +502,7 @@ def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -
 
 
 def _lines(connection: Connection, tenant_id: str, action_id: str) -> dict[tuple[int, int], tuple[LogLine, ...]]:
+    """Return the log lines of an action's attempts by step and number."""
     t = tables.attempt_logs.c
     rows = connection.execute(select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
     return {
@@ -503,6 +511,7 @@ def _lines(connection: Connection, tenant_id: str, action_id: str) -> dict[tuple
 
 
 def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:
+    """Return the attempt of a row."""
     usage = Usage(row.cpu_us / 1000, row.wall_us / 1000, row.memory_peak_bytes, row.host_calls)
     return Attempt(
         row.action_id, row.step, row.n, row.node_id, from_us(row.started_us), from_us(row.finished_us), Outcome(row.outcome),

@@ -98,6 +98,7 @@ Tally = Counter[tuple[str, str | None, int]]
 
 
 def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
+    """Select state, reason and lateness of ended actions in a range of time."""
     latest = (
         select(
             _a.finished_us,
@@ -176,6 +177,7 @@ def _read(connection: Connection, tenant_id: str | None, first: int, end: int) -
 
 
 def _minute(minute: int, tally: Tally) -> ActivityMinute:
+    """Return one minute of the activity from its tally."""
     return ActivityMinute(
         from_us(minute * MINUTE_US), _number(tally, ("done",)), _number(tally, FAILED), _percentile(tally, 0.5),
         _percentile(tally, 0.99),
@@ -183,10 +185,12 @@ def _minute(minute: int, tally: Tally) -> ActivityMinute:
 
 
 def _number(tally: Tally, states: Iterable[str]) -> int:
+    """Count the actions of a tally in these states."""
     return sum(number for (state, _why, _bucket), number in tally.items() if state in states)
 
 
 def _outcomes(tally: Tally) -> dict[str, int]:
+    """Count the failed actions of a tally by outcome or state."""
     found: Counter[str] = Counter()
     for (state, why, _bucket), number in tally.items():
         if state in FAILED:
@@ -234,6 +238,7 @@ def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[in
 
 
 def _failures(connection: Connection, tenant_id: str | None, since_us: int) -> list[Action]:
+    """Return the latest failed actions."""
     mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
     return past.matching(
         connection,

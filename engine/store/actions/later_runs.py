@@ -97,6 +97,7 @@ def _bound_script(connection: Connection, run: LaterRun) -> BoundScript:
 
 
 def _insert(connection: Connection, run: LaterRun, script: BoundScript, request_key: str | None) -> None:
+    """Store a later run, unless the tenant has too many waiting."""
     if connection.execute(_bound, {"tenant": run.tenant_id, "others": MAX_WAITING - 1}).first() is not None:
         raise CallRefused("too_many_waiting", f"{MAX_WAITING} requested runs of this tenant are waiting; request fewer")
     values = {
@@ -145,4 +146,5 @@ def rebound_key(request_key: str | None, before: str, script_id: str) -> str | N
 
 
 def _refused(error: NotFound | InputError) -> CallRefused:
+    """Return an error of a later run as a refusal for the script."""
     return CallRefused(error.code, f"{error.what}: {error.why}" if error.why else error.what)

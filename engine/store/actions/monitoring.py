@@ -247,6 +247,7 @@ _stopped_clocks = _clocks.add_columns(_k.state, _k.revision, _k.accounted_us, sc
 
 
 def _overdue(row: AnyRow, now_us: int, why: str, detail: str | None, due_us: int | None = None) -> Overdue:
+    """Return an overdue action with the reason for its wait."""
     due = row.due_at if due_us is None else due_us
     return Overdue(
         row.id, row.tenant_id, row.schedule_id, row.schedule, from_us(due), (now_us - due) / 1000, why, detail

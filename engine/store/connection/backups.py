@@ -78,6 +78,8 @@ def restore(place: str, source: Path, *, drop_unsent: bool) -> Restored:
 
 
 def _prepare(connection: Connection, *, drop_unsent: bool) -> Restored:
+    """Prepare a restored copy of a ledger to be used beside the lost one."""
+
     def number(statement: str) -> int:
         return int(connection.scalar(text(statement)) or 0)
 

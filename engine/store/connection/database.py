@@ -49,6 +49,7 @@ _open: WeakSet["Database"] = WeakSet()
 
 
 def _forked() -> None:
+    """Open the databases of a forked process anew."""
     for each in list(_open):
         each._reopen()
 
@@ -118,6 +119,7 @@ class Database:
             raise
 
     def _upgrade(self, connection: Connection, progress: Progress) -> None:
+        """Migrate the schema."""
         from lodger.engine.store.migrations.upgrade import upgrade
 
         clock = select(self.driver.now_us()) if self.driver.has_clock else None
@@ -213,6 +215,7 @@ class Database:
         return {"in_use": pool.checkedout(), "idle": pool.checkedin()}
 
     def _returned(self, _raw: object, entry: ConnectionPoolEntry) -> None:
+        """Close a connection that is returned after the database was closed."""
         # A disposed pool does not know the connections in use, and would keep them when they are returned.
         if self._closed:
             entry.close()

@@ -86,4 +86,5 @@ _PASSWORD = re.compile(
 
 
 def _absolute(path: str) -> str:
+    """Return the absolute path of a database file."""
     return path if path in {"", ":memory:"} else str(Path(path).absolute())

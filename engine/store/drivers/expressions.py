@@ -29,6 +29,7 @@ def partial(condition: Any) -> dict[str, Any]:
 
 
 def _driver(compiler: Any) -> Driver:
+    """Return the driver of the dialect that a statement is compiled for."""
     found = driver_named(compiler.dialect.name)
     if found is None:
         raise LookupError(f"no driver for {compiler.dialect.name}")

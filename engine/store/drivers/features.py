@@ -25,6 +25,7 @@ def weight_of(cells: Iterable[Any]) -> int:
 
 
 def _weight(cell: Any) -> int:
+    """Return the approximate number of bytes of a value."""
     if isinstance(cell, str):
         return len(cell) if cell.isascii() else len(cell.encode())
     if isinstance(cell, bytes):

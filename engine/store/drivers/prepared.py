@@ -78,6 +78,7 @@ class CompiledOnce:
         self._is_write = isinstance(statement, UpdateBase) and not statement._returning
 
     def _compile(self, connection: Connection) -> None:
+        """Compile the statement for the dialect of a connection."""
         dialect = connection.dialect
         self._options = driver_of(connection).hot_options
         compiled: Any = self._statement.compile(dialect=dialect)
@@ -107,6 +108,7 @@ class CompiledOnce:
         return lambda: [*map(self._make, answer())]
 
     def _bound(self, connection: Connection, values: Values) -> tuple[str, Any]:
+        """Return the SQL text and its parameters."""
         if not self._text:
             self._compile(connection)
         bound = {**self._constants, **values}

@@ -103,6 +103,7 @@ def _has_data(raw: Any) -> bool:
 
 
 def _connect(patience_s: float, *args: Any, **given: Any) -> Any:
+    """Open a connection that is watched for its answers."""
     from lodger.engine.store.drivers.postgresql.watchdog import Cursor, WatchedConnection  # psycopg is an extra
 
     connection = WatchedConnection.connect(*args, cursor_factory=Cursor, **given)
@@ -131,6 +132,7 @@ def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:
 
 
 def _begin(connection: Connection) -> None:
+    """Set the options of a transaction; behind a pooler a session cannot hold them."""
     raw: Any = connection.connection.driver_connection
     if raw.pooled:
         for name, value in SESSION.items():
@@ -138,6 +140,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _returned(_raw: object, entry: ConnectionPoolEntry) -> None:
+    """Note when a connection was returned to the pool."""
     entry.info[_RETURNED] = _clock.elapsed_s()
 
 

@@ -531,6 +531,7 @@ _SECURITY: WeakKeyDictionary[Dialect, RowSecurity] = WeakKeyDictionary()
 
 
 def _plain(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return a column as bytes or text, whose length can be measured."""
     return column if isinstance(column.type, LargeBinary) else cast(column, Text())
 
 

@@ -75,6 +75,7 @@ def statements(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _scripts(table: str, access: ScriptAccess) -> Iterator[str]:
+    """Yield the statements that grant the role of scripts access to a table."""
     grant = f"EXECUTE format('GRANT {access.privileges} ON {table} TO %I', role)"
     yield (
         f"DO $$ DECLARE role name := {ROLE_OF_USER}; "
@@ -88,6 +89,7 @@ def _scripts(table: str, access: ScriptAccess) -> Iterator[str]:
 
 
 def _counting(table: str, stored: Stored) -> Iterator[str]:
+    """Yield the statements of a trigger that counts the stored bytes of tenants."""
     # Once per statement.
     size = "sum(" + " + ".join(f'coalesce(octet_length("{column}"), 0)' for column in stored.columns) + ")"
     counter, amounts = stored.counter, {"kept_bytes": "0", "history_bytes": "0", "audit_bytes": "0"}

@@ -52,6 +52,7 @@ class PostgresJsonPath:
         return self._absent() & not_(self._through() & self._led("", lambda value: func.jsonb_typeof(value) != "null"))
 
     def _absent(self) -> Clause:
+        """Whether the path leads to no value, or to null."""
         return (self._kind.is_(None)) | (self._kind == "null")
 
     def _through(self) -> Clause:
@@ -67,6 +68,7 @@ class PostgresJsonPath:
         return there, case((there, self._form(rank)), else_=null())
 
     def _form(self, rank: int) -> ColumnElement[Any]:
+        """Return the value as the SQL type that values of a rank are compared in."""
         if rank == NUMBER:
             return cast(self._value, Double())
         if rank == BOOLEAN:

@@ -218,14 +218,17 @@ def _bounded(start: str, name: str) -> str:
 
 
 def _literal(text: str) -> str:
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _names(plan: ViewPlan, wanted: frozenset[Column[Any]]) -> str:
+    """Return the quoted names of a plan's columns, as a list."""
     return ", ".join(NAMES.quote(column.name) for column in plan.columns if column in wanted)
 
 
 def _condition(tenant: Column[Any], setting: str) -> str:
+    """Return the condition that a row belongs to the tenant of a setting."""
     column = NAMES.quote(tenant.name)
     # A missing setting, or one left by another transaction, matches no tenant.
     value = f"NULLIF(current_setting('{setting}', true), '')"

@@ -65,6 +65,7 @@ def array(values: Sequence[Any]) -> str:
 
 
 def _element(value: Any) -> str:
+    """Return a value as an element of an array's text."""
     if value is None:
         return "NULL"
     if isinstance(value, str):

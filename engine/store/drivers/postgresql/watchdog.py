@@ -151,6 +151,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             )
 
     def _enqueue(self, command: bytes) -> None:
+        """Add a command to the pipeline."""
         for _wait in self._exec_command(command):
             raise AssertionError("a command of a pipeline waits for nothing")
 
@@ -168,6 +169,7 @@ class WatchedConnection(psycopg.Connection[Any]):
                 self.wait(self._flight())
 
     def _flight(self) -> PQGen[None]:
+        """Send the commands of the pipeline and receive their results."""
         pipeline: Any = self._pipeline
         failed: psycopg.Error | None = None
         try:
@@ -194,6 +196,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         yield from self._prepared.maintain_gen(self)
 
     def _leave(self) -> None:
+        """End the pipeline mode."""
         self._pipeline = None
         if self.pgconn.status != ConnStatus.BAD:
             with suppress(psycopg.Error):  # a lost connection has results that will never be read
