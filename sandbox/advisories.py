@@ -49,6 +49,7 @@ class EngineState:
 
 @cache
 def _list() -> dict[str, Any]:
+    """Return the list of known advisories."""
     return tomllib.loads((files("lodger.sandbox") / "advisories.toml").read_text("utf-8"))
 
 
@@ -72,6 +73,7 @@ def examine() -> tuple[EngineState, ...]:
 
 
 def _state(engine: str, pin: dict[str, str]) -> EngineState:
+    """Return the installed version of an engine with its open advisories."""
     try:
         installed = pin["pinned"] if pin["package"].startswith("npm:") else version(pin["package"])
     except PackageNotFoundError:
@@ -86,10 +88,12 @@ def _state(engine: str, pin: dict[str, str]) -> EngineState:
 
 
 def _before(present: str, fixed_in: str) -> bool:
+    """Whether a version is older than the one with the fix."""
     return not fixed_in or _parts(present) < _parts(fixed_in)
 
 
 def _parts(text: str) -> tuple[int, ...]:
+    """Return a version as numbers that can be compared."""
     return tuple(int(part) for part in re.findall(r"\d+", text))
 
 

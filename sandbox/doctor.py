@@ -55,14 +55,17 @@ def _always() -> str:
 
 
 def _seccomp() -> str:
+    """Return why system call filters are missing; "" if they are there."""
     return "" if seccomp.available() else "this kernel or architecture has no seccomp filter that kills the process"
 
 
 def _landlock() -> str:
+    """Return why Landlock is missing; "" if it is there."""
     return "" if landlock.abi() else "the kernel has no Landlock, or it is not among its active security modules"
 
 
 def _uid() -> str:
+    """Return why workers have no user id of their own; "" if they have."""
     return "" if os.geteuid() == 0 else "the engine is not root: workers share its uid"
 
 
@@ -79,6 +82,7 @@ def _entered_namespaces() -> frozenset[str]:
 
 
 def _namespaces() -> str:
+    """Return the missing namespaces; "" if none is missing."""
     missing = FLAGS.keys() - _entered_namespaces()
     return "missing: " + " ".join(sorted(missing)) if missing else ""
 
@@ -180,6 +184,7 @@ class Finding:
 
 
 def _layers(standing: dict[str, str]) -> int:
+    """Count the standing layers of walls."""
     return sum(not standing.get(name, "not raised") for name in LAYERS)
 
 

@@ -99,6 +99,7 @@ class Pool(WarmPool):
         return self._wasm
 
     async def _close(self) -> None:
+        """Stop the workers and release the images."""
         self._open = False
         if self._images is not None:
             await self._images.close()

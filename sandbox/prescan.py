@@ -115,10 +115,12 @@ def check(data: bytes, *, max_bytes: int, max_depth: int) -> str:
 
 
 def _constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity."""
     raise JsonRefused("not_json", f"{name} is not JSON")
 
 
 def _finite(digits: str) -> float:
+    """Return a number, if a double can hold it."""
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise JsonRefused("number_out_of_range", "a number is beyond the range of a double")
@@ -126,10 +128,12 @@ def _finite(digits: str) -> float:
 
 
 def _integer(digits: str) -> int | float:
+    """Return a whole number; a very long one as a double."""
     return _finite(digits) if len(digits) > MAX_DIGITS else int(digits)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, if no key is repeated."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise JsonRefused("duplicate_key", "an object has a duplicate key")

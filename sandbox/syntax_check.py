@@ -104,6 +104,7 @@ class SyntaxChecker:
         return self._current
 
     def _work(self, current: _CheckThread, before: threading.Thread | None) -> None:
+        """Check sources in a thread with its own event loop, once the thread before has ended."""
         if before is not None:
             before.join()
         try:
@@ -112,6 +113,7 @@ class SyntaxChecker:
             current.loop.close()
 
     async def _serve(self, current: _CheckThread) -> None:
+        """Check sources until there is none for a while."""
         slots, tasks = asyncio.Semaphore(CORES), set[asyncio.Task[None]]()
         pool: Pool | None = None
         failed: BaseException = _closed()
@@ -140,6 +142,7 @@ class SyntaxChecker:
             await pool.stop()
 
     async def _next(self, current: _CheckThread, tasks: set[asyncio.Task[None]]) -> "tuple[Job, Future[Report]] | None":
+        """Return the next source to check; None if there is none for a while."""
         while True:
             try:
                 async with asyncio.timeout(IDLE_S):
@@ -157,10 +160,12 @@ class SyntaxChecker:
 
 
 def _closed() -> SandboxError:
+    """Return the error of a check after the engine was closed."""
     return ZygoteFailed("pool_stopped", "the script cannot be checked: the engine was closed")
 
 
 async def _read(pool: Pool, slots: asyncio.Semaphore, job: Job, answer: "Future[Report]") -> None:
+    """Compile one source in a worker."""
     try:
         async with slots:
             report = await pool.run(job, _NoHost())

@@ -153,6 +153,7 @@ class Share:
             self._less(name, self.held[name])
 
     def _less(self, name: str, amount: int) -> None:
+        """Hold less of a budget."""
         gone = min(amount, self.held.get(name, 0))
         if gone:
             self.held[name] -= gone
@@ -190,6 +191,7 @@ class BudgetReservations:
         return await answer
 
     async def _serve(self) -> None:
+        """Reserve for all waiting calls, until none waits."""
         loop = asyncio.get_running_loop()
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="lodger-budgets")
@@ -207,6 +209,7 @@ class BudgetReservations:
                     answer.set_result(share)
 
     def _draw(self, wishes: list[ReservationRequest]) -> list[int]:
+        """Reserve amounts in one transaction."""
         with self._store.database.write() as connection:
             return budget_reservations.reserve(self._store, connection, wishes)
 

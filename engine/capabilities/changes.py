@@ -56,6 +56,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _position(session: Session, rows: Dataset) -> FeedPosition:
+    """Return the position of the run in a feed, read at its first use."""
     source = feed.source_of(rows)
     state = session.journal.feeds.get(source)
     if state is None:
@@ -69,6 +70,7 @@ async def _position(session: Session, rows: Dataset) -> FeedPosition:
 
 
 def _shown(rows: Dataset, change: Change) -> dict[str, Any]:
+    """Return a change as scripts see it."""
     return {
         "id": feed.key_shown(rows, change.key),
         "kind": change.kind,

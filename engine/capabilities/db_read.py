@@ -122,6 +122,7 @@ def _may_read(session: Session, name: str) -> bool:
 
 
 def _included(session: Session, rows: Dataset, asked: list[str] | None) -> list[Relation]:
+    """Return the relations to include, if the run may read them."""
     known = relations(rows, session.datasets, partial(_may_read, session)) if asked else {}
     for name in asked or ():
         if name not in known:
@@ -141,6 +142,7 @@ def _selected(rows: Dataset, asked: list[str] | None) -> set[str] | None:
 
 
 def _keys(found: Iterable[Row | None], name: str) -> set[Any]:
+    """Return the values of a column in rows that exist."""
     return {row[name] for row in found if row is not None}
 
 

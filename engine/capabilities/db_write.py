@@ -106,6 +106,7 @@ async def delete(session: Session, given: dict[str, Any]) -> bool:
 
 
 async def _change(session: Session, effect: Update | Increment) -> None:
+    """Add an update or increment to the journal."""
     rows = effect.rows
     committed = await committed_row(session, rows, effect.key) if session.journal.needs(rows, effect.key) else None
     session.budgets.spend("rows_written")
@@ -121,6 +122,7 @@ def _may_write(rows: TableDataset, name: str) -> ColumnField:
 
 
 def _changes(rows: TableDataset, given: dict[str, Any]) -> Row:
+    """Return the values of an update, checked."""
     if rows.key.name in given:
         raise denied(f"the id of a row of {rows.name} cannot change")
     return {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}
@@ -179,6 +181,7 @@ def _new_document(session: Session, given: dict[str, Any]) -> Row:
 
 
 def _document(given: dict[str, Any], *, paths: bool = False) -> Row:
+    """Return the content of a document, checked."""
     if "id" in given:
         raise denied("the id of a document cannot change")
     made = strict_json.normal(given)

@@ -74,6 +74,7 @@ async def abort(session: Session, given: dict[str, Any]) -> None:
 async def _send(
     session: Session, request: Request, key: str, number: int, redacted: Callable[[Answer], Answer]
 ) -> Answer:
+    """Send a request with an idempotency key and its secrets filled in."""
     fetch_state = session.fetch_state
     if request.method not in SAFE_METHODS and not any(name == "idempotency-key" for name, _ in request.headers):
         headers = (*request.headers, ("idempotency-key", fetch_state.idempotency_key(key)))
@@ -91,11 +92,13 @@ async def _send(
 
 
 def _cancelled() -> bool:
+    """Whether the current task is being cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def _request(session: Session, given: dict[str, Any]) -> Request:
+    """Return the request that a script describes, checked."""
     method, url = given["method"], given["url"]
     if method not in METHODS:
         raise bad_request(f"method must be one of: {', '.join(METHODS)}")
@@ -129,6 +132,7 @@ def fetch_limits(grants: Grants, url: str) -> FetchLimits:
 
 
 def _body(given: Any) -> bytes:
+    """Return the bytes of a request's body."""
     if given is None:
         return b""
     body = given.encode() if isinstance(given, str) else strict_json.read_bytes(given)
@@ -138,6 +142,7 @@ def _body(given: Any) -> bytes:
 
 
 def _number(given: Any) -> int:
+    """Return the number of a request."""
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given < 2**31:
         raise bad_request("there is no request with this number")
     return given
@@ -163,6 +168,7 @@ def _to_json(session: Session, number: int, answer: Answer) -> dict[str, Any]:
 
 
 def _description(request: Request, given: dict[str, Any], *, sent: bool) -> dict[str, Any]:
+    """Describe a request for people."""
     about: dict[str, Any] = {"effect": "fetch", "method": request.method, "url": request.url, "sent": sent}
     if not sent and request.body:
         about["body"] = request.body.decode("utf-8", "replace")[:2000]

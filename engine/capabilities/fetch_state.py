@@ -172,6 +172,7 @@ class ResponseBody:
 
 
 def _base64(data: bytes) -> str:
+    """Return bytes as base64."""
     from base64 import b64encode
 
     return b64encode(data).decode()

@@ -20,6 +20,7 @@ PAGE_BYTES = 512 * 1024
 
 
 def _scope(session: Session, given: dict[str, Any]) -> str:
+    """Return the scope of a key: shared by the tenant, or of the schedule."""
     if not given["own"]:
         return ""
     if session.claim.schedule_id is None:

@@ -87,6 +87,7 @@ def _one_line(text: str, what: str, limit: int) -> str:
 
 
 def _attachment(given: dict[str, Any]) -> Attachment:
+    """Return an attachment, checked."""
     unknown = sorted(given.keys() - {"name", "content", "type"})
     if unknown:
         raise bad_request(f"an attachment has name, content and type, and no {unknown[0][:40]!r}")

@@ -54,6 +54,7 @@ async def cancel(session: Session, given: dict[str, Any]) -> None:
 
 
 def _script(session: Session, named: str | None) -> str:
+    """Return the name of the script to run, if the grants allow it."""
     script = session.claim.script_name if named is None else named
     if not session.claim.grants.of_run(script, own=script == session.claim.script_name):
         raise missing_grant("run" if script == session.claim.script_name else f"run:{script[:200]}")
@@ -81,6 +82,7 @@ def _due_us(session: Session, given: dict[str, Any]) -> int:
 
 
 def _key(key: str) -> str:
+    """Return the key of a later run, checked."""
     if not 1 <= len(key) <= MAX_KEY or not key.isprintable():
         raise bad_request(f"the key of a later run has 1 to {MAX_KEY} printable characters")
     return key

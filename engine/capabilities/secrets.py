@@ -47,19 +47,23 @@ def holds_handle(text: str) -> bool:
 
 
 def _found(text: str) -> Iterator[re.Match[str]]:
+    """Yield the handles of secrets in a text."""
     return _HANDLE.finditer(text) if "secret" in text or "basic" in text else iter(())
 
 
 def _name(match: re.Match[str]) -> str:
+    """Return the name of the secret of a handle."""
     name: str = match["name"] or match["quoted_name"]
     return name
 
 
 def _text(body: bytes) -> str:
+    """Return bytes as text that can be turned back."""
     return body.decode("utf-8", "surrogateescape")
 
 
 def _percent(value: str) -> str:
+    """Return a value encoded for a URL."""
     return quote(value, safe="")
 
 
@@ -156,9 +160,11 @@ class SecretHandles:
         return replace(target, path=path), filled, body
 
     def _filled(self, text: str, origin: Origin, encode: Callable[[str], str]) -> str:
+        """Return a text with the values of secrets in place of their handles."""
         return _HANDLE.sub(lambda match: self._value(match, origin, encode), text)
 
     def _value(self, match: re.Match[str], origin: Origin, encode: Callable[[str], str]) -> str:
+        """Return the value of a handle, if the secret may be sent to this origin."""
         known = self._known[_name(match)]
         if not any(host.covers(origin) for host in known.hosts):
             raise SecretRefused(known.name, known.hosts, origin)
@@ -184,6 +190,7 @@ class SecretHandles:
 
 
 def _unknown(name: str) -> CallRefused:
+    """Return the refusal of a secret that does not exist."""
     return CallRefused("secret_unknown", f"there is no secret with the name {name}")
 
 

@@ -51,6 +51,7 @@ class Child:
         self._watch = asyncio.create_task(self._keep(), name="lodger-api-child")
 
     async def _begun(self) -> bool:
+        """Start the process; return whether it reported that it is ready."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         try:
@@ -87,6 +88,7 @@ class Child:
             wait_s = BACKOFF_S if await self._begun() else min(wait_s * 2, BACKOFF_MAX_S)
 
     def _tell(self, code: int, wait_s: float) -> None:
+        """Print that the process ended, and when it is started again."""
         with suppress(OSError):
             if self._as_json:
                 write_json({"kind": "api_ended", "code": code, "again_s": wait_s})

@@ -139,6 +139,7 @@ def add_commands(arguments: list[str]) -> None:
 
 
 def _module(name: str) -> Any:
+    """Import the module of a command."""
     return import_module(f"lodger.engine.cli.{name}")
 
 
@@ -166,6 +167,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _report(error: Exception, *, as_json: bool) -> int:
+    """Print an error; return the exit code."""
     try:
         code = tell(error, as_json=as_json)
         sys.stdout.flush()

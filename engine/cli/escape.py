@@ -111,6 +111,7 @@ def run(
 
 
 def _wanted(case: "Case", classes: list[str] | None, ids: list[str] | None, wall: str | None) -> bool:
+    """Whether a case is chosen by class, id and wall."""
     if classes and not {case.letter, str(case.number), f"{case.letter}{case.number}"} & {
         text.upper() for text in classes
     }:
@@ -153,6 +154,7 @@ def _own(path: Path) -> "tuple[Case, ...]":
 def _attack(
     kind: "type[Suite]", cases: "Sequence[Case]", runtimes: tuple[str, ...], *, times: int, quiet: bool
 ) -> "Suite":
+    """Run cases on runtimes."""
     import asyncio
 
     runs = sum(runtime in case.runtimes for case in cases for runtime in runtimes)
@@ -174,6 +176,7 @@ def _nothing() -> None:
 
 
 def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None]]":
+    """Return functions that show a finding, and that end the progress bar."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -199,6 +202,7 @@ def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None
 
 
 def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
+    """Write the reports."""
     if html is not None:
         from datetime import UTC, datetime
 
@@ -214,6 +218,7 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
 
 
 def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
+    """Print cases without running them."""
     if as_json:
         write_json(
             {
@@ -235,6 +240,7 @@ def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
 
 
 def _show(suite: "Suite") -> None:
+    """Print the findings for people."""
     from lodger.escape.report import by_class
     from lodger.escape.runner import attacks, matrix_counts, summary
 
@@ -265,6 +271,7 @@ def _show(suite: "Suite") -> None:
 
 
 def _counted(counts: dict[str, int]) -> str:
+    """Return counts by status in words."""
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 

@@ -81,6 +81,7 @@ def _file(place: str) -> Path | None:
 
 @contextmanager
 def _asked(server: str, token: str | None) -> Iterator["Engine"]:
+    """Open a client of a server for a block, instead of an engine."""
     try:
         from lodger.engine.client.blocking import Client
     except ModuleNotFoundError as missing:

@@ -65,6 +65,7 @@ def next_slots(
 
 
 def _now() -> datetime:
+    """Return the present instant."""
     from lodger.engine.core.clock import SystemClock, from_us
 
     return from_us(SystemClock().now_us())
@@ -82,6 +83,7 @@ def _answer_lines() -> None:
 
 
 def _refused(rule: str, error: dict[str, Any]) -> str:
+    """Return the text of an invalid rule."""
     head, _, rest = human(error).partition("\n")
     index = error.get("index")
     place = under(rule, index) if isinstance(index, int) else ""
@@ -89,6 +91,7 @@ def _refused(rule: str, error: dict[str, Any]) -> str:
 
 
 def _show(body: dict[str, Any], *, previous: bool) -> None:
+    """Print the slots for people."""
     say(f"{body['text']}  ({body['kind']})")
     if body.get("never"):
         say(f"The rule never fires: {body.get('reason')}")
@@ -149,6 +152,7 @@ def _tell_more(body: dict[str, Any], earlier: list[str], shifted: list[str]) -> 
 
 
 def _away(slot: datetime, now: datetime) -> str:
+    """Return how far a slot is from now, in words."""
     from lodger.engine.service.humanize import humanize_duration
 
     seconds = (slot - now).total_seconds()
@@ -156,6 +160,7 @@ def _away(slot: datetime, now: datetime) -> str:
 
 
 def _span(seconds: float) -> str:
+    """Return a length of time in words."""
     from lodger.engine.recurrence.duration import duration_in_words
 
     return duration_in_words(round(seconds * 1_000_000))

@@ -71,6 +71,7 @@ def command_name(operation: Operation) -> str | None:
 
 
 def _function(operation: Operation) -> Callable[..., None]:
+    """Return the function of a generated command."""
     declared, function = operation.declared, operation.function
     hints = {name: str if get_origin(hint) is Literal else hint for name, hint in get_type_hints(function).items()}
     parameters = [each for each in inspect.signature(function).parameters.values() if each.name not in ("self", JOINED)]
@@ -112,6 +113,7 @@ def _function(operation: Operation) -> Callable[..., None]:
 
 
 def _positional(operation: Operation, parameters: Sequence[inspect.Parameter]) -> tuple[str, ...]:
+    """Return the parameters that are arguments of the command."""
     if operation.declared.arguments is not None:
         return operation.declared.arguments
     return tuple(
@@ -129,6 +131,7 @@ def _body(
     positional: Sequence[str],
     result: Any,
 ) -> Any:
+    """Return the JSON value that ``--json`` prints."""
     if hints["return"] is type(None):
         return {operation.verb + "d": said[positional[-1]]}
     if not isinstance(result, list):
@@ -139,10 +142,12 @@ def _body(
 
 
 def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Return an option of a command."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, positional: bool) -> inspect.Parameter:
+    """Return the argument or option for a parameter."""
     called = CALLED.get(each.name, each.name).replace("_", "-")
     help_text = _sentence(helps.get(each.name) or WORDS.get(each.name, ""))
     kind = _kind(each.name, hint)
@@ -177,6 +182,7 @@ def _kind(name: str, hint: Any) -> Any:
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
+    """Return the members of a union type."""
     return get_args(hint) if get_origin(hint) in {Union, types.UnionType} else (hint,)
 
 
@@ -185,6 +191,7 @@ def _is_list(hint: Any) -> bool:
 
 
 def _metavar(name: str, hint: Any) -> str | None:
+    """Return the placeholder of an option in the help."""
     if datetime in _members(hint):
         return "INSTANT"
     return "JSON" if _is_json(name, hint) else None
@@ -223,6 +230,7 @@ def read(name: str, hint: Any, said: Any) -> Any:
 
 
 def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:
+    """Return a value from JSON, checked against its type."""
     if hint is Any:
         return body
     try:
@@ -236,6 +244,7 @@ def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:
 
 
 def _missing(name: str) -> Usage:
+    """Return the error of a missing option."""
     called = CALLED.get(name, name).replace("_", "-")
     what = WORDS.get(name, called).rstrip(".")
     return Usage("option_missing", option=called, meaning=what, example=_EXAMPLES.get(name, called.upper()))

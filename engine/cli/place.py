@@ -100,6 +100,7 @@ class Profiles:
         self._write(body["profiles"], None if body.get("current") == name else body.get("current"))
 
     def _write(self, profiles: dict[str, Profile], current: str | None) -> None:
+        """Replace the file of profiles."""
         lines = [f"current = {json.dumps(current)}", ""] if current else []
         for profile in sorted(profiles.values(), key=lambda each: each.name):
             lines.append(f"[profiles.{json.dumps(profile.name)}]")
@@ -228,6 +229,7 @@ def chosen(db: str | None) -> Place:
 
 
 def _profile() -> Profile | None:
+    """Return the chosen profile."""
     profiles = Profiles()
     name = _said.get("--profile") or os.environ.get(PROFILE)
     if name:

@@ -50,6 +50,7 @@ def checks(settings: "Settings", walls: dict[str, Any], db: str | None, clock: C
 
 
 def _walls(walls: dict[str, Any]) -> Check:
+    """Check the standing walls."""
     layers = f"{walls['layers']} of 6"
     if walls["ok"]:
         return Check("walls", "ok", layers)
@@ -58,6 +59,7 @@ def _walls(walls: dict[str, Any]) -> Check:
 
 
 def _tzdata(clock: Clock) -> Check:
+    """Check the age of the zone data."""
     version = tzdata_version()
     if int(version[:4]) >= clock.now_us() // 31_556_952_000_000 + 1970 - TZDATA_YEARS:
         return Check("tzdata", "ok", version)
@@ -65,6 +67,7 @@ def _tzdata(clock: Clock) -> Check:
 
 
 def _descriptors(slots: int) -> Check:
+    """Check the limit of open files."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     value = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
     if hard == resource.RLIM_INFINITY or hard >= max(DESCRIPTORS, FILES_OF_ATTEMPT * slots):
@@ -105,12 +108,14 @@ def patiences(settings: "Settings") -> Check:
 
 
 def _disks(settings: "Settings") -> Iterator[Check]:
+    """Check the free space of each folder that is written to."""
     from lodger.sandbox.runtimes.js.artefact import candidates
 
     yield _disk("disk of the cache", next(iter(candidates(settings.cache_dir))))
 
 
 def _disk(name: str, place: Path) -> Check:
+    """Check the free space of a folder."""
     while not place.exists():
         place = place.parent
     usage = shutil.disk_usage(place)
@@ -160,6 +165,7 @@ def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
 
 
 def _clock(engine: "Engine", clock: Clock) -> Check:
+    """Check this machine's clock."""
     from lodger.engine.store.context import database_us
 
     if not engine.context.database.driver.has_clock:
@@ -200,6 +206,7 @@ def _written(engine: "Engine") -> Check:
 
 
 def _nodes(engine: "Engine") -> Check:
+    """Check the nodes of the ledger."""
     from lodger.engine.policy.placement import SATURATED
 
     alive = [each for each in engine.nodes.list() if each.state == "alive"]

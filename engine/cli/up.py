@@ -136,6 +136,7 @@ class Serving:
                 backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
 
     def _waits(self, error: "Unavailable", left_s: float | None) -> None:
+        """Report that the database does not answer yet."""
         if self._as_json:
             left = None if left_s is None else round(left_s, 3)
             write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
@@ -147,6 +148,7 @@ class Serving:
         self._said = error.code
 
     async def _serve(self) -> None:
+        """Run API and node until a signal."""
         import asyncio
         import gc
         import signal
@@ -214,6 +216,7 @@ class Serving:
             sys.stdout.flush()
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
+        """Start the API."""
         from lodger.engine.cli.child import ready
         from lodger.engine.server.server import Server
 
@@ -265,6 +268,7 @@ class Serving:
         return [*engine.unready(), *(self._running.problems() if self._running else ["the node has not started"])]
 
     async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> "Node":
+        """Start the node."""
         import asyncio
         from contextlib import suppress
 

@@ -68,11 +68,13 @@ class Client(Nouns[Sync]):
         return self._lines(requests.LiveLines(self.url, tenant_id, action_id))
 
     def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call an operation of the server."""
         if operation.declared.streams:
             return self._lines(requests.ExportedLines(self.url, **requests.arguments_of(operation, args, kwargs)))
         return self._converse(requests.call(self.url, operation, args, kwargs))
 
     def _converse(self, conversation: Conversation[T]) -> T:
+        """Send the requests of a conversation until it has a result."""
         said: Answer | Failure | None = None
         try:
             while True:
@@ -85,6 +87,7 @@ class Client(Nouns[Sync]):
             return result
 
     def _answer(self, sent: Request) -> Answer | Failure:
+        """Send one request; return its response, or the failure to reach the server."""
         try:
             with self._http.stream(
                 sent.method, self.url + sent.path, params=sent.query, headers=sent.headers, content=sent.content
@@ -98,6 +101,7 @@ class Client(Nouns[Sync]):
         return Answer(answer.status_code, body.whole(), answer.headers.get("retry-after"))
 
     def _lines(self, lines: Lines[T]) -> Generator[T]:
+        """Yield the values of a streamed response; a broken live stream is resumed."""
         patience = httpx2.Timeout(lines.silence_s, connect=requests.CONNECT_S)
         said: Answer | Failure
         while True:

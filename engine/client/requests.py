@@ -150,6 +150,7 @@ def _segment(what: str, name: str) -> str:
 
 
 def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
+    """Return the route of an operation for these arguments."""
     for route in TABLE.routes_of(operation.name):
         known = all(arguments.get(each.name) is not None for each in route.at("path"))
         if known and (route.raw is not None) == isinstance(arguments.get(route.raw or "source"), bytes | bytearray):
@@ -162,6 +163,7 @@ def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
 
 
 def _headers(route: Route) -> dict[str, str]:
+    """Return the headers of a request."""
     headers = {"accept": "application/json"}
     why = current_audit_context().why
     if route.changes:
@@ -173,6 +175,7 @@ def _headers(route: Route) -> dict[str, str]:
 
 
 def _json(value: Any) -> Any:
+    """Return a value in its JSON form."""
     if isinstance(value, timedelta):
         return value / timedelta(milliseconds=1)
     if isinstance(value, datetime):
@@ -188,6 +191,7 @@ def _json(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
+    """Return a value as text of a query or path."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(_json(value))

@@ -116,6 +116,7 @@ def error_table() -> dict[str, ErrorCode]:
 
 
 def _explained(name: str, causes: tuple[ErrorCode, ...] = ()) -> ErrorCode:
+    """Return an error code with its texts, placeholders as words."""
     code = name.partition(".")[0]
     what, why, fix = (_NAMED.format(row_of(name).get(part, "")) for part in Texts._fields)
     return ErrorCode(code, tuple(row_of(code)["met"]), what, limits_of(name) or why, fix, causes)
@@ -164,6 +165,7 @@ def page() -> str:
 
 
 def _cell(text: str) -> str:
+    """Return a text escaped for a cell of a Markdown table."""
     return re.sub(r"[|<>*`\\]", lambda found: "&lt;" if found[0] == "<" else "\\" + found[0], text)
 
 

@@ -51,6 +51,7 @@ class Identities:
 
 
 def _text(stamp: int, chance: bytes) -> str:
+    """Return the UUIDv7 text of a time stamp and random bytes."""
     random = int.from_bytes(chance, "big") >> 2
     number = (stamp >> 12) << 80 | _VERSION << 76 | (stamp & 0xFFF) << 64 | _VARIANT << 62 | random
     text = f"{number:032x}"

@@ -343,6 +343,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def _registry(read: Callable[[], Iterable[Metric]]) -> CollectorRegistry:
+    """Return a registry that reads its metrics when it is collected."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(read))
     return registry

@@ -56,6 +56,7 @@ def read_fields(declared: Mapping[str, Any] | None) -> tuple[Field, ...] | None:
 
 
 def _field(name: object, body: object) -> Field:
+    """Return a declared param, checked."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError("fields_invalid.name", name=name)
     if not isinstance(body, Mapping) or set(body) - {"type", "required", "default", "min", "max", "choices", "help"}:
@@ -125,6 +126,7 @@ def validate_params(fields: tuple[Field, ...] | None, params: Any) -> Any:
 
 
 def _value(field: Field, value: Any) -> Any:
+    """Return the value of a param, checked against its declaration."""
     name = field.name
     size: float | None = None
     if field.type == "boolean":
@@ -163,6 +165,7 @@ def _is_instant(text: str) -> bool:
 
 
 def _require(satisfied: bool, name: str, value: object, rule: str) -> None:
+    """Refuse a value that breaks a rule of its param."""
     if not satisfied:
         shown = repr(value)
         details = {"param": name}

@@ -69,13 +69,16 @@ def detail_lines(details: dict[str, Any] | None, indent: str = "  ") -> list[str
 
 
 def _plain(text: str) -> str:
+    """Return a line without unprintable characters."""
     return "".join(char if char.isprintable() else " " for char in text.rstrip("\r"))
 
 
 def _cut(text: str, start: int) -> str:
+    """Return the part of a line that is shown."""
     return text[start : start + _WIDTH]
 
 
 def _escaped(found: re.Match[str]) -> str:
+    """Return a character as escape sequences of JSON."""
     units = found[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

@@ -49,6 +49,7 @@ def table(settings: Settings) -> list[Row]:
 
 
 def _source(variable: str, *, is_set: bool) -> str:
+    """Return where the value of a setting comes from: environment, given or default."""
     # The names of environment variables are read without regard to their case.
     if any(name.upper() == variable for name in os.environ):
         return "environment"
@@ -56,6 +57,7 @@ def _source(variable: str, *, is_set: bool) -> str:
 
 
 def _shown(name: str, value: object) -> str:
+    """Return the value of a setting without passwords."""
     if name == "heartbeat_url" and value is not None:
         # The path of such a URL is a password: a request to it keeps the alarm silent.
         parts = urlsplit(str(value))

@@ -79,10 +79,12 @@ class Feed:
             self._write(f"due     {each.tenant_id}/{each.name}: {each.text}; next {soon}")
 
     def _heard(self, event: Event) -> None:
+        """Handle an event in the event loop's thread."""
         # Events come from the thread that did the thing; the lines belong to the loop.
         self._loop.call_soon_threadsafe(self._tell, event)
 
     def _tell(self, event: Event) -> None:
+        """Print an event."""
         details = event.details
         match event.kind:
             case "started" if event.action_id:
@@ -98,10 +100,12 @@ class Feed:
                 self._write(f"note    {_NOTES[kind].format(subject=self._subject(event), **details)}")
 
     def _subject(self, event: Event) -> str:
+        """Return tenant and name of an event's schedule or script."""
         name = self._names.get(event.schedule_id or "", event.details.get("script", "a request"))
         return f"{event.tenant_id}/{name}"
 
     def _run(self, event: Event, late_s: float) -> None:
+        """Print the end of a run."""
         details = event.details
         finished: Finished = details["finished"]
         error, stopped = finished.error, _stopped(Outcome(details["outcome"]), finished)
@@ -153,6 +157,7 @@ def _result(text: str | None) -> str:
 
 
 def _value(value: object) -> str:
+    """Return a result as text."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return "; ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

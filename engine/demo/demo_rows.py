@@ -87,6 +87,7 @@ def fill(connection: Connection, now: datetime) -> dict[str, int]:
 
 
 def _people(random: Random, shop: Shop, now: datetime, first: int) -> list[Row]:
+    """Return drawn customers of a shop."""
     rows = []
     for number in range(first, first + shop.customers):
         given, family = random.choice(_FIRST), random.choice(_LAST)
@@ -105,6 +106,7 @@ def _people(random: Random, shop: Shop, now: datetime, first: int) -> list[Row]:
 
 
 def _products(random: Random, shop: Shop, first: int) -> list[Row]:
+    """Return drawn products of a shop."""
     names = [f"{thing}, {kind}" for thing in shop.goods for kind in shop.kinds]
     return [
         {
@@ -144,6 +146,8 @@ def _orders(random: Random, shop: Shop, now: datetime, people: list[Row], first:
 
 
 def _carts(random: Random, shop: Shop, now: datetime, people: list[Row], first: int) -> list[Row]:
+    """Return drawn shopping carts."""
+
     def row(number: int) -> Row:
         person, items = random.choice(people), random.randrange(1, 7)
         left = random.random() < 0.55
@@ -162,6 +166,7 @@ def _carts(random: Random, shop: Shop, now: datetime, people: list[Row], first: 
 
 
 def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first: int) -> list[Row]:
+    """Return drawn support tickets."""
     waiting = max(3, shop.tickets // 20)
 
     def row(number: int) -> Row:
@@ -182,8 +187,10 @@ def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first
 
 
 def _ago(random: Random, now: datetime, min_days: float, max_days: float) -> datetime:
+    """Return a drawn instant so many days ago."""
     return _whole(now - timedelta(days=random.uniform(min_days, max_days)))
 
 
 def _whole(instant: datetime) -> datetime:
+    """Return an instant in whole seconds."""
     return instant.replace(microsecond=0)

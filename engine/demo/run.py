@@ -105,6 +105,7 @@ async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str],
 
 
 def _prepared(stage: Stage, plan: Plan) -> str:
+    """Return a sentence about the prepared ledger."""
     if not stage.fresh:
         return f"Continuing with the ledger in {plan.folder}."
     rows = ", ".join(f"{count} {name}" for name, count in stage.rows.items())

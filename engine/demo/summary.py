@@ -81,6 +81,7 @@ def summarise(engine: "Engine", began: datetime, ended: datetime, late_ms: list[
 
 
 def _all(engine: "Engine") -> "list[Action]":
+    """Return all actions of the ledger."""
     found: list[Action] = []
     while page := engine.actions.list(limit=PAGE, before=found[-1].id if found else None):
         found += page
@@ -88,6 +89,7 @@ def _all(engine: "Engine") -> "list[Action]":
 
 
 def _count(line: Line, action: "Action") -> None:
+    """Count an action in the line of its schedule."""
     match action.state:
         case "done":
             line.ran += 1
@@ -103,6 +105,7 @@ def _count(line: Line, action: "Action") -> None:
 
 
 def _spread(late: list[float]) -> dict[str, float]:
+    """Return the percentiles of latenesses."""
     if len(late) < 2:
         return {"p50": late[0], "p99": late[0], "worst": late[0], "slots": 1} if late else {}
     cuts = quantiles(late, n=100, method="inclusive")
@@ -110,6 +113,7 @@ def _spread(late: list[float]) -> dict[str, float]:
 
 
 def _mails(engine: "Engine") -> dict[str, int]:
+    """Count mails by state."""
     from sqlalchemy import func, select
 
     from lodger.engine.store.schema.script_data import outbox

@@ -68,6 +68,7 @@ def _attempt(details: dict[str, Any]) -> list[str]:
 
 
 def _detail(name: str, value: Any) -> tuple[str, str]:
+    """Return name and text of an event's detail."""
     if value in (None, ""):
         return name, ""
     if name.endswith("_us"):
@@ -78,4 +79,5 @@ def _detail(name: str, value: Any) -> tuple[str, str]:
 
 
 def _instant(us: int) -> str:
+    """Return an instant in whole seconds as text."""
     return shown_instant(from_us(us).replace(microsecond=0))

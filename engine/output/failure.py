@@ -71,6 +71,7 @@ def human(body: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
+    """Return the beginning of a text, marked for the terminal."""
     return marked(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}… ({len(text)} characters)")
 
 
@@ -82,6 +83,7 @@ def under(text: str, index: int) -> str:
 
 
 def _place(text: str, line: int, column: int | None) -> list[str]:
+    """Return a source line with a mark below a column."""
     shown = code_frame("\n" * (line - 1) + text, line, column, before=0)
     # What is far to the right is shown without what stands before it: nothing can point there.
     return shown if column is None or column <= len(text) + 1 else shown[:1]

@@ -47,10 +47,12 @@ def value(name: str, given: str | None) -> Any:
 
 
 def _constant(name: str) -> None:
+    """Refuse NaN and Infinity."""
     raise ValueError(f"{name} is not JSON")
 
 
 def _finite(text: str) -> float:
+    """Return a number, if a double can hold it."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"{text[:40]} is larger than the largest number")

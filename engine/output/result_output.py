@@ -51,6 +51,7 @@ def show_zone(name: str | None) -> None:
 
 
 def _zone(name: str) -> "ZoneInfo":
+    """Return the time zone of this name."""
     from lodger.engine.recurrence.calendar.zones import python_zone  # few commands show times of other zones
 
     return python_zone(name)

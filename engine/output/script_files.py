@@ -78,6 +78,7 @@ def root_of(path: Path) -> Path:
 
 
 def _place(path: Path, root: Path) -> str:
+    """Return a path below a root, with slashes."""
     return Path(os.path.relpath(path, root)).as_posix()
 
 
@@ -212,6 +213,7 @@ def is_script(path: Path) -> bool:
 
 
 def _text(path: Path, raw: bytes) -> str:
+    """Return the text of a file, which must be UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

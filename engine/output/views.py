@@ -200,6 +200,7 @@ def rows(found: Sequence[Any]) -> None:
 
 
 def _table(found: Sequence[Any]) -> None:
+    """Print results as a table."""
     columns = COLUMNS.get(type(found[0]).__name__) or tuple((field.name, field.name) for field in fields(found[0]))
     table(
         [heading for heading, _of in columns],
@@ -208,6 +209,7 @@ def _table(found: Sequence[Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value for a cell."""
     return cell(value) if isinstance(value, datetime | tuple) else value
 
 
@@ -399,6 +401,7 @@ def late(milliseconds: float | None) -> str:
 
 
 def _metrics(found: Any) -> None:
+    """Print metrics as a table."""
     table(
         ("metric", "labels", "value"),
         (

@@ -54,5 +54,6 @@ class _Cursor:
         self._take(self._recurrence.next_after(self.at))
 
     def _take(self, found: Answer) -> None:
+        """Move to a found slot, or to the end of a bounded search."""
         self.is_slot = isinstance(found, datetime)
         self.at = found.instant if isinstance(found, SearchedTo) else found or LAST

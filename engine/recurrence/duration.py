@@ -57,12 +57,14 @@ def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
 
 
 def _bounded(us: int, index: int) -> int:
+    """Return a duration, if it is not too long."""
     if us > LONGEST_US:
         raise RuleInvalid("duration_invalid.long", index=index)
     return us
 
 
 def _iso(text: str, index: int) -> int:
+    """Return the microseconds of an ISO 8601 duration."""
     match = _ISO.match(text)
     if match is None or not any(match.groupdict().values()):
         head = text.upper().split("T")[0]

@@ -99,6 +99,7 @@ class Windows:
 
 
 def _length(days: int, seconds: int) -> str:
+    """Return a length of time in words."""
     parts = []
     for unit, size in (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
         of = days * 86_400 if size >= 86_400 else seconds
@@ -149,6 +150,7 @@ class CompiledSchedule(Union):
         return self._next(instant, steps, None)
 
     def _next(self, instant: datetime, steps: Steps, closings: Counter[int] | None) -> datetime | None:
+        """Return the first slot after an instant; None if there is none within the steps of the search."""
         if self._start is not None and instant < self._start:
             instant = self._start
         rules, exclusions = self.rules, self._exclusions

@@ -85,6 +85,7 @@ def clock_times(dial: Dial) -> str | None:
 
 
 def _unit(bits: int, size: int, name: str) -> str:
+    """Return the values of a unit in words."""
     step = _every(bits, size)
     if step == 1:
         return f"every {name}"

@@ -131,6 +131,7 @@ class CommonHeaders:
         self._meters, self._clock = engine.process_metrics, engine.context.clock
 
     def _count(self, scope: Scope, status: int, begun_s: float) -> None:
+        """Count a request and its duration by route and status."""
         route: Any = scope.get("route")
         # A fixed word for all that is no route: neither a client's path nor its method is a label.
         known = scope["method"] in (getattr(route, "methods", None) or ())

@@ -71,6 +71,7 @@ class Bodies:
                 del self._held[key]
 
     async def _receive(self, request: Request, key: str, limit: int, body: bytearray) -> None:
+        """Receive a body up to its limit, within its time."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 async for chunk in request.stream():
@@ -84,6 +85,7 @@ class Bodies:
             raise Refused(400, "body_cut") from None
 
     def _hold(self, key: str, before: int, count: int) -> None:
+        """Reserve memory for a part of a body."""
         if before + count > FREE and (
             self.held + count > self._max_held or self._held[key] + count > self._max_held // 2
         ):
@@ -110,6 +112,7 @@ class Bodies:
         return await self._parsing.run(key, lambda: self._parsed(body, model))
 
     def _parsed(self, body: bytes, model: type[M]) -> M:
+        """Return the JSON value of a body, checked."""
         try:
             value = parse(body, max_bytes=self._max_json, max_depth=MAX_DEPTH, max_values=MAX_VALUES)
         except JsonRefused as refused:

@@ -88,6 +88,7 @@ def add(
 
 
 def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Callable[..., Any]:
+    """Return the function that answers requests of a route."""
     noun = getattr(engine, route.noun)
     body_model, query_model = body_of(route), query_of(route)
     takes_many = {

@@ -69,6 +69,7 @@ def query_of(route: Route) -> type[QueryModel] | None:
 
 
 def _model(route: Route, parameters: tuple[Parameter, ...], base: type[M], kind: str) -> type[M] | None:
+    """Return a model of a route's parameters; None without any."""
     if not parameters:
         return None
     fields: dict[str, Any] = {each.name: _field(route, each, kind) for each in parameters}
@@ -77,6 +78,7 @@ def _model(route: Route, parameters: tuple[Parameter, ...], base: type[M], kind:
 
 
 def _field(route: Route, parameter: Parameter, kind: str) -> Any:
+    """Return the field of a parameter."""
     hint = parameter.kind
     if parameter.name == "limit" and route.kind == "page":
         return (Annotated[int, Field(ge=1, le=route.max_page)], min(PAGE_LIMIT, route.max_page))
@@ -99,6 +101,7 @@ def _without_null(hint: Any) -> Any:
 
 
 def _bounded(hint: Any) -> Any:
+    """Return a text type with a maximum length; others unchanged."""
     return Annotated[str, Field(max_length=MAX_TEXT)] if hint is str else hint
 
 
@@ -174,12 +177,14 @@ def errors_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _entry(route: Route) -> Any:
+    """Return the type of a page's entries."""
     (entry,) = route.answer.__args__
     assert route.answer.__origin__ is Page
     return entry
 
 
 def _extra(route: Route) -> dict[str, Any]:
+    """Return the parts of a route's description that are not derived from its signature."""
     extra: dict[str, Any] = {"x-role": route.role.value}
     body = body_of(route)
     if body is not None:
@@ -211,6 +216,7 @@ def _extra(route: Route) -> dict[str, Any]:
 
 
 def _header(name: str, what: str, maximum: int) -> dict[str, Any]:
+    """Return the description of a request header."""
     schema: dict[str, Any] = {"type": "string", "maxLength": maximum}
     if name == "Idempotency-Key":
         schema |= {"minLength": 1, "pattern": "^[A-Za-z0-9._:-]+$"}

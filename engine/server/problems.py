@@ -132,6 +132,7 @@ def document(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | 
 
 
 def _shortened(value: Any) -> Any:
+    """Return a value, a long text cut."""
     if isinstance(value, str) and len(value) > MAX_REPEATED:
         return f"{value[:MAX_REPEATED]}… ({len(value)} characters)"
     return value
@@ -282,6 +283,7 @@ def _path(error: ErrorDetails, root: Any) -> str:
 
 
 def _field(at: str, errors: list[ErrorDetails], known: tuple[str, ...]) -> dict[str, str]:
+    """Return the explanation of the errors of one field."""
     kinds = {error["type"] for error in errors}
     name = at.rpartition("/")[2]
     if "missing" in kinds:
@@ -300,6 +302,7 @@ def _field(at: str, errors: list[ErrorDetails], known: tuple[str, ...]) -> dict[
 
 
 def _expected(error: ErrorDetails) -> str:
+    """Return the words for the value that was expected."""
     template = _BOUNDED.get(error["type"])
     if template is not None:
         return template.format_map(error.get("ctx", {}))

@@ -153,6 +153,7 @@ class Threads:
                 del loop.shares[key]
 
     def _own(self) -> _Loop:
+        """Return the limiter of the current event loop."""
         if self._loop is None:
             self._loop = _Loop(asyncio.Semaphore(self._total), CapacityLimiter(self._total))
         return self._loop

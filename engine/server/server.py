@@ -164,6 +164,7 @@ class ForwardedHeaders:
             await self._trusting(scope, receive, send)  # type: ignore[arg-type]  # as above
 
     def _warn(self, scope: Scope, peer: str) -> None:
+        """Log once that a peer which is not trusted sends such headers."""
         if peer in self._warned or len(self._warned) >= MAX_WARNINGS:
             return
         if any(name in FORWARDED for name, _value in scope["headers"]):
@@ -203,6 +204,7 @@ def _check_tls(settings: Settings) -> None:
 
 
 def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket bound to an address."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # Named as TCP, or asyncio leaves Nagle's algorithm on and every answer waits 40 ms for an acknowledgement.

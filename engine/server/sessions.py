@@ -133,6 +133,7 @@ def _no_session() -> Refused:
 
 
 def _body(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]:
+    """Return a session as JSON-able values."""
     session = BrowserSession(
         name=caller.name, role=caller.role, tenant_id=caller.tenant_id, csrf=csrf, expires_at=expires
     )

@@ -58,6 +58,7 @@ class Threads:
         os.register_at_fork(after_in_child=partial(_restart, ref(self)))
 
     def _start(self) -> None:
+        """Create the pools of threads."""
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
         self._slow = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="lodger-slow")
         self._turns: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()
@@ -87,6 +88,7 @@ class Threads:
         return asyncio.get_running_loop().run_in_executor(self.pool, bound)
 
     async def _stream(self, call: Callable[[], Generator[T]]) -> AsyncIterator[T]:
+        """Yield the items of a generator that runs in a thread."""
         given = call()
         loop = asyncio.get_running_loop()
         try:
@@ -215,6 +217,7 @@ class Engine(Nouns[Async]):
         return self.inner.on(name, _carried(hook), tenant_id=tenant_id)
 
     def _decorated(self, name: HookName, tenant_id: str | None, hook: "Hook | AsyncHook") -> "Hook | AsyncHook":
+        """Register a hook that ``on`` decorates."""
         self.inner.on(name, _carried(hook), tenant_id=tenant_id)
         return hook
 

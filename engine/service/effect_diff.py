@@ -119,6 +119,7 @@ def _same(text: str) -> list[EffectRow]:
 
 
 def _changed(name: str, before: str | None, after: str) -> EffectRow:
+    """Return the row of an updated column."""
     return EffectRow(name, before, after, f"{name}: {after}" if before is None else f"{name}: {before} → {after}")
 
 
@@ -132,15 +133,18 @@ def _added(effect: dict[str, Any], name: str, amount: object) -> EffectRow:
 
 
 def _pairs(effect: dict[str, Any], name: str) -> list[tuple[str, Any]]:
+    """Return names and values of a part of an effect."""
     return list((effect.get(name) or {}).items())
 
 
 def _signed(amount: object) -> str:
+    """Return an amount with its sign."""
     shown = _value(amount)
     return shown if shown.startswith("-") else f"+{shown}"
 
 
 def _value(value: object) -> str:
+    """Return a value as text for people."""
     number = int(value) if isinstance(value, str) and _TOKEN.fullmatch(value) else value
     if type(number) is int and _LAST_TOKEN < number < FIRST_TOKEN:
         return f"(new {FIRST_TOKEN - number})"  # a key that the database will generate

@@ -412,6 +412,7 @@ class Engine(Nouns[Sync]):
         return sorted(found)
 
     def _measure(self) -> None:
+        """Read the metrics of this process."""
         meters, database = self.process_metrics, self.context.database
         meters.put("lodger_build_info", 1, VERSION, platform.python_version())
         for state, number in database.connections().items():

@@ -37,6 +37,7 @@ class HookSpec:
 
 
 def _over(event: Event, _late_ms: float) -> bool:
+    """Whether an event is the last of its action."""
     return event.kind == "finished" and event.details["state"] in {"done", "failed", "cancelled"}
 
 
@@ -124,6 +125,7 @@ class Hooks:
                     self._meters.count("lodger_hooks_dropped_total", spec.name)
 
     def _work(self) -> None:
+        """Call hooks with waiting events, until the engine is closed."""
         while (one := self._waiting.get()) is not None:
             hook, event = one
             try:

@@ -92,6 +92,7 @@ class FollowedAction:
         return changes
 
     def _begin(self, action_id: str) -> LogStream:
+        """Open the log of an action at the position of the last event."""
         after = self._after
         if after is not None and after[1] == action_id:
             self._line = (int(after[2]), int(after[3]), int(after[4]))
@@ -99,6 +100,7 @@ class FollowedAction:
         return LogStream(self._tenant_id, action_id, self._line)
 
     def _id(self) -> str:
+        """Return the id of the last event: action and position in its log."""
         assert self._log is not None
         return ".".join(str(each) for each in (self._log.action_id, *self._line, *self._mark))
 
@@ -181,9 +183,11 @@ class _Channel:
     left_s: float = 0.0
 
     def id(self) -> str:
+        """Return the id of the last event."""
         return f"{self.name}.{self.number}.{self.looked_us}"
 
     def add(self, action: Action) -> Change:
+        """Number a change and keep it for late subscribers."""
         self.number += 1
         change = Change(self.id(), action)
         self.last.append((self.number, change))
@@ -237,6 +241,7 @@ class Poller:
                 self._task = None
 
     async def _poll(self) -> None:
+        """Look for changes while there are watchers."""
         try:
             while True:
                 await self._wait()
@@ -365,6 +370,8 @@ class LiveChanges:
         return channel
 
     async def _look(self, tenant_id: str, channel: _Channel) -> None:
+        """Send the changes of a tenant's actions to the subscribers of its channel."""
+
         def look(connection: Connection) -> list[Action]:
             tenants.get(connection, tenant_id)
             channel.looked_us = self._clock.now_us()
@@ -401,18 +408,21 @@ class LiveChanges:
                     self._end(channel, queue)
 
     def _tell(self, channel: _Channel, queue: "asyncio.Queue[Change | None]", change: Change) -> None:
+        """Send a change to a subscriber; one that is too slow is ended."""
         try:
             queue.put_nowait(change)
         except asyncio.QueueFull:
             self._end(channel, queue)
 
     def _end(self, channel: _Channel, queue: "asyncio.Queue[Change | None]") -> None:
+        """End a subscription."""
         channel.queues.discard(queue)
         while queue.full():
             queue.get_nowait()
         queue.put_nowait(None)
 
     async def _wait(self) -> None:
+        """Wait for a write of this process, or for the interval of looks."""
         await asyncio.sleep(MIN_GAP_S)  # one look serves many writes of a moment
         woken, loop = asyncio.Event(), asyncio.get_running_loop()
 

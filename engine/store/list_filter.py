@@ -118,11 +118,13 @@ def read(language: Language, text: str | None, now_us: int) -> Filter:
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return the end of a match at a position, or the position."""
     found = pattern.match(text, at)
     return at if found is None else found.end()
 
 
 def _unquoted(value: str) -> str:
+    """Return a value without its quotation marks."""
     if not value.startswith('"'):
         return value
     try:
@@ -132,10 +134,12 @@ def _unquoted(value: str) -> str:
 
 
 def _like(column: ColumnElement[Any], pattern: str) -> ColumnElement[bool]:
+    """Compare a column with a pattern, without distinction of case."""
     return func.lower(column).like(func.lower(pattern), escape=_ESCAPE)
 
 
 def _escaped(text: str) -> str:
+    """Return a text as a pattern that matches itself."""
     return re.sub(r"([\\%_])", r"\\\1", text)
 
 
@@ -192,6 +196,7 @@ def until(column: ColumnElement[Any]) -> Condition:
 
 
 def _instant(text: str, now_us: int) -> int:
+    """Return an instant from its text: a date, a time, or a duration before now."""
     try:
         found = datetime.fromisoformat(text)
         return to_us(found if found.tzinfo else found.replace(tzinfo=UTC))

@@ -225,6 +225,7 @@ class RevisionCache:
         return self.revisions(connection, [(tenant, schedule, number)])[schedule]
 
     def _read(self, connection: Connection, absent: set[tuple[str, str, int]]) -> dict[str, Revision]:
+        """Read and compile revisions."""
         found = {}
         for row in _rows(connection, absent):
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
@@ -264,6 +265,7 @@ class RevisionCache:
 
 
 def _rows(connection: Connection, absent: set[tuple[str, str, int]]) -> Sequence[AnyRow]:
+    """Read the rows of revisions by their keys."""
     keys = ({"tenant": tenant, "schedule": schedule, "number": number} for tenant, schedule, number in sorted(absent))
     return _by_key.rows(connection, list(keys))
 
@@ -284,16 +286,19 @@ _by_key = QueryMany(
 # Many schedules share a few hundred policies: each is parsed once.
 @lru_cache(maxsize=4096)
 def _conduct(text: str | None) -> Conduct:
+    """Return the conduct of a schedule from its stored text."""
     return parse_conduct(json.loads(text) if text else None)
 
 
 @lru_cache(maxsize=4096)
 def _retry(text: str | None) -> Retry:
+    """Return the retry policy from its stored text."""
     return parse_retry(json.loads(text) if text else None)
 
 
 @lru_cache(maxsize=4096)
 def _policies(missed: str, overlap: str, missed_after_s: float, catch_up_max: int) -> SlotPolicies:
+    """Return the policies of a schedule's slots from their columns."""
     return SlotPolicies(parse_missed(missed), Overlap(overlap), timedelta(seconds=missed_after_s), catch_up_max)
 
 
@@ -326,6 +331,7 @@ def decode_rules(text: str) -> ScheduleRules:
 
 
 def _spec(body: dict[str, Any]) -> RuleSpec:
+    """Return a rule from its stored form."""
     kind = body["kind"] and Kind(body["kind"])
     return RuleSpec(body["text"], kind, body["dtstart"], body["tz"], body.get("counted_from"))
 
@@ -342,6 +348,7 @@ def _refuse_to_compile(_rules: ScheduleRules, *, now: datetime) -> CompiledSched
 
 
 def _compiler() -> Compile:
+    """Return the compiler of rules, imported at first use."""
     from lodger.engine.recurrence.compile import compile_schedule
 
     return compile_schedule

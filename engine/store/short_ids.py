@@ -47,6 +47,7 @@ def _complete(
     tenant_id: str | None,
     given: str,
 ) -> str:
+    """Return the whole id that a part belongs to; the part if it belongs to none."""
     part = given.lower()
     if is_id(part) or not MIN_CHARACTERS[kind] <= len(part) <= 36 or not _PART.fullmatch(part):
         return given

@@ -20,10 +20,12 @@ def signing_key(connection: Connection) -> bytes:
 
 @lru_cache(16)
 def _serializer(secret: bytes, salt: str) -> URLSafeSerializer:
+    """Return a signer of texts for one purpose."""
     return URLSafeSerializer(secret, salt=f"lodger.{salt}", signer_kwargs={"digest_method": _sha256})
 
 
 def _sha256(data: bytes = b"") -> object:
+    """Return a SHA-256, imported at first use."""
     import hashlib
 
     return hashlib.sha256(data)

@@ -88,6 +88,7 @@ class InlineNode(Node):
         await self._still()
 
     async def _still(self) -> None:
+        """Run all services until none has anything to do at this instant."""
         while True:
             self.context.bus.publish(LedgerChanged())
             await self.recovery.round()
@@ -138,6 +139,7 @@ class InlineNode(Node):
         return True
 
     def _awaited(self) -> str:
+        """Describe the attempts that have not ended."""
         ended = self.attempts.ended
         return "; ".join(
             f"attempt {claim.attempt} of {claim.tenant_id}'s {claim.script_name}, which "
@@ -146,6 +148,7 @@ class InlineNode(Node):
         )
 
     def _raise(self) -> NoReturn:
+        """Raise the first fault of a service."""
         fault, self._faults = self._faults[0], []
         raise fault
 

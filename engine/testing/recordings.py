@@ -49,6 +49,7 @@ def check_recordings(recordings: object) -> list[dict[str, Any]]:
 
 
 def _body(recording: Mapping[str, Any]) -> bytes:
+    """Return the body of a recorded response."""
     if "json" in recording:
         return json.dumps(recording["json"], ensure_ascii=False).encode()
     try:
@@ -113,6 +114,7 @@ class Recordings(WayOut):
 
 
 def _answer(request: Request, recording: Mapping[str, Any]) -> Answer:
+    """Return a recorded response."""
     body = _body(recording)
     if len(body) > request.max_body:
         raise TooLarge.than(request.max_body)
@@ -124,6 +126,7 @@ def _answer(request: Request, recording: Mapping[str, Any]) -> Answer:
 
 
 def _recording(request: Request, answer: Answer) -> dict[str, Any]:
+    """Return a received response as a recording."""
     made: dict[str, Any] = {"method": request.method, "url": request.url}
     if request.body:
         made["requestBody"] = request.body.decode("utf-8", "replace")

@@ -127,12 +127,14 @@ class Stage:
         self._stack.close()
 
     def _end(self, thread: threading.Thread) -> None:
+        """Stop the thread of the event loop."""
         self._do(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
         self._loop.close()
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the stage's event loop."""
         doing: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return doing.result()
 
@@ -277,11 +279,13 @@ class Stage:
         )
 
     def _schedule(self, tenant_id: str, schedule: str | Schedule | None) -> str | None:
+        """Return the id of a schedule that is given itself or by its name."""
         if schedule is None or isinstance(schedule, Schedule):
             return None if schedule is None else schedule.id
         return self.engine.schedules.get(tenant_id, schedule).id
 
     def _fail(self, what: str, actions: list[Action]) -> NoReturn:
+        """Raise an AssertionError that lists the last actions."""
         lines = [what + (":" if actions else "; the ledger has no action")]
         for action in actions[-5:]:
             lines.append(f"  due {action.due_at.isoformat()}: {action.state} {action.outcome or action.reason or ''}")
@@ -294,4 +298,5 @@ class Stage:
 
 
 def _named(schedule: str | Schedule) -> str:
+    """Return the name of a schedule that is given itself or by its name."""
     return schedule.name if isinstance(schedule, Schedule) else schedule

@@ -117,6 +117,7 @@ def round_number(value: float) -> float:
 
 
 def _svg(text: str, width: int, height: int, parts: Iterable[Markup], kind: str = "chart") -> Markup:
+    """Return a picture with its description for readers that do not see it."""
     return Markup('<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
         kind, width, height, text, text, Markup("").join(parts)
     )
@@ -175,18 +176,22 @@ def _hints(minutes: Sequence[Any], words: Any) -> Iterable[Markup]:
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:
+    """Return a rectangle."""
     return Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
         kind, x, y, width, height
     )
 
 
 def _stroke(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
+    """Return a line."""
     return Markup('<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(kind, x1, y1, x2, y2)
 
 
 def _text(x: float, y: float, anchor: str, text: str) -> Markup:
+    """Return a text at a place of a picture."""
     return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, escape(text))
 
 
 def _clock(instant: datetime) -> str:
+    """Return the time of day of an instant."""
     return f"{instant.astimezone(UTC):%H:%M}"

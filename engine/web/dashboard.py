@@ -149,6 +149,7 @@ class Dashboard:
         return await asyncio.shield(task)
 
     async def _render(self, key: tuple[str, ...], request: Request, page: Page) -> str:
+        """Return the HTML of a page."""
         begun = time.monotonic()
         try:
             name, values = await page(Reader(self._api, request))
@@ -168,6 +169,7 @@ class Dashboard:
         return role.covers(next((each for each in found if each.of_tenant == (tenant is not None)), found[0]).role)
 
     def _common(self, request: Request) -> Values:
+        """Return the values that every page has."""
         # There is none on a page about an error in the authentication.
         found = request.scope.get("state", {}).get("authenticated")
         caller, root = (None if found is None else found.caller), _root(request.scope)
@@ -217,11 +219,14 @@ def _root(scope: Scope) -> str:
 
 
 def _html(body: str, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
+    """Return a response with HTML and its security headers."""
     headers = {"content-security-policy": POLICY, "referrer-policy": "same-origin"} | dict(more or {})
     return Response(body, status, headers, "text/html; charset=utf-8")
 
 
 def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function that answers requests for a static file."""
+
     async def file(request: Request) -> Response:
         tag = rendering.digest(name)
         kept = "public, max-age=31536000, immutable" if request.url.query == tag else "no-cache"

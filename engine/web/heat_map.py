@@ -71,10 +71,12 @@ def _strength(count: int, largest: int) -> int:
 
 
 def _counted(count: int, word: str) -> str:
+    """Return a number with its noun."""
     return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
 
 
 def _grid(cells: Sequence[Cell], today: int) -> Grid:
+    """Return cells in rows of weekdays."""
     if not cells:
         return Grid((), ())
     shown = [Cell(each.day, each.colour, each.text, each.mark, at == today) for at, each in enumerate(cells)]

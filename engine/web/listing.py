@@ -61,6 +61,7 @@ def term(field: str, value: str) -> str:
 
 
 def _arguments(reader: Reader, noun: str, terms: str) -> Values:
+    """Return the arguments of the operation that lists entries."""
     text = " ".join(each for each in (reader.request.query_params.get("filter", ""), terms) if each)
     return ({} if noun == "tenants" else reader.tenant) | {"filter": text}
 
@@ -126,6 +127,7 @@ def _as_csv(entries: list[Any]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
+    """Return a value for a cell of a CSV file."""
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # A spreadsheet takes what begins so for a formula.
     return f"'{text}" if isinstance(value, str) and text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text

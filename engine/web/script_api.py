@@ -48,6 +48,7 @@ def table() -> Entry:
 
 
 def _read(text: str, found: Entry) -> None:
+    """Read the declarations of a file of types."""
     topic = _TOPIC.match(text)
     for doc, head, body in _statements(text):
         block, function, constant = _BLOCK.match(head), _FUNCTION.match(head), _CONSTANT.match(head)
@@ -87,6 +88,7 @@ def _read_namespace(name: str, doc: str, body: str, found: Entry) -> None:
 
 
 def _type(block: re.Match[str] | None, doc: str, body: str) -> Entry:
+    """Return the description of a type."""
     made: Entry = {"doc": doc, "base": block["base"] if block else None, "members": {}, "statics": {}, "made": "()"}
     for about, head, inner in _statements(body):
         whole = head if inner is None else f"{head} {{{inner}}}"
@@ -102,6 +104,7 @@ def _type(block: re.Match[str] | None, doc: str, body: str) -> Entry:
 
 
 def _entry(name: str, signature: str, result: str, doc: str) -> Entry:
+    """Return the description of a function or value."""
     shown = _SPACE.sub(" ", signature + result).strip()
     shown = shown.replace("( ", "(").replace(", )", ")").replace(" )", ")")
     value = shown[1:] if shown.startswith(":") else shown[_end_of_parameters(shown) :].lstrip(": ")
@@ -176,9 +179,11 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _after(text: str, mark: str, at: int) -> int:
+    """Return the position after a mark; the end of the text if there is none."""
     end = text.find(mark, at)
     return len(text) if end < 0 else end + len(mark)
 
 
 def _clean(text: str) -> str:
+    """Return a text with single spaces."""
     return _SPACE.sub(" ", text).strip()

@@ -84,6 +84,7 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
 
 
 def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Iterator[Phase]:
+    """Yield the phases of an action in order."""
     first = attempts[-MOST].started_at if len(attempts) > MOST else None
     began = min(action.due_at, *(each.started_at for each in attempts)) if attempts else action.due_at
     at, event = began, "due"
@@ -133,14 +134,17 @@ def _attempt(attempt: Any, due: str, numbered: bool, now: datetime) -> Iterator[
 
 
 def _written(action: Any) -> str:
+    """Return the word for the end of an action."""
     return "committed" if action.state == "done" else "recorded"
 
 
 def _sent(deliveries: Sequence[Any]) -> list[Any]:
+    """Return the sent deliveries in their order."""
     return sorted((each for each in deliveries if each.sent_at is not None), key=lambda each: each.sent_at)[:MOST]
 
 
 def _moment(x: float, words: str, at: datetime, anchor: str = "start") -> Iterator[Markup]:
+    """Yield the words and the time of a moment at a place of the picture."""
     yield Markup('<text class="moment" x="{:.1f}" y="14" text-anchor="{}">{}</text>').format(x, anchor, words)
     yield Markup('<text x="{:.1f}" y="31" text-anchor="{}" data-clock="{}">{}</text>').format(
         x, anchor, at.astimezone(UTC).isoformat(), _clock(at)
@@ -148,4 +152,5 @@ def _moment(x: float, words: str, at: datetime, anchor: str = "start") -> Iterat
 
 
 def _clock(at: datetime) -> str:
+    """Return the time of day of an instant."""
     return f"{at.astimezone(UTC):%H:%M:%S}"

@@ -180,6 +180,7 @@ def _bundle(folder: ScriptFolder, path: Path, source: str) -> dict[str, str]:
 
 
 def _once(stage: Stage, tenant_id: str, script: str, params: Any) -> Action:
+    """Run a script once; return its action."""
     made = stage.engine.run_at(tenant_id, script, stage.now, params)
     stage.settle()
     return stage.engine.actions.get(tenant_id, made.id)
@@ -222,6 +223,7 @@ class _Play:
         self._done = done
 
     def play(self) -> None:
+        """Play the cases in the order of their times, and compare the results."""
         cases = [case for case in self._done.cases if not case.failures]
         events = [(case.begin, 1, number, case) for number, case in enumerate(cases)]
         events += [(case.begin + case.length, 0, number, case) for number, case in enumerate(cases) if case.length]
@@ -261,6 +263,7 @@ class _Play:
         self._done.received.setdefault(case.path, []).extend(self._way_out.received[received:])
 
     def _recorded(self, case: Case) -> list[dict[str, Any]]:
+        """Read the recorded responses of a case."""
         path = recordings_of(case.path)
         try:
             return check_recordings(json.loads(script_files.regular(path, MAX_BYTES)))
@@ -270,6 +273,7 @@ class _Play:
             raise InputError("recording_invalid.file", name=path.name, reason=error) from None
 
     def _run(self, case: Case, tenant_id: str) -> None:
+        """Run one case."""
         stage, options = self._stage, case.options
         schedule = options.get("schedule")
         if schedule is not None:
@@ -340,6 +344,7 @@ class _Play:
             _note(case, ended.result)
 
     def _outcome(self, tenant_id: str, actions: list[Action], following: list[str]) -> dict[str, Any]:
+        """Return the result of a case, which is compared with the expected one."""
         stage, last = self._stage, actions[-1]
         with stage.engine.context.database.read() as connection:
             now_us = stage.engine.context.clock.now_us()
@@ -365,6 +370,7 @@ class _Play:
 
 
 def _later(action: Action) -> dict[str, Any]:
+    """Return a requested later run, JSON-able."""
     key = later_runs.key_of(action.request_key)
     return {"script": action.script, "at": to_jsonable(action.due_at), "input": action.params, "key": key}
 

@@ -118,6 +118,7 @@ def is_made_by(engine: "Engine", schedule: Schedule, deployment: str) -> bool:
 
 
 def _scripts(engine: "Engine", tenant_id: str, folder: ScriptFolder, stored: set[str]) -> Iterator[Step]:
+    """Yield the changes of scripts."""
     changed: set[str] = set()
     for script in folder.scripts.values():
         current = engine.scripts.get(tenant_id, script.name) if script.name in stored else None
@@ -130,6 +131,7 @@ def _scripts(engine: "Engine", tenant_id: str, folder: ScriptFolder, stored: set
 def _script(
     engine: "Engine", folder: ScriptFolder, script: FolderScript, current: ScriptVersion | None, changed: set[str]
 ) -> Step:
+    """Return the change of one script."""
     if current is None:
         return Step("create", "script", script.name, 0, _size(script))
     diff = [*_content(engine, script, current), *_settings(folder, script, current)]
@@ -141,6 +143,7 @@ def _script(
 
 
 def _size(script: FolderScript) -> tuple[str, ...]:
+    """Return the size of a new script in words."""
     if isinstance(script.source, bytes):
         return (f"+ {len(script.source)} bytes of WebAssembly",)
     files = script.source
@@ -148,6 +151,7 @@ def _size(script: FolderScript) -> tuple[str, ...]:
 
 
 def _content(engine: "Engine", script: FolderScript, current: ScriptVersion) -> Iterator[str]:
+    """Yield the lines in which a script differs from the stored version."""
     if isinstance(script.source, bytes):
         same = current.wasm_bytes == len(script.source)
         if not same or engine.scripts.module(current.tenant_id, current.name, current.version) != script.source:
@@ -180,6 +184,7 @@ def settings_of(folder: ScriptFolder, name: str) -> dict[str, Any]:
 
 
 def _schedule(engine: "Engine", tenant_id: str, name: str, fields: Mapping[str, Any], current: Schedule | None) -> Step:
+    """Return the change of one schedule."""
     wanted = schedules_file.normal(fields, None if current is None else current.rules)
     if current is None:
         rules = schedules_file.rules_of(fields)
@@ -214,6 +219,7 @@ def _schedule(engine: "Engine", tenant_id: str, name: str, fields: Mapping[str, 
 
 
 def _short(value: object) -> str:
+    """Return the beginning of a value's text."""
     text = str(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
 

@@ -199,6 +199,7 @@ class DevSession:
         )
 
     def _happened(self, event: Event) -> None:
+        """Report an event of the engine."""
         details, schedule = event.details, self._names.get(event.schedule_id or "")
         finished = details.get("finished")
         if event.kind == "finished" and isinstance(finished, Finished):
@@ -208,6 +209,7 @@ class DevSession:
             self._report({"kind": "skipped", "at": zulu(slot), "schedule": schedule, "reason": details.get("reason")})
 
     def _run(self, event: Event, finished: Finished, schedule: str | None) -> Report:
+        """Return the report of a run."""
         details = event.details
         slot, name = details.get("slot_us"), str(details["script"])
         error: dict[str, Any] | None = None

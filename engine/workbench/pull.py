@@ -87,6 +87,7 @@ def _files(engine: "Engine", version: ScriptVersion) -> dict[str, bytes]:
 
 
 def _bytes(text: str) -> bytes:
+    """Return the bytes of a text file."""
     # A reader removes the first byte order mark.
     return text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8")
 
@@ -139,6 +140,7 @@ def new_file(folder: Path, schedules: Mapping[str, Any], scripts: Mapping[str, A
 
 
 def _state(file: schedules_file.SchedulesFile) -> Any:
+    """Return the content of a schedules file in a form that can be compared."""
     return {name: schedules_file.normal(fields) for name, fields in file.schedules.items()}, to_jsonable(file.scripts)
 
 

@@ -112,6 +112,7 @@ def read_text(text: str, default_name: str) -> SchedulesFile:
 
 
 def _whole(message: str) -> Finding:
+    """Return a finding about the whole file."""
     return Finding("error", NAME, None, None, "toml_invalid", message)
 
 
@@ -124,6 +125,7 @@ class _Reader:
         self._findings: list[Finding] = []
 
     def read(self, default_name: str) -> SchedulesFile:
+        """Return the content of the file, checked."""
         body = self._body
         for key in body:
             if key not in TOP:
@@ -146,6 +148,7 @@ class _Reader:
         return SchedulesFile(name, schedules, scripts, dev, self._places, tuple(self._findings))
 
     def _note(self, path: tuple[str, ...], code: str, message: str, fix: str = "", level: str = "error") -> None:
+        """Add a finding at the place of a key."""
         line, column = self.place(path)
         self._findings.append(Finding(level, NAME, line, column, code, message, fix))
 
@@ -154,6 +157,7 @@ class _Reader:
         return place_of(self._places, path)
 
     def _tables(self, kind: str, operation: str) -> dict[str, dict[str, Any]]:
+        """Return the tables of a kind, such as all schedules, checked."""
         tables = self._body.get(kind, {})
         if not isinstance(tables, dict):
             self._note((kind,), "toml_key_invalid", f"{kind} is not a table", f"write [{kind}.NAME]")
@@ -242,6 +246,7 @@ class _Reader:
         return True
 
     def _dev(self) -> Dev:
+        """Return the table of ``lodger dev``, checked."""
         given = self._body.get("dev", {})
         if not isinstance(given, dict):
             self._note(("dev",), "toml_key_invalid", "dev is not a table", "write [dev]")
@@ -284,6 +289,7 @@ def place_of(
 
 
 def _said(error: InputError) -> str:
+    """Return the text of an error."""
     return f"{error.what}: {error.why}" if error.why and error.fix else error.what
 
 

@@ -47,6 +47,7 @@ class FolderScript:
 
     @property
     def _entry(self) -> str:
+        """Return the name of the entry file."""
         return entry_of(self.source) if isinstance(self.source, dict) else script_files.MAIN
 
     @property
@@ -139,6 +140,7 @@ def _leaves(script: FolderScript) -> bool:
 
 
 def _refused(path: Path, wrong: Usage | InputError) -> Finding:
+    """Return the finding of an error."""
     body = wrong.as_dict()
     return Finding("error", path.name, None, None, body["code"], body["message"], body.get("fix", ""))
 
@@ -196,6 +198,7 @@ def _order(found: dict[str, FolderScript]) -> list[str]:
 
 
 def _script(name: str, path: Path, other: FolderScript | None, root: Path) -> FolderScript:
+    """Return the script of a file or folder."""
     names.check_path_part(name, "script_name_invalid")
     script_files.refuse_link(path)
     if other is not None:

@@ -74,6 +74,7 @@ class SocketChannel:
         return bool(poll.poll(timeout_ms))
 
     def _exactly(self, count: int) -> bytes:
+        """Read this many bytes."""
         chunk = os.read(self._descriptor, count)  # a count of 0 returns at once
         if len(chunk) == count:
             return chunk

@@ -132,6 +132,7 @@ class Zygote:
                     self._reap(descriptor)
 
     def _spawn(self, code: "tuple[int, int] | None") -> None:
+        """Fork a worker and send its socket to the parent."""
         pid = pidfd = -1
         uid = 0
         ends: tuple[_socket.socket, ...] = ()
@@ -164,6 +165,7 @@ class Zygote:
             ours.close()
 
     def _reap(self, pidfd: int) -> None:
+        """Collect an ended worker."""
         pid, uid = self._workers.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)

@@ -96,6 +96,7 @@ class IntlProcesses:
             keeper.thread.join()
 
     def _keep(self, keeper: "_Keeper") -> None:
+        """Answer questions by one process, until there is none for a while."""
         try:
             while (question := self._next(keeper)) is not None:
                 keeper.serve(question)
@@ -183,6 +184,7 @@ class _Keeper:
             question.answer.set_exception(error)
 
     def _again(self, line: bytes) -> Answer:
+        """Ask a question that ended the last process once more."""
         answer = self._ask(line)
         if answer is None:
             raise TooCostly("it ended the process that answers")
@@ -209,6 +211,7 @@ class _Keeper:
         return Answer(text[:-1].decode("utf-8", "replace"), max(used_us - before_us, 0) / 1000)
 
     def _start(self) -> "subprocess.Popen[bytes]":
+        """Start the Node.js process."""
         if self._killed:
             raise _ended()
         node = limited_node.find_node("Intl cannot be answered")
@@ -250,10 +253,12 @@ def _exchange(process: "subprocess.Popen[bytes]", line: bytes, wall_s: float) ->
 
 
 def _ended() -> SandboxError:
+    """Return the error of a question after the engine was stopped."""
     return SandboxError("no_worker", "Intl is not answered any more", why="the engine stops", fix="start it again")
 
 
 @cache
 def _program() -> str:
+    """Return the JavaScript of the process."""
     shared = (files("lodger.stdlib") / "js" / "formats.js").read_text("utf-8")
     return f"function formats($) {{{shared}}}\n" + (files("lodger.sandbox.nodejs") / "intl.js").read_text("utf-8")

@@ -108,6 +108,7 @@ def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
 
 
 def _run(node: Path, files: dict[str, str]) -> Stripped:
+    """Strip the types of files in a Node.js process."""
     with limited_node.start(node, _PROGRAM, cpu_s=CPU_S, heap_mib=HEAP_MIB) as process:
         try:
             answer, spent_ms = _exchange(process, files)
@@ -158,6 +159,7 @@ def _exchange(process: "subprocess.Popen[bytes]", files: dict[str, str]) -> tupl
 
 
 def _read(answer: bytes, files: dict[str, str], spent_ms: float) -> Stripped:
+    """Return the result from the answer of the process."""
     try:
         found = json.loads(answer)
         problem = found.get("")
@@ -174,10 +176,12 @@ def _read(answer: bytes, files: dict[str, str], spent_ms: float) -> Stripped:
 
 
 def _lines(text: str) -> int:
+    """Count the line ends of a text."""
     return len(_NEWLINE.findall(text))
 
 
 def _error(problem: dict[str, str], source: str) -> ScriptError:
+    """Return a syntax error with its place."""
     if problem["code"] not in _ITS_ERRORS:  # the parser's own stack or memory ended
         message = "the source is nested too deeply, or too large, for the parser"
         return ScriptError("LimitExceeded", message, file=problem["name"])

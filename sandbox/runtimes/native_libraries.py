@@ -117,11 +117,13 @@ def unknown_library(found: NativeLibrary) -> SandboxError:
 
 
 def _installed(runtime: str) -> NativeLibrary:
+    """Return the native library of a runtime."""
     path = find_binding() if runtime == "quickjs-native" else find_library()
     return _examined("_quickjs.abi3.so" if runtime == "quickjs-native" else "_libwasmtime.so", path)
 
 
 def _examined(name: str, path: Path) -> NativeLibrary:
+    """Return a library with the state of its file."""
     try:
         about = path.stat()
         digest = _digest(path, (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
@@ -133,5 +135,6 @@ def _examined(name: str, path: Path) -> NativeLibrary:
 
 @functools.lru_cache(maxsize=8)
 def _digest(path: Path, _state: tuple[int, ...]) -> str:
+    """Return the SHA-256 of a file, computed again when its state has changed."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()

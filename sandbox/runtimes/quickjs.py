@@ -92,6 +92,7 @@ class Runtime:
         return realm
 
     def _rehearse(self, spare: Guest) -> None:
+        """Run a script once, so that its pages are in memory before the fork."""
         # Runs a whole attempt in an instance that no job uses. Workers rehearse with a replacement of the guest: a real instance would
         # cost each 80 page faults and save the job only 40.
         realm = QuickRealm(self.numbers, spare)

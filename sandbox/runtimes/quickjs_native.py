@@ -62,6 +62,7 @@ class _RehearsalGuest:
 
 
 def _warm(guest: NativeGuest) -> None:
+    """Run the engine's JavaScript a few times before the fork."""
     for _ in range(3):
         guest.apply(guest.entries["warm"], b"", 0, 0)
         while guest.jobs():
@@ -111,6 +112,7 @@ class Runtime:
         return realm
 
     def _rehearse(self, guest: NativeGuest) -> None:
+        """Run a script once, so that its pages are in memory before the fork."""
         realm = NativeRealm(guest, rehearsal=True)
         realm.bound(LIMITS)
         realm.run(SCRIPT, NullChannel())

@@ -134,6 +134,7 @@ class Timeline:
         return (self._offset_us + (time.monotonic_ns() - self._start) // 1000) // 1000
 
     def _note(self, kind: int, ms: int) -> None:
+        """Record a reading of the clock, while there is room."""
         if self._room >= TRACE_ENTRY.size:
             self._room -= TRACE_ENTRY.size
             self._trace += TRACE_ENTRY.pack(kind, min(self._reads, _MAX_READS), ms)

@@ -16,6 +16,7 @@ _MAX_STEPS = 255  # of a conditional jump
 
 
 def _op(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    """Return one instruction."""
     return struct.pack("=HBBI", code, yes, no, value)
 
 
@@ -73,6 +74,7 @@ def program(machine: str, rules: "dict[int, bytes]", default: int, foreign: int)
 
 
 def _tree(rules: "list[tuple[int, bytes]]", default: bytes) -> bytes:
+    """Return a binary search over the numbers of rules."""
     if not rules:
         return default
     if len(rules) == 1:
@@ -83,6 +85,7 @@ def _tree(rules: "list[tuple[int, bytes]]", default: bytes) -> bytes:
 
 
 def _branch(test: int, value: int, yes: bytes, no: bytes) -> bytes:
+    """Return a test with both of its ways."""
     steps = len(yes) // 8
     if steps <= _MAX_STEPS:
         return _op(test, value, 0, steps) + yes + no

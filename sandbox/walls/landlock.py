@@ -78,5 +78,6 @@ def restrict(allowed: int = 0) -> "dict[str, int]":
 
 
 def _create(rights: "dict[str, int]") -> int:
+    """Create a ruleset; return its descriptor."""
     attribute = buffer(ruleset(rights))
     return syscall(_CREATE, address(attribute), len(attribute))

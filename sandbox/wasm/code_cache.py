@@ -134,6 +134,7 @@ class CodeCache:
         self._bytes = 0
 
     def _forget(self, code: SealedCode | None) -> None:
+        """Release compiled code that left the cache."""
         if code is not None:
             self._bytes -= code.size
             code.close()

@@ -49,12 +49,14 @@ class Compilation(WorkerRun):
         self._writer = writer
 
     def _payload(self) -> tuple[int, bytes]:
+        """Return the module's bytes, which are compiled."""
         return frames.BUNDLE, self._job.bundle.wasm or b""
 
     def _longest_frames(self) -> dict[int, int]:
         return super()._longest_frames() | {frames.ARTEFACT: self._limits.frame_bytes}
 
     def _frame(self, kind: int, payload: bytes) -> None:
+        """Handle one frame of the compiler."""
         if kind == frames.ARTEFACT and self._armed:
             self._code(payload)
         elif kind in (frames.CALL, frames.LOG, frames.LOG_PART, frames.DROPPED):
@@ -63,6 +65,7 @@ class Compilation(WorkerRun):
             super()._frame(kind, payload)
 
     def _code(self, payload: bytes) -> None:
+        """Keep a part of the compiled code, up to the limit."""
         if self._writer.size + len(payload) > self.max_bytes:
             message = f"the compiled module is larger than {self.max_bytes} bytes"
             self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))
@@ -73,6 +76,7 @@ class Compilation(WorkerRun):
             self._decide(verdict.engine_fault("the engine had no memory for compiled code"))
 
     def _done(self, payload: bytes) -> None:
+        """End the compilation, if its code is complete."""
         if payload == b"%d" % self._writer.size and self._writer.size:
             self._decide(Verdict(Outcome.OK))
         else:
@@ -127,6 +131,7 @@ class Compiler:
         self._code_cache.drop(job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b""))
 
     async def _compile(self, job: Job, binding: bytes) -> SealedCode | Report:
+        """Compile a module in a worker; return its code, or the report of a failure."""
         writer = self._code_cache.begin(binding)
         try:
             order = replace(job, limits=self._limits, tag=f"compile {job.tag}", trace=None)
@@ -146,6 +151,7 @@ class Compiler:
         return self._record(binding, report)
 
     def _record(self, binding: bytes, report: Report) -> Report:
+        """Keep the failure of a compilation, so that it is not repeated."""
         error = report.error
         if error is not None and report.outcome is not Outcome.COMPILE_ERROR:
             report = replace(report, error=replace(error, message=f"compilation of the module: {error.message}"))

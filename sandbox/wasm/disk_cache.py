@@ -96,6 +96,7 @@ class DiskCache:
             self.place(tenant, binding).unlink()
 
     def _prune(self, mine: Path) -> None:
+        """Delete the oldest files beyond the limits of a tenant and of all."""
         _delete_oldest(_files(mine), MAX_BYTES // _SHARE_OF_A_TENANT, _FILES_OF_A_TENANT)
         tenants = [path for path in self._folder.iterdir() if path.is_dir()]
         _delete_oldest([file for tenant in tenants for file in _files(tenant)], MAX_BYTES)
@@ -105,6 +106,7 @@ class DiskCache:
 
 
 def _files(folder: Path) -> list[tuple[int, int, Path]]:
+    """Return the files of a folder with their age and size."""
     found = []
     with contextlib.suppress(OSError):  # another engine may delete files at the same time
         for path in folder.iterdir():

@@ -81,6 +81,7 @@ class ModuleChecker:
         return found[0]
 
     async def _compile(self, job: Job) -> Checked:
+        """Compile a module to check it."""
         pool = WarmPool(runtime="wasm_compiler", size=1, cores=1, profile=self._profile, minimum=self._minimum)
         code_cache = self._code_cache()
         try:

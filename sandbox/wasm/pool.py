@@ -148,6 +148,7 @@ class WasmPool:
         return None
 
     async def _attempt(self, job: Job, host: CallHandler, code: SealedCode) -> Report:
+        """Run a job on compiled code in a new worker."""
         for _ in range(_TRIES):
             try:
                 worker = await self._worker(code)
@@ -192,6 +193,7 @@ class WasmPool:
             return worker
 
     def _adopt(self, worker: WorkerEnd) -> None:
+        """Hand a forked worker to the attempt that waits for it."""
         expected = self._expected.popleft()
         if expected.done():  # the attempt was cancelled
             _drop(worker)
@@ -245,6 +247,7 @@ class WasmPool:
             await self._lost.pop().stop()
 
     async def _close(self) -> None:
+        """Stop the zygote and its workers."""
         self._open = False
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
@@ -260,5 +263,6 @@ class WasmPool:
 
 
 def _drop(worker: WorkerEnd) -> None:
+    """Kill a worker that is not used."""
     worker.kill()
     worker.close()

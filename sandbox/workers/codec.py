@@ -97,6 +97,7 @@ def failure(payload: bytes) -> Verdict:
 
 
 def _details(value: Any) -> dict[str, Any] | None:
+    """Return the details of an error, checked."""
     if not isinstance(value, dict) or not value:
         return None
     text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")  # no store keeps half surrogates
@@ -104,12 +105,14 @@ def _details(value: Any) -> dict[str, Any] | None:
 
 
 def _text(value: Any, maximum: int) -> str | None:
+    """Return a text of limited length; None for other values."""
     if not isinstance(value, str):
         return None
     return value[:maximum].encode("utf-8", "replace").decode()
 
 
 def _position(value: Any) -> int | None:
+    """Return a line or column number; None for other values."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 31 else None
 
 

@@ -73,6 +73,7 @@ def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
 
 
 def _offset(source: str, line: int, column: int) -> int | None:
+    """Return the offset of a line and column; None outside of the source."""
     offset = 0
     for _ in range(line - 1):
         offset = source.find("\n", offset) + 1
@@ -84,6 +85,7 @@ def _offset(source: str, line: int, column: int) -> int | None:
 
 
 def _reading(source: str, start: int, name: str, *, variable: bool) -> int | None:
+    """Return the offset at which a property of a variable is read."""
     text = source[start : start + _FARTHEST]
     before = source[max(0, start - 300) : start]
     if re.search(rf"\b{re.escape(name)}\s*$", before, re.ASCII):
@@ -110,6 +112,7 @@ def _reading(source: str, start: int, name: str, *, variable: bool) -> int | Non
 
 
 def _relocated(error: ScriptError, source: str, at: int) -> ScriptError:
+    """Return an error at another place of its file."""
     line = source.count("\n", 0, at) + 1
     column = at - (source.rfind("\n", 0, at) + 1) + 1
     old, new = f"{error.file}:{error.line}:{error.column}", f"{error.file}:{line}:{column}"

@@ -289,6 +289,7 @@ class Zygote:
         self._stopping.result()
 
     async def _stop(self) -> None:
+        """Stop the process and wait for its end."""
         self._disconnect()
         process = self._process
         if process is None:
@@ -319,6 +320,7 @@ class Zygote:
 
     @staticmethod
     async def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+        """Wait for the end of a process, so many seconds at most."""
         loop = asyncio.get_running_loop()
         try:
             pidfd = os.pidfd_open(process.pid)
@@ -377,6 +379,7 @@ class Zygote:
                 self._lose()
 
     def _settle(self, problem: ZygoteFailed | None) -> None:
+        """Report that the zygote is ready, or why it failed."""
         if self._ready is not None and not self._ready.done():
             if problem is None:
                 self._ready.set_result(None)
@@ -384,6 +387,7 @@ class Zygote:
                 self._ready.set_exception(problem)
 
     def _adopt(self, message: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
+        """Receive the socket and descriptor of a forked worker."""
         rights = array.array("i")
         for _level, _kind, content in ancillary:
             rights.frombytes(content[: len(content) - len(content) % rights.itemsize])
@@ -402,6 +406,7 @@ class Zygote:
         self._on_worker(worker)
 
     def _refuse(self) -> None:
+        """Note that a requested worker could not be forked."""
         self.requested -= 1
         self._on_refused()
         self._settle_drained()
@@ -430,6 +435,7 @@ class Zygote:
             self._on_lost()
 
     def _disconnect(self) -> None:
+        """Close the connection to the zygote."""
         control, self._control = self._control, None
         if control is not None:
             asyncio.get_running_loop().remove_reader(control.fileno())
@@ -443,6 +449,7 @@ class Zygote:
 
 
 def _advice() -> str:
+    """Return a fix for a zygote that cannot start."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
         return (

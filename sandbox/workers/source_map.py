@@ -39,10 +39,12 @@ def mapped(found: Verdict, source_map: str) -> Verdict:
 
 
 def _shown(text: str, place: tuple[str, int, int] | None) -> str:
+    """Return a place of a stack as text."""
     return text if place is None else f"{place[0]}:{place[1]}:{place[2]}"
 
 
 def _place(lines: list[str], sources: object, line: int, column: int) -> tuple[str, int, int] | None:
+    """Return the author's place for a line and column of the runnable file."""
     if not 0 < line < len(lines) or not isinstance(sources, list):
         return None
     try:

@@ -23,6 +23,7 @@ class Verdict:
 
 
 def _limit(outcome: Outcome, message: str) -> Verdict:
+    """Return the verdict of a limit that was exceeded."""
     return Verdict(outcome, ScriptError("LimitExceeded", message))
 
 
@@ -149,6 +150,7 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Ver
 
 
 def _name(number: int) -> str:
+    """Return the name of a signal."""
     try:
         return signal.Signals(number).name
     except ValueError:

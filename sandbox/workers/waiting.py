@@ -78,6 +78,7 @@ class Waiting:
             self._entering.cancel()
 
     async def _enter(self) -> None:
+        """Take a slot again before the script continues."""
         assert self._slot is not None
         self._since_s = self._loop.time()
         try:
@@ -88,6 +89,7 @@ class Waiting:
             self._entering = None
 
     def _look(self, after_s: float) -> None:
+        """Leave the slot of a worker that still waits for an answer."""
         assert self._slot is not None
         self._next = None
         if self._left:

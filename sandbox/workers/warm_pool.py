@@ -165,6 +165,7 @@ class WarmPool:
     # workers
 
     async def _take(self) -> WorkerEnd:
+        """Return a ready worker, or wait for the next one."""
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool was stopped")
         while self._ready:
@@ -204,6 +205,7 @@ class WarmPool:
         self._ready.append(worker)
 
     def _refill(self) -> None:
+        """Fork as many workers as are wanted."""
         zygote = self._zygote
         if zygote is None or not self._open:
             return
@@ -218,6 +220,7 @@ class WarmPool:
                 return  # it was lost in spawn, with all its requests
 
     def _adopt(self, worker: WorkerEnd) -> None:
+        """Add a forked worker; after many forks the zygote is renewed."""
         loop = asyncio.get_running_loop()
         self._forks += 1
         if self._forks >= self.renew_after and self._renewing is None and self._zygote is not None:
@@ -316,6 +319,7 @@ class WarmPool:
         self._refill()
 
     async def _retire(self, zygote: Zygote) -> None:
+        """Stop a renewed zygote when its last worker has ended."""
         await zygote.drained()
         await zygote.stop()
         del self._retired[zygote]
@@ -346,6 +350,7 @@ class WarmPool:
             self._restarting = asyncio.get_running_loop().create_task(self._restart(zygote))
 
     async def _restart(self, old: Zygote) -> None:
+        """Start a zygote in place of one that was lost, later each time."""
         await old.stop()
         while self._open and self._zygote is None:
             await asyncio.sleep(_BACK_OFF_S[min(self._restarts, len(_BACK_OFF_S) - 1)])
@@ -365,6 +370,7 @@ class WarmPool:
         self._ready.clear()
 
     async def _close(self) -> None:
+        """Stop all zygotes and workers."""
         self._open = False
         self._first = None
         tasks = [task for task in (self._restarting, self._renewing, *self._retired.values()) if task is not None]
@@ -387,6 +393,7 @@ class WarmPool:
 
 
 def _drop(worker: WorkerEnd) -> None:
+    """Kill a worker that is not used."""
     if worker.socket.fileno() >= 0:
         asyncio.get_running_loop().remove_reader(worker.socket.fileno())
     worker.kill()

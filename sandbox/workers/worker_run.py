@@ -220,14 +220,17 @@ class WorkerRun:
         return report
 
     def _stopped(self, _stop: "asyncio.Future[None]") -> None:
+        """End the run because its stop was requested."""
         self._decide(verdict.cancelled())
 
     def _decide(self, found: Verdict | None) -> None:
+        """Set the verdict, if there is none yet, and kill the worker."""
         if not self._decided.done():
             self._decided.set_result(found)
             self._worker.kill()
 
     def _end(self) -> None:
+        """Stop watching the worker."""
         self._watch.stop()
         self._waiting.stop()
         self._worker.on_end = None
@@ -268,6 +271,7 @@ class WorkerRun:
     # out
 
     def _write(self, data: bytes) -> None:
+        """Send bytes to the worker; a full socket keeps the rest."""
         if not self._outgoing:
             try:
                 sent = self._socket.send(data)
@@ -339,6 +343,7 @@ class WorkerRun:
         return len(self._calls) < MAX_CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
 
     def _readable(self) -> None:
+        """Receive bytes of the worker and handle the complete frames."""
         try:
             chunk = self._socket.recv(_CHUNK)
         except BlockingIOError:
@@ -397,6 +402,7 @@ class WorkerRun:
         return frames.BUNDLE, codec.bundle(self._job.bundle)
 
     def _frame(self, kind: int, payload: bytes) -> None:
+        """Handle one frame of the worker."""
         self._waiting.computes()
         if not self._armed:
             if kind == frames.ARMED and not payload:
@@ -425,6 +431,7 @@ class WorkerRun:
             self._decide(verdict.protocol_error("an unknown kind of frame"))
 
     def _failure(self, payload: bytes) -> Verdict:
+        """Return the verdict on an error that the worker reports."""
         found, modules = codec.failure(payload), self._job.bundle.modules
         if self._refused_calls and found.outcome is Outcome.SCRIPT_ERROR:
             found = verdict.uncaught_call_limit(found, self._limits)
@@ -438,6 +445,7 @@ class WorkerRun:
         return found if mapped is None else source_map.mapped(found, mapped)
 
     def _done(self, payload: bytes) -> None:
+        """Check the result of the script."""
         try:
             self._result = prescan.check(
                 payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
@@ -453,6 +461,7 @@ class WorkerRun:
         self._decide(Verdict(Outcome.OK))
 
     def _log(self, payload: bytes) -> None:
+        """Keep a log line."""
         self._log_frames += 1
         if not payload or self._log_frames > self._limits.log_lines + _LOG_PATIENCE:
             self._decide(
@@ -477,6 +486,7 @@ class WorkerRun:
                 self._decide(verdict.engine_fault("the engine failed to handle a log line"))
 
     def _dropped(self, payload: bytes) -> None:
+        """Keep the number of dropped log lines."""
         if self._said_dropped or len(payload) != frames.CALL_ID.size:
             self._decide(verdict.protocol_error("a malformed or repeated count of dropped lines"))
             return
@@ -486,6 +496,7 @@ class WorkerRun:
     # host calls
 
     def _call(self, payload: bytes) -> None:
+        """Check a host call, and start to answer it."""
         call = codec.call(payload)
         if call is None or call.number in self._calls:
             self._decide(verdict.protocol_error("a malformed host call" if call is None else "a repeated call number"))
@@ -517,6 +528,7 @@ class WorkerRun:
         self._waiting.called()
 
     async def _answer(self, number: int, name: str, arguments: str) -> None:
+        """Answer a host call."""
         try:
             if self._decided.done():  # the attempt ended in the meantime
                 return
@@ -533,6 +545,7 @@ class WorkerRun:
             self._read_on()
 
     def _reply(self, number: int, reply: Reply) -> None:
+        """Send the answer of a host call to the worker."""
         text = reply.json.encode()
         ok = reply.ok
         if len(text) + 5 > self._limits.frame_bytes:

@@ -46,10 +46,12 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
 
 
 def _failed(message: str) -> CallRefused:
+    """Return the refusal of a cryptographic operation that failed."""
     return CallRefused("crypto_failed", message)
 
 
 def _library(name: str) -> Any:
+    """Import a module of the cryptography package."""
     try:
         return import_module("cryptography." + name)
     except ImportError:
@@ -59,12 +61,14 @@ def _library(name: str) -> Any:
 
 
 def _hash(name: str) -> Any:
+    """Return the hash function of this name."""
     if name not in _HASHES:
         raise bad_request("the hash must be one of: " + ", ".join(_HASHES))
     return getattr(_library("hazmat.primitives.hashes"), name.replace("-", ""))()
 
 
 def _text(data: bytes) -> str:
+    """Return bytes as base64."""
     return b64encode(data).decode("ascii")
 
 
@@ -161,6 +165,7 @@ def _public(given: dict[str, Any]) -> Any:
 
 
 def _curve(name: str | None) -> Any:
+    """Return the elliptic curve of this name."""
     if name not in _CURVES:
         raise bad_request("the curve must be one of: " + ", ".join(_CURVES))
     return getattr(_library("hazmat.primitives.asymmetric.ec"), _CURVES[name][0])()
@@ -186,6 +191,7 @@ def _parts(found: Any, kind: str, curve: str | None) -> dict[str, str]:
 
 
 def _number(value: int) -> str:
+    """Return a whole number as base64 of its bytes."""
     return _text(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 

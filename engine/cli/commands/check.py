@@ -39,6 +39,7 @@ def check(folder: Folder = Path(), as_json: AsJson = False) -> None:
 
 
 def _count(number: int, noun: str) -> str:
+    """Return a number with its noun."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -56,6 +56,7 @@ def seconds(text: str) -> float:
 
 
 def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> None:
+    """Run the demonstration in a folder."""
     import asyncio
 
     from lodger.engine.core.clock import SystemClock
@@ -84,5 +85,6 @@ def _silent(_text: str) -> None:
 
 
 def _now(text: str) -> None:
+    """Print a line at once."""
     say(text)
     sys.stdout.flush()

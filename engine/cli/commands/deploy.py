@@ -56,12 +56,14 @@ def deploy(
 
 
 def _count(number: int) -> str:
+    """Return the number of changes in words."""
     return f"{number} change{'' if number == 1 else 's'}"
 
 
 def _end(
     name: str, steps: list[Step], applied: list[Step], *, findings: list[dict[str, object]], as_json: bool
 ) -> None:
+    """Print the result of a deployment."""
     if as_json:
         write_json({
             "deployment": name, "findings": findings, "steps": [asdict(each) for each in steps], "applied": len(applied),

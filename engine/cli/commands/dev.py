@@ -94,6 +94,7 @@ def dev(
 
 
 def _end(begin: datetime, until: str | None, length: str | None) -> datetime | None:
+    """Return the end of the simulated time; None if it has none."""
     if until is not None and length is not None:
         raise Usage("end_ambiguous")
     if until is not None:
@@ -236,6 +237,7 @@ class Screen:
         ]
 
     def _frame(self) -> "RenderableType":
+        """Return the screen as it is now."""
         from rich.console import Group
         from rich.text import Text
 

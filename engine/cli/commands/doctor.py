@@ -84,6 +84,7 @@ def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, An
 
 
 def _versions() -> dict[str, str]:
+    """Return the versions of Lodger, Python, SQLite and the engines."""
     from lodger.engine.core.version import VERSION
     from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 
@@ -95,6 +96,7 @@ def _versions() -> dict[str, str]:
 
 
 def _cache() -> dict[str, Any]:
+    """Describe the cache folder."""
     from lodger.engine.core.settings import load
     from lodger.sandbox.runtimes.js.artefact import candidates, is_ours
 
@@ -107,6 +109,7 @@ def _cache() -> dict[str, Any]:
 
 
 def _show(body: dict[str, Any]) -> None:
+    """Print the report for people."""
     from rich.text import Text
 
     marks = {"active": ("✓ active", "green"), "available": ("○ available", "yellow"), "missing": ("✗ missing", "red")}
@@ -242,6 +245,7 @@ def _inside() -> dict[str, str]:
 
 
 def _installed(name: str) -> str:
+    """Return the version of a package, "" if it is not installed."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
 

@@ -142,6 +142,7 @@ def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> N
 
 
 def _limits(**wishes: int | None) -> Any:
+    """Return process limits with the given ones."""
     from lodger.sandbox.errors import LimitInvalid
     from lodger.sandbox.limits import Limits
 
@@ -176,6 +177,7 @@ def _no_text(said: str, before: bytes, file: str) -> tuple[Outcome, ScriptError]
 
 
 def _show(body: dict[str, Any], source: str, name: str) -> None:
+    """Print the result of a trial for people."""
     from lodger.engine.service.effect_diff import lines
 
     usage = body["usage"]

@@ -161,6 +161,7 @@ def _some_ledger(db: str | None) -> Iterator["Engine"]:
 
 
 def _sets(prepare: "Callable[[Engine], None]", db: str | None) -> str:
+    """Return the TypeScript declarations of the exposed tables."""
     from lodger.engine.data.sets.typescript import declarations as of_sets
 
     with _some_ledger(db) as engine:

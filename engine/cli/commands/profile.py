@@ -90,6 +90,7 @@ def remove(name: Name, as_json: AsJson = False) -> None:
 
 
 def _token() -> str:
+    """Read a token from the terminal or the standard input."""
     if sys.stdin.isatty():
         import getpass
 

@@ -55,6 +55,7 @@ def keygen(
 
 
 def _value(name: str) -> str:
+    """Read the value of a secret from the terminal or the standard input."""
     if sys.stdin.isatty():
         import getpass
 

@@ -66,6 +66,7 @@ def run(
 
 
 def _show(folder: ScriptFolder, path: Path, failure: dict[str, Any]) -> None:
+    """Print a failure of a test."""
     from lodger.engine.core.plain_text import code_frame
 
     script = folder.scripts.get(str(failure.get("script")))

@@ -49,6 +49,7 @@ _present: ContextVar[AuditContext | None] = ContextVar("lodger_act", default=Non
 
 @cache
 def _user() -> str:
+    """Return the name of the operating system's user."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user id without a name, as in many containers

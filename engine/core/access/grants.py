@@ -91,6 +91,7 @@ class Grants:
         return self if wished is None else Grants(self.layers + wished.layers)
 
     def _all(self, *any_of: Grant) -> bool:
+        """Whether every layer has one of these grants."""
         return all(any(grant in layer for grant in any_of) for layer in self.layers)
 
     def of_rows(self, name: str, *, exposed: bool, write: bool) -> bool:
@@ -206,15 +207,18 @@ def meaning(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _shown(layer: frozenset[Grant]) -> tuple[str, ...]:
+    """Return the grants of a layer as text, in the order of the table."""
     return tuple(sorted((written(grant) for grant in layer), key=_rank))
 
 
 def _rank(text: str) -> tuple[int, str]:
+    """Return the sort key of a grant."""
     kinds = [spec.form.partition(":")[0] for spec in GRANTS]
     return kinds.index(text.partition(":")[0]), text
 
 
 def _read(text: str) -> Grant:
+    """Return a grant from its text."""
     kind, _, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
     found: Grant | None = None
     if not isinstance(text, str) or text.endswith(":"):
@@ -246,6 +250,7 @@ def same_host(one: str, two: str) -> bool:
 
 
 def _ascii(address: str) -> str:
+    """Return a mail address with its domain in ASCII; unchanged if that is impossible."""
     try:
         return with_ascii_domain(address)
     except ValueError:
@@ -270,6 +275,7 @@ def _fetch(name: str) -> tuple[str, int | None, int | None]:
 
 
 def _rows(kind: str, rest: str) -> Grant | None:
+    """Return a grant on exposed tables; None if the text is invalid."""
     verb, _, name = rest.partition(":")
     verb = verb or "write"
     if verb not in ("read", "write") or (name and not _NAME.fullmatch(name)):
@@ -278,6 +284,7 @@ def _rows(kind: str, rest: str) -> Grant | None:
 
 
 def _secret(rest: str) -> Grant | None:
+    """Return a grant on a secret; None if the text is invalid."""
     name, colon, verb = rest.partition(":")
     if not _NAME.fullmatch(name) or (colon and verb != "plain"):
         return None

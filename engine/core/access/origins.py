@@ -56,6 +56,7 @@ def parse_origin(text: str) -> Origin:
 
 
 def _host(text: str) -> str | None:
+    """Return the canonical host of a text; None if it is none."""
     if text == "*":
         return text
     if text.startswith("["):

@@ -45,6 +45,7 @@ def record_changed(
 
 
 def _exposed(datasets: Datasets, what: Any) -> TableDataset:
+    """Return the set of a table, a mapped class or a name."""
     table = what if isinstance(what, Table) else None
     mapper = None if isinstance(what, str | Table) else inspect(what, raiseerr=False)
     if mapper is not None:

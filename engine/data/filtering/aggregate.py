@@ -212,6 +212,7 @@ class _NullsFirst:
 
     @staticmethod
     def by(order: tuple[Order, ...]) -> Any:
+        """Return a sort key that places nulls first."""
         return lambda key: _NullsFirst(order, key)
 
 

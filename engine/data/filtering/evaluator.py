@@ -44,6 +44,7 @@ def value_of(field: Field, row: Row) -> Any:
 
 
 def _equal(held: Any, value: Any) -> bool:
+    """Whether two values are equal."""
     return bool(held == value)
 
 

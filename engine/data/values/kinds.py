@@ -106,11 +106,13 @@ def _bigint(value: Any) -> int | None:
 
 
 def _float(value: Any) -> float | None:
+    """Return a number; None for other values."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number else None
 
 
 def _decimal(value: Any) -> Decimal | None:
+    """Return a decimal number from a text or a number; None for other values."""
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         return Decimal(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -123,14 +125,17 @@ def _decimal(value: Any) -> Decimal | None:
 
 
 def _bool(value: Any) -> bool | None:
+    """Return a truth value; None for other values."""
     return value if isinstance(value, bool) else None
 
 
 def _text(value: Any) -> str | None:
+    """Return a text; None for other values."""
     return value if isinstance(value, str) else None
 
 
 def _date(value: Any) -> dt.date | None:
+    """Return a date from its text; None for other values."""
     if not isinstance(value, str) or not _DATE.fullmatch(value):
         return None
     try:
@@ -140,6 +145,7 @@ def _date(value: Any) -> dt.date | None:
 
 
 def _uuid(value: Any) -> str | None:
+    """Return a UUID's canonical text; None for other values."""
     if not isinstance(value, str) or len(value) > 40:
         return None
     try:

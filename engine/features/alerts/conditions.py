@@ -72,6 +72,7 @@ def queued(connection: Connection, tenant_ids: Collection[str]) -> tuple[list[Qu
 
 
 def _ended(row: Any) -> dict[str, Any]:
+    """Return the values of an ended action for a message."""
     details = {"state": row.state, "outcome": row.outcome, "reason": row.reason}
     details |= {name: _text(us) for name, us in (("slot", row.slot), ("slot_to", row.slot_to))}
     if row.error is not None:
@@ -181,9 +182,11 @@ def last_success(connection: Connection, schedule_id: str, since_us: int) -> int
 
 
 def _of(rule: AlertRule, columns: Any) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition that an action belongs to a rule's schedules."""
     mine = (columns.tenant_id == rule.tenant_id,)
     return mine if rule.schedule_id is None else (*mine, columns.schedule_id == rule.schedule_id)
 
 
 def _text(us: int | None) -> str | None:
+    """Return an instant as text."""
     return None if us is None else instant_text(from_us(us))

@@ -77,6 +77,7 @@ def find(context: StoreContext, connection: Connection, now_us: int) -> Changes:
 def _raise(
     context: StoreContext, changes: Changes, open_alerts: dict[_Key, dict[str, Any]], rule: AlertRule, found: Condition
 ) -> None:
+    """Raise an alert, unless it is open already."""
     key = (rule.tenant_id, rule.name, found.schedule_id, str(found.kind), found.subject)
     already = open_alerts.get(key)
     if already is not None:
@@ -175,6 +176,7 @@ def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Al
 
 
 def _update(connection: Connection, rows: list[dict[str, Any]], *columns: str) -> None:
+    """Update alerts by their keys."""
     if rows:
         statement = (
             update(alerts).where(_c.id == bindparam("k_id")).values({name: bindparam(f"v_{name}") for name in columns})
@@ -224,14 +226,17 @@ def hear(
 
 
 def _key(row: dict[str, Any]) -> _Key:
+    """Return rule, kind and subject of an alert."""
     return row["tenant_id"], row["rule"], row["schedule_id"], row["kind"], row["subject"]
 
 
 def _of(rule: AlertRule, row: dict[str, Any]) -> bool:
+    """Whether an alert belongs to a rule."""
     return (row["tenant_id"], row["rule"]) == (rule.tenant_id, rule.name)
 
 
 def _alert(row: dict[str, Any], names: dict[str, str]) -> Alert:
+    """Return the alert of a row."""
     return Alert(
         row["tenant_id"], row["id"], row["rule"], row["kind"], row["schedule_id"], names.get(row["schedule_id"] or ""),
         row["action_id"], json.loads(row["details"]), row["occurrences"], from_us(row["opened_us"]),

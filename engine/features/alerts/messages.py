@@ -82,6 +82,7 @@ def rows(rule: AlertRule, subject: str, lines: Sequence[str], raised: list[Any],
 
 
 def _about(alert: Alert) -> str:
+    """Return the subject of an alert's message."""
     of = f"schedule {alert.schedule}" if alert.schedule else str(alert.details.get("budget", "an action"))
     return one_line(f"{of} {_WORDS[alert.kind]}")
 
@@ -93,14 +94,17 @@ _WORDS = {
 
 
 def _line(alert: Alert) -> str:
+    """Return an alert in one line."""
     details = ", ".join(f"{name} {_plain(value)}" for name, value in alert.details.items())
     action = f", action {alert.action_id}" if alert.action_id else ""
     return one_line(f"{instant_text(alert.opened_at)}  {_about(alert)}: {details}{action}")
 
 
 def _plain(value: Any) -> str:
+    """Return a value as text."""
     return " ".join(str(each) for each in value) if isinstance(value, list) else str(value)
 
 
 def _dump(value: Any) -> str:
+    """Return a value as JSON text."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

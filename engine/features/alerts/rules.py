@@ -154,6 +154,7 @@ def erase(connection: Connection, tenant_id: str, name: str) -> AlertRule:
 
 
 def _rule(row: AnyRow) -> AlertRule:
+    """Return the alert rule of a row."""
     kinds, mail, hooks, quiet = (tuple(json.loads(text)) for text in (row.kinds, row.mail, row.webhooks, row.quiet))
     return AlertRule(
         row.tenant_id, row.name, row.schedule_id, row.schedule, kinds, mail, hooks, quiet, row.zone, row.late_s, row.overran_s,

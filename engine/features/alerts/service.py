@@ -53,6 +53,7 @@ class Alerts(Service):
         return held is not None
 
     def _publish(self, raised: list[Alert]) -> None:
+        """Publish raised alerts."""
         for each in raised:
             self._meters.count("lodger_alerts_total", each.kind)
             event = self.context.event(

@@ -83,6 +83,7 @@ def _too_large(tenant_id: str) -> Conflict:
 
 
 def _lines(connection: Connection, tenant_id: str, head: dict[str, Any]) -> Iterator[bytes]:
+    """Yield the lines of an archive."""
     yield _line(head)
     for table in tables().values():
         yield _line({"table": table.name, "columns": [column.name for column in table.c]})
@@ -106,6 +107,7 @@ def _rows(connection: Connection, table: Table, tenant_id: str) -> Iterator[Any]
 
 
 def _behind(key: list[Any], place: list[Any]) -> Any:
+    """Return the condition that a row comes after a key."""
     from sqlalchemy import literal, tuple_
 
     values = [literal(value, column.type) for column, value in zip(key, place, strict=True)]
@@ -121,4 +123,5 @@ def cells(row: Any) -> list[Any]:
 
 
 def _line(value: Any) -> bytes:
+    """Return a value as one line of JSON."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

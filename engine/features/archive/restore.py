@@ -77,6 +77,7 @@ class _Lines:
         self._digest = hashlib.sha256()
 
     def next(self) -> Any:
+        """Read the value of the next line."""
         line = self._unpacked(self._packed.readline, MAX_ROW_BYTES + 1)
         self._read += len(line)
         if self._read > MAX_BYTES or len(line) > MAX_ROW_BYTES:
@@ -95,6 +96,7 @@ class _Lines:
 
     @staticmethod
     def _unpacked(read: Callable[[int], bytes], maximum: int) -> bytes:
+        """Return decompressed bytes, up to a maximum."""
         try:
             return read(maximum)
         except (OSError, EOFError, zlib.error) as error:
@@ -102,6 +104,7 @@ class _Lines:
 
 
 def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
+    """Read and check the head of an archive."""
     head = lines.next()
     if not isinstance(head, dict) or head.get(MARK) != FORMAT or not isinstance(head.get("row"), list):
         raise bad("its header is missing or malformed")
@@ -162,6 +165,7 @@ class TenantImport:
         tenants.suspend(self._context, self._connection, self._tenant, now_us)
 
     def _read(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row with ids of this ledger."""
         row["tenant_id"] = self._tenant
         if table is s.scripts:
             self._script(row)
@@ -180,6 +184,7 @@ class TenantImport:
         return row
 
     def _script(self, row: dict[str, Any]) -> None:
+        """Change the row of a bound script so that it refers to the platform's script of this ledger."""
         row["offered"] = 0
         if row["kind"] != "bound":
             if row["kind"] not in {"script", "ping"} or row["name"].startswith(PLATFORM_PREFIX):
@@ -213,6 +218,7 @@ class TenantImport:
             row["steps"] = json.dumps([self._step(each) for each in steps])
 
     def _step(self, step: Any) -> Any:
+        """Return a step with ids of this ledger."""
         if isinstance(step, list) and step and step[0] in self._bound:
             return [*self._bound[step[0]]]
         if isinstance(step, dict) and step.get("script_id") in self._bound:
@@ -294,10 +300,12 @@ class TenantImport:
 
 
 def _scripts(steps: tuple[dict[str, Any], ...]) -> set[str]:
+    """Return the scripts that steps name."""
     return {each["script_id"] for each in steps}
 
 
 def _pinned(steps: tuple[dict[str, Any], ...]) -> set[tuple[str, int]]:
+    """Return the script versions that steps are pinned to."""
     return {(each["script_id"], each["version"]) for each in steps if "version" in each}
 
 

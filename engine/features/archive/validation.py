@@ -107,6 +107,7 @@ def parse_cell(table: Table, name: str, text: str) -> Any:
 
 
 def _constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -129,6 +130,7 @@ class _Form(NamedTuple):
 
 @cache
 def _form(table: Table) -> _Form:
+    """Return the form of a table's rows in an archive."""
     columns = tuple((column.name, _check(table, column)) for column in table.c)
     texts = {column.name for column in table.c if isinstance(column.type, String)}
     cells = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
@@ -160,6 +162,7 @@ def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
 
 
 def _bytes(named: str, cell: Any) -> bytes:
+    """Return the bytes of a cell."""
     try:
         return base64.b64decode(cell["b64"], validate=True)
     except (TypeError, KeyError, binascii.Error, ValueError):
@@ -167,18 +170,21 @@ def _bytes(named: str, cell: Any) -> bytes:
 
 
 def _whole(named: str, minimum: int, maximum: int, cell: Any) -> int:
+    """Return the whole number of a cell, within its range."""
     if type(cell) is not int or not minimum <= cell < maximum:
         raise bad(f"{named} is not a whole number, or is out of range")
     return cell
 
 
 def _number(named: str, cell: Any) -> float:
+    """Return the number of a cell."""
     if type(cell) not in (int, float) or not abs(cell) <= _FLOAT:
         raise bad(f"{named} is not a finite number")
     return float(cell)
 
 
 def _text(named: str, longest: int, cell: Any) -> str:
+    """Return the text of a cell, up to its length."""
     if type(cell) is not str or len(cell) > longest:
         raise bad(f"{named} is not text, or is too long")
     if _UNKEPT.search(cell):

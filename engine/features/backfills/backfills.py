@@ -124,6 +124,7 @@ def _plan(
     *,
     lock: bool,
 ) -> _Plan:
+    """Return the slots of a range that a backfill would run."""
     start_us, end_us = between
     found = schedules.get(connection, tenant_id, schedule)
     if not start_us < end_us <= now_us:

@@ -68,6 +68,7 @@ class _Run:
         self._lines: list[LogLine] = []
 
     async def run(self) -> Finished:
+        """Send the request and judge its response."""
         ping = decode(self._claim.modules)
         limit_ms = self._claim.limits.wall_ms
         try:
@@ -89,9 +90,11 @@ class _Run:
         return self._judged(ping, answer)
 
     def _stopped(self) -> NoReturn:
+        """Raise the end of a cancelled attempt."""
         raise Stopped(self._end(Outcome.CANCELLED)) from None
 
     def _judged(self, ping: Ping, answer: dict[str, Any]) -> Finished:
+        """Return the end that a response leads to."""
         status, text = answer["status"], answer.get("text")
         kept = text if text is None else text[:KEPT]
         if not ping.expects(status):
@@ -119,6 +122,7 @@ class _Run:
         return found
 
     def _end(self, outcome: Outcome, result: str | None = None, error: ScriptError | None = None) -> Finished:
+        """Return the end of the attempt with its log and usage."""
         size = 0 if result is None else len(result.encode())
         if size > self._claim.limits.result_bytes:
             said = f"the result has {size} bytes of JSON, the maximum is {self._claim.limits.result_bytes}"

@@ -71,6 +71,7 @@ def read(url: str, method: str, headers: Mapping[str, str] | None, body: Json, e
 
 
 def _content(ping: Ping, limits: Limits) -> Content:
+    """Return a ping in the form in which versions are stored."""
     try:
         text = json.dumps(asdict(ping), ensure_ascii=False, sort_keys=True, allow_nan=False)
         size = len(text.encode())

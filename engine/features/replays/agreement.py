@@ -180,10 +180,12 @@ def _is_change(call: MadeCall, *, failed: bool) -> bool:
 
 
 def _outcome(ended: Ended) -> str:
+    """Return an outcome with its error as text."""
     return ended.outcome.value if ended.error is None else f"{ended.outcome.value} ({_cut(_error(ended))})"
 
 
 def _error(ended: Ended) -> str:
+    """Return an error as text."""
     return "none" if ended.error is None else f"{ended.error.name}: {ended.error.message}"
 
 
@@ -196,9 +198,11 @@ def _value(result: str | None) -> str | None:
 
 
 def _shown(call: MadeCall) -> str:
+    """Return a call as text."""
     return _cut(f"{call.name}({call.arguments})")
 
 
 def _cut(text: str) -> str:
+    """Return the beginning of a text."""
     text = text.encode(errors="backslashreplace").decode()  # half a character is no text for a page
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

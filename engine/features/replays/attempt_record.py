@@ -275,6 +275,7 @@ def clock_of(trace: bytes) -> str:
 
 
 def _masked(pair: Any, *, open_only: bool) -> Any:
+    """Return a header, its value masked if it may be a secret."""
     if not isinstance(pair, list) or len(pair) != 2:
         return pair
     name = str(pair[0]).lower()

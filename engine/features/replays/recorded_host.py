@@ -92,6 +92,7 @@ class RecordedHost:
         return not self._record.complete or self._record.ended.outcome in STOPPED
 
     def _depart(self, departure: Departure) -> None:
+        """Note the first call that differs; from then on answers have no order."""
         self.departure = departure
         for turn in self._turns.values():
             if not turn.done():
@@ -113,6 +114,7 @@ class RecordedHost:
         return self._answer(recorded)
 
     def _answer(self, recorded: RecordedCall) -> Reply:
+        """Return the recorded answer of a call."""
         if recorded.ok is None:
             raise CallHandlerGone("the service behind this call was gone when it was recorded")
         if not recorded.ok:

@@ -95,6 +95,7 @@ class Recording:
         return self._made()
 
     def _pack(self, committed: Ended | None = None) -> bytes | None:
+        """Return the packed record; None if it cannot be made."""
         try:
             return record.pack(replace(self.record(), committed=committed))
         except Exception:  # noqa: BLE001 - an attempt keeps its end, with or without a record
@@ -118,6 +119,7 @@ class Recording:
     def _record(
         self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str
     ) -> AttemptRecord:
+        """Return the record of the attempt."""
         calls = tuple(_recorded(each, redactor) for each in self._calls)
         secrets = {
             record.secret_of(each.arguments)
@@ -154,6 +156,7 @@ class Recording:
 
 
 def _recorded(call: _Call, redactor: Redactor) -> RecordedCall:
+    """Return a call without secrets."""
     arguments = record.one_form(call.name, redactor.json(call.arguments) or "null")
     if call.reply is None:
         return RecordedCall(call.name, arguments, call.order)

@@ -61,6 +61,7 @@ def show(replayed: Replayed, modules: dict[str, str]) -> None:
 
 
 def _ended(ended: Ended) -> dict[str, Any]:
+    """Return an end, JSON-able."""
     return {
         "outcome": ended.outcome.value,
         "error": ended.error,
@@ -70,10 +71,12 @@ def _ended(ended: Ended) -> dict[str, Any]:
 
 
 def _call(call: MadeCall | None) -> str:
+    """Return a call as text."""
     return "no further call" if call is None else _cut(f"{call.name}({call.arguments})")
 
 
 def _shown(part: str, value: Any) -> str:
+    """Return one part of an end as text."""
     if value is None:
         return "none"
     if part == "error":
@@ -93,6 +96,7 @@ def _first_different(recorded: Sequence[tuple[str, str]], now: Sequence[tuple[st
 
 
 def _cut(text: str) -> str:
+    """Return the beginning of a text."""
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 
 

@@ -165,6 +165,7 @@ def create(
 
 
 def _check(wanted: Wanted, now_us: int) -> None:
+    """Refuse invalid options of a URL."""
     if not _NAME.fullmatch(wanted.name):
         raise InputError("url_name_invalid", name=wanted.name[:80])  # fmt: skip
     wrong = [each for each in wanted.headers if not _HEADER.fullmatch(each) or each in WITHHELD]
@@ -215,6 +216,7 @@ def normal_origins(origins: Iterable[str]) -> tuple[str, ...]:
 
 
 def _url(row: AnyRow) -> ScriptUrl:
+    """Return the script URL of a row."""
     return ScriptUrl(
         row.id, row.tenant_id, row.name, row.script, bool(row.takes_get), tuple(json.loads(row.headers)), bool(row.answers),
         tuple(json.loads(row.origins)), row.signature, row.secret,

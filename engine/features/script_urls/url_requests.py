@@ -79,6 +79,7 @@ class UrlRequests:
             return script_urls.open_url(connection, digest, self._context.clock.now_us())
 
     def _open(self, connection: Connection, digest: str) -> ScriptUrl:
+        """Return the URL with this digest, if it may be used now."""
         found = script_urls.open_url(connection, digest, self._context.clock.now_us())
         if found is None:
             raise unknown()
@@ -134,6 +135,7 @@ class UrlRequests:
             raise _not_verified() from None
 
     def _params(self, connection: Connection, url: ScriptUrl, request: UrlRequest, body: dict[str, Any]) -> str:
+        """Return the input of the run that a request starts."""
         headers = {name: request.headers[name] for name in url.headers if name in request.headers}
         value = {"method": request.method, "query": request.query, "headers": headers} | body
         try:
@@ -160,6 +162,7 @@ def _not_verified() -> UrlRefused:
 
 
 def _full(retry_s: int) -> UrlRefused:
+    """Return the refusal of a request while too many runs wait."""
     return UrlRefused(429, "url_full", retry_s=retry_s)
 
 

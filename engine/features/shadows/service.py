@@ -79,6 +79,7 @@ class ShadowRuns(Service):
         return len(self._waiting)
 
     def _committed(self, event: BatchCommitted) -> None:
+        """Queue committed attempts of scripts with a shadow."""
         lost = {key_of(claim) for claim in event.committed.lost}
         for claim, finished in event.batch:
             recording = finished.recording
@@ -119,9 +120,11 @@ class ShadowRuns(Service):
         return found
 
     def _miss(self, one: _Waiting) -> None:
+        """Count a run that is not compared."""
         self._missed[one.claim.tenant_id, one.shadow] += 1
 
     async def _compare(self, one: _Waiting) -> None:
+        """Run a shadow on the record of one attempt, and store the comparison."""
         claim, context = one.claim, self.context
         try:
             found, used_up = await context.db.read(partial(self._load, tenant_id=claim.tenant_id, shadow=one.shadow))
@@ -148,5 +151,6 @@ class ShadowRuns(Service):
             )
 
     def _load(self, connection: Connection, tenant_id: str, shadow: str) -> tuple[Source | None, bool]:
+        """Return the source of a running shadow, and whether the tenant's CPU time for trials is used up."""
         found = shadows.load(connection, tenant_id, shadow)
         return found, found is not None and bool(trials.used_up(self.context.store, connection, tenant_id))

@@ -114,6 +114,7 @@ def put(
 
 
 def _check(connection: Connection, live: ScriptVersion, content: Content, wanted: int) -> None:
+    """Refuse an invalid shadow."""
     if not 1 <= wanted <= MAX_RUNS:
         raise InputError("shadow_invalid.runs", wanted=wanted, maximum=MAX_RUNS)
     if (live.kind, content.kind) != ("script", "script"):
@@ -281,19 +282,23 @@ def miss(connection: Connection, missed: Iterable[tuple[str, str, int]]) -> None
 
 
 def _run(stored: dict[str, object]) -> ShadowRun:
+    """Return a comparison from its stored form."""
     slot = stored["slot"]
     return ShadowRun(**stored | {"slot": None if slot is None else datetime.fromisoformat(str(slot))})  # type: ignore[arg-type]  # as add() wrote it
 
 
 def _of(live: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition for the shadow of a script."""
     return _t.tenant_id == live.tenant_id, _t.script_id == live.script_id
 
 
 def _delete(connection: Connection, live: ScriptVersion) -> None:
+    """Delete the shadow of a script."""
     connection.execute(delete(script_shadows).where(*_of(live)))
 
 
 def _require(connection: Connection, live: ScriptVersion) -> AnyRow:
+    """Return the row of a script's shadow."""
     row = connection.execute(select(script_shadows).where(*_of(live))).first()
     if row is None:
         raise _unknown(live)
@@ -301,4 +306,5 @@ def _require(connection: Connection, live: ScriptVersion) -> AnyRow:
 
 
 def _unknown(live: ScriptVersion) -> NotFound:
+    """Return the error of a script without a shadow."""
     return NotFound("shadow_unknown", name=live.name, tenant=live.tenant_id)

@@ -73,10 +73,12 @@ def read(context: StoreContext, connection: Connection, tenant_id: str | None, l
 
 
 def _order(each: ScheduleDurations) -> tuple[bool, float, str]:
+    """Return the sort key of a schedule's durations."""
     return each.onset is None and not each.overruns, -abs(log(each.change or 1.0)), each.schedule
 
 
 def _schedules(connection: Connection, tenant_id: str | None, limit: int) -> Iterable[AnyRow]:
+    """Read schedules with their durations."""
     if tenant_id is not None:
         wanted = (
             select(_s.tenant_id, _s.id, _s.name, _k.revision)

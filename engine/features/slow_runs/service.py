@@ -108,6 +108,7 @@ class SlowRuns(Service):
             )  # fmt: skip
 
     async def _known(self, tracks: set[Track]) -> dict[Track, Pace]:
+        """Return the usual pace of tracks, read again when it is old."""
         now_s = self.clock.elapsed_s()
         stale = {track for track in tracks if track not in self._paces or self._paces[track][0] < now_s - FRESH_S}
         if stale:
@@ -118,8 +119,10 @@ class SlowRuns(Service):
         return {track: self._paces[track][1] for track in tracks if track in self._paces}
 
     def _report(self, kind: EventKind, action: tuple[str, str | None, str | None], **details: object) -> None:
+        """Publish an event for people."""
         self.context.bus.publish(self.context.event(kind, action, **details))
 
 
 def _track(claim: Claim) -> Track:
+    """Return the track of a claim: its schedule and step."""
     return str(claim.schedule_id), claim.step

@@ -68,6 +68,7 @@ def review(baseline: Baseline | None, timings: Sequence[Timing]) -> tuple[Baseli
 
 
 def _level(timings: Sequence[Timing]) -> float:
+    """Return the median of timings."""
     return median(each.wall_ms for each in timings)
 
 

@@ -129,6 +129,7 @@ class Tracer:
         return SpanContext(trace_id, span_id, is_remote=False, trace_flags=TraceFlags(sampled))
 
     def _committed(self, event: BatchCommitted) -> None:
+        """End the spans of committed attempts."""
         settled = {(each.action_id, each.attempt): each for each in event.committed.settled}
         for claim, _finished in event.batch:
             found = settled.get((claim.action_id, claim.attempt))
@@ -147,6 +148,7 @@ class Tracer:
             self._export(found.action_id, event.finish.slot_us, about, found.state, found.outcome)
 
     def _cancelled(self, event: CancelledWritten) -> None:
+        """End the spans of cancelled attempts."""
         for claim, _finished in event.attempts:
             start_us = claim.slot_us if claim.slot_us is not None else claim.due_us
             self._export(claim.action_id, start_us, _attributes(claim), "cancelled", Outcome.CANCELLED)
@@ -194,6 +196,7 @@ class TracedExecutor:
 
 
 def _attributes(claim: Claim) -> dict[str, Any]:
+    """Return the attributes of an attempt's span."""
     schedule = {} if claim.schedule_id is None else {"lodger.schedule": claim.schedule_id}
     return {"lodger.tenant": claim.tenant_id, "lodger.action": claim.action_id} | schedule
 

@@ -71,6 +71,7 @@ class WebhookSender(Sender):
                 return
 
     async def _try(self, row: Row[Any]) -> Failure | None:
+        """Send a message; return the failure, None if the receiver took it."""
         try:
             route = await asyncio.to_thread(self._route, row)
         except Unavailable as error:
@@ -114,6 +115,7 @@ class WebhookSender(Sender):
         )  # fmt: skip
 
     def _route(self, row: Row[Any]) -> Route | None:
+        """Return where to send a message; None if its webhook is gone."""
         with self._database.read() as connection:
             return webhooks.route(
                 self._vault, connection, *webhooks.owner(row.tenant_id, row.target), self._clock.now_us()

@@ -239,6 +239,7 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
 
 
 def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
+    """Return the row of a webhook."""
     row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
         raise named.unknown(tenant_id, name)
@@ -246,6 +247,7 @@ def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
 
 
 def _webhook(row: AnyRow) -> Webhook:
+    """Return the webhook of a row."""
     return Webhook(
         row.tenant_id,
         row.name,

@@ -31,6 +31,7 @@ class Heartbeat(Service):
         return HEARTBEAT_S
 
     def _send(self) -> None:
+        """Request the heartbeat URL."""
         url = str(self.context.settings.heartbeat_url)
         with urllib.request.urlopen(url, timeout=HEARTBEAT_LIMIT_S):  # noqa: S310 - the setting is http or https
             pass

@@ -33,6 +33,7 @@ class LedgerCheck(Service):
         context.bus.subscribe(Fault, self._failed)
 
     def _committed(self, event: BatchCommitted) -> None:
+        """Keep the recent commits of this node, to look for them in a ledger that was replaced."""
         now_s = self.clock.elapsed_s()
         while self._recent and self._recent[0][0] < now_s - RECENT_S:
             self._recent.popleft()
@@ -41,6 +42,7 @@ class LedgerCheck(Service):
         )
 
     def _failed(self, event: Fault) -> None:
+        """Check the ledger at once after a database error of another service."""
         if isinstance(event.error, Unavailable) and event.service != self.name:
             self.wake()
 

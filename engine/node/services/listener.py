@@ -87,6 +87,7 @@ class Listener(Service):
         self._thread.shutdown(wait=False)
 
     async def _connecting(self) -> Subscription:
+        """Subscribe in a thread."""
         job = self._thread.submit(self._connected)
         try:
             return await asyncio.wrap_future(job)
@@ -95,11 +96,13 @@ class Listener(Service):
             raise
 
     def _connected(self) -> Subscription:
+        """Subscribe to notifications of the database."""
         settings, database = self.context.settings, self.context.store.database
         address = settings.listen_url or database.url
         return database.driver.subscribe(address, CHANNEL, patience.PATIENCE_S)
 
     def _readable(self) -> None:
+        """Receive notifications, and report a change."""
         heard = False
         if self._connection is None:
             return
@@ -119,6 +122,7 @@ class Listener(Service):
         self.context.bus.publish(ChangeReported())
 
     def _close(self) -> None:
+        """Close the subscription."""
         self.listening.clear()
         if self._later is not None:
             self._later.cancel()
@@ -131,5 +135,6 @@ class Listener(Service):
 
 
 def _abandoned(job: Future[Subscription]) -> None:
+    """Close a subscription that was made after the listener stopped."""
     if not job.cancelled() and job.exception() is None:
         job.result().close()

@@ -94,6 +94,7 @@ class LogStreamer(Service):
 
 
 def _store(batches: list[Batch], over: list[Attempt], now_us: int, connection: Connection) -> set[Attempt]:
+    """Store new lines of running attempts; return the attempts that have ended since."""
     try:
         with savepoint(connection):
             running_lines.write(connection, batches, now_us)

@@ -125,6 +125,7 @@ class Retention(Service):
         )
 
     def _look(self, tenant: str, now_us: int) -> tuple[list[AnyRow], list[AnyRow], float]:
+        """Return old actions and expired keys of a tenant, and the seconds that the look took."""
         begun_s = self.clock.elapsed_s()
         with self.context.store.database.read() as connection:
             rows = retention.find_old(self.context.store, connection, tenant, now_us, self._too_slow)

@@ -23,6 +23,7 @@ _MONTH_WEEK_DAY = re.compile(r"M(\d+)\.(\d)\.(\d)\Z")
 
 
 def _seconds(text: str) -> int:
+    """Return seconds from a text ``[-]hh[:mm[:ss]]``."""
     sign = -1 if text.startswith("-") else 1
     fields = [int(part) for part in text.lstrip("+-").split(":")] + [0, 0]
     return sign * (fields[0] * 3600 + fields[1] * 60 + fields[2])

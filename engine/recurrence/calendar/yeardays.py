@@ -26,6 +26,7 @@ from lodger.engine.recurrence.search import Steps
 
 
 def _kinds() -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the kinds of years, by first weekday and leap day, and the kind of each year of a cycle."""
     seen: dict[tuple[int, ...], int] = {}
     kinds: list[int] = []
     years: list[int] = []

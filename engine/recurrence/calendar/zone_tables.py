@@ -29,6 +29,7 @@ def zone_table(name: str, *, far: bool) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=256)
 def _table(name: str, *, far: bool) -> dict[str, Any]:
+    """Return a zone's changes of offset in a range of time."""
     first, last = (REPEATS_FROM_S, REPEATS_FROM_S + _CYCLE_S) if far else (-FAR, REPEATS_FROM_S)
     here = zone(name).segment(first)
     starts, offsets = [], [here.offset]
@@ -41,6 +42,7 @@ def _table(name: str, *, far: bool) -> dict[str, Any]:
 
 @cache
 def _names() -> dict[str, str]:
+    """Return zone names by their lower-case form."""
     return {name.lower(): name for name in zone_names()}
 
 
@@ -58,5 +60,6 @@ def _countries_own() -> frozenset[str]:
 
 @cache
 def _links() -> dict[str, str]:
+    """Return the zones that other names are aliases of."""
     lines = stored("zoneinfo", "tzdata.zi").decode("utf-8").splitlines()
     return {alias: target for _, target, alias in (line.split() for line in lines if line.startswith("L "))}

@@ -265,4 +265,5 @@ class Zoned(Recurrence):
 
 
 def _instant(utc: int) -> datetime:
+    """Return an instant within the supported range."""
     return instant_of(min(max(utc, MIN_LOCAL), MAX_LOCAL))

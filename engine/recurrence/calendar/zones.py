@@ -156,6 +156,7 @@ def zone_names() -> frozenset[str]:
 
 @cache
 def _names() -> frozenset[str]:
+    """Return all zone names."""
     return frozenset(stored("zones").decode("ascii").split())
 
 

@@ -81,6 +81,7 @@ def _week_days(text: str, index: int) -> WeekDays:
 
 
 def _assigned(pieces: list[tuple[str, int]]) -> tuple[str | None, int, DayReading]:
+    """Return zone and reading of days that assignments before the fields set."""
     tz, tz_index, reading = None, 0, DayReading.DEBIAN
     while pieces and "=" in pieces[0][0]:
         piece, at = pieces.pop(0)
@@ -96,6 +97,7 @@ def _assigned(pieces: list[tuple[str, int]]) -> tuple[str | None, int, DayReadin
 
 
 def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the fields that a word such as ``@daily`` stands for."""
     if len(pieces) == 1 and pieces[0][0].startswith("@"):
         word, at = pieces[0]
         fields = _WORDS.get(word.lower()) if word.isascii() else None

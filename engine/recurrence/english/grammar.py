@@ -108,6 +108,7 @@ class _Grammar:
     # Tokens
 
     def peek(self, ahead: int = 0) -> Token:
+        """Return a following token without reading it."""
         place = self.at + ahead
         return self.left[place] if place < len(self.left) else _END._replace(place=len(self.text), end=len(self.text))
 
@@ -116,12 +117,14 @@ class _Grammar:
         return all(self.peek(ahead).kind == kind for ahead, kind in enumerate(kinds))
 
     def take(self, *kinds: str) -> bool:
+        """Read tokens of these kinds, if they follow; return whether they did."""
         if not self.kinds(*kinds):
             return False
         self.at += len(kinds)
         return True
 
     def next(self) -> Token:
+        """Read the next token."""
         self.at += 1
         return self.peek(-1)
 
@@ -137,6 +140,7 @@ class _Grammar:
         return self.left[first].place, self.left[max(self.at - 1, first)].end
 
     def unread(self, what: str, span: tuple[int, int] | Token | None = None, *instead: str) -> Unread:
+        """Return the error of a token that has no meaning here."""
         token = self.peek() if span is None else span
         place, end = (token.place, token.end) if isinstance(token, Token) else token
         return Unread(what, place, end, instead)

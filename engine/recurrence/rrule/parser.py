@@ -121,6 +121,7 @@ def _unfold(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
+    """Return the rule set of a text."""
     event, unread = _event(text)
     lines = _lines(text) if event is None else [_line(content, at) for content, at in event]
     named = [line for line in lines if line.name in ("DTSTART", "DURATION")]
@@ -230,6 +231,7 @@ def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
 
 
 def _until(rule: Rule, home: Zone) -> tuple[int | None, int | None]:
+    """Return the last second of a rule by local and by universal time."""
     until: Until | None = rule.until
     if until is None:
         return None, None
@@ -246,6 +248,7 @@ def _until(rule: Rule, home: Zone) -> tuple[int | None, int | None]:
 
 
 def _start(lines: list[_Line], dtstart: str | None, tz: str | None) -> tuple[Moment, Zone, bool]:
+    """Return the start of a rule set with its zone."""
     default = zone(tz) if tz is not None else zone("UTC")
     for line in lines:
         if line.name == "DTSTART":
@@ -262,6 +265,7 @@ def _start(lines: list[_Line], dtstart: str | None, tz: str | None) -> tuple[Mom
 
 
 def _parameters(line: _Line) -> tuple[Zone | None, str | None]:
+    """Return zone and value type of a line's parameters."""
     named, kind = None, None
     for name, value, at in line.parameters:
         if name == "TZID":
@@ -276,6 +280,7 @@ def _parameters(line: _Line) -> tuple[Zone | None, str | None]:
 
 
 def _moment(line: _Line, text: str, at: int) -> tuple[Moment, Zone | None]:
+    """Return a moment of a line with its zone."""
     named, kind = _parameters(line)
     moment = read_moment(text, at)
     if kind == "DATE" and not moment.date:
@@ -325,6 +330,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _line(content: str, at: int) -> _Line:
+    """Return a content line in its parts."""
     head = _HEAD.match(content)
     assert head is not None
     name = head[1]

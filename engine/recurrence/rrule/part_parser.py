@@ -60,6 +60,7 @@ def parse_parts(text: str, at: int = 0) -> Rule:
 
 
 def _build(seen: dict[str, tuple[str, int]], at: int) -> Rule:
+    """Return the rule of parts, by name."""
     if "FREQ" not in seen:
         raise RuleInvalid("freq_missing", index=at)
     value, where = seen["FREQ"]
@@ -95,6 +96,7 @@ def _build(seen: dict[str, tuple[str, int]], at: int) -> Rule:
 
 
 def _number(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> int:
+    """Return a number of a part, within its range."""
     if not _NUMBER.fullmatch(text):
         if len(text) > 9 and text.lstrip("+-").isdecimal() and text.isascii():
             raise _out_of_range(name, text[:12] + "...", at, low, high, negative=negative)
@@ -113,6 +115,7 @@ def _out_of_range(name: str, text: str, at: int, low: int, high: int, *, negativ
 
 
 def _numbers(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> tuple[int, ...]:
+    """Return the list of numbers of a part."""
     values, position = set(), 0
     for piece in text.split(","):
         values.add(_number(name, piece, at + position, low, high, negative=negative))
@@ -121,6 +124,7 @@ def _numbers(name: str, text: str, at: int, low: int, high: int, *, negative: bo
 
 
 def _weekdays(text: str, at: int, freq: Freq, *, with_weeks: bool) -> tuple[tuple[int, int], ...]:
+    """Return the list of weekdays of a part."""
     values, position = set(), 0
     for piece in text.split(","):
         here = at + position

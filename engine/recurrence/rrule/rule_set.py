@@ -111,4 +111,5 @@ class SetSequence:
 
 
 def _sequence(entry: Entry) -> RuleSequence:
+    """Return the slots of a rule."""
     return RuleSequence(entry.rule, entry.start, entry.until)

@@ -66,6 +66,7 @@ class RuleSequence:
             self._until = min(self._until, last)
 
     def _build(self, rule: Rule) -> Grid | UnitSteps | PeriodPicks | None:
+        """Return the slots of a rule in the form that is searched fastest."""
         masks = YearMasks(rule)
         if rule.freq > Freq.DAILY:
             return self._sub_daily(rule, YearDays(masks.of_year))
@@ -112,6 +113,7 @@ class RuleSequence:
         return UnitSteps(days, positions_of, inside, unit_s, n, origin)
 
     def _picked(self, times: Dial, bysetpos: tuple[int, ...]) -> TimeList | None:
+        """Return the times of day that BYSETPOS picks."""
         picked = positions(bysetpos, times.count())
         if not picked:
             self._never = _NO_POSITION

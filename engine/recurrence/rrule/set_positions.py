@@ -114,6 +114,7 @@ class PeriodPicks:
         return first, after, days, picked
 
     def _member(self, days: list[int], index: int) -> int:
+        """Return a slot of a period by its position."""
         at, nth = divmod(index, self._times.count())
         return days[at] * civil.DAY_S + self._times.nth(nth)
 

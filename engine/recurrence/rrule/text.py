@@ -28,6 +28,7 @@ def ordinal(number: int) -> str:
 
 
 def _date(day: int) -> str:
+    """Return a day in words."""
     year, month, dom = civil.civil(day)
     return f"{MONTHS[month]} {dom}, {year}"
 
@@ -39,6 +40,7 @@ def moment_text(local: int, *, midnight: bool = False) -> str:
 
 
 def _dates(words: list[str]) -> str:
+    """Return a list of days in words, the first ones of many."""
     if len(words) <= _MAX_DATES:
         return joined(words)
     left = len(words) - _FIRST_DATES - 1
@@ -46,10 +48,12 @@ def _dates(words: list[str]) -> str:
 
 
 def _ordinals(numbers: Sequence[int]) -> list[str]:
+    """Return numbers as ordinals."""
     return [ordinal(n) for n in sorted(numbers, key=lambda n: (n < 0, abs(n)))]
 
 
 def _weekdays(rule: Rule) -> str:
+    """Return the weekdays of a rule in words."""
     words = []
     if plain := of_values(weekday for number, weekday in rule.byday if not number):
         words.append(listed(plain, WEEKDAYS))
@@ -77,6 +81,7 @@ def _month_days(rule: Rule, last: str = "and") -> str:
 
 
 def _days(rule: Rule) -> str:
+    """Return the days of a rule in words."""
     text = ""
     if rule.byday and not _is_week(rule):
         text += f" on {_weekdays(rule)}"
@@ -128,6 +133,7 @@ def _time_of_day(rule: Rule) -> str:
 
 
 def _fields(name: str, values: tuple[int, ...], preposition: str) -> str:
+    """Return the values of a field in words."""
     if not values:
         return ""
     if step := series(values):
@@ -136,6 +142,7 @@ def _fields(name: str, values: tuple[int, ...], preposition: str) -> str:
 
 
 def _times(filled: Rule) -> str:
+    """Return the times of day of a rule in words."""
     if filled.freq < Freq.HOURLY:
         return _time_of_day(filled)
     words = _fields("hour", filled.byhour, "in")
@@ -191,6 +198,7 @@ def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | N
 
 
 def _utc(second: int) -> str:
+    """Return an instant in words."""
     return f"{moment_text(second, midnight=True)} UTC"
 
 

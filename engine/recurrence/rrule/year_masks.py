@@ -82,6 +82,7 @@ class YearMasks:
         return days
 
     def _weeks(self, year: int) -> int:
+        """Return the days of a year in its chosen weeks, as bits."""
         wkst, start = self._rule.wkst, civil.year_start(year)
         days = 0
         for each in (year - 1, year, year + 1):
@@ -101,6 +102,7 @@ class YearMasks:
         return found
 
     def _weekdays(self, first_weekday: int, leap: bool) -> int:
+        """Return the days of a year on chosen weekdays, as bits."""
         rule = self._rule
         full = FULL[leap]
         if rule.freq is Freq.MONTHLY or (rule.freq is Freq.YEARLY and rule.bymonth):

@@ -119,6 +119,7 @@ def group_days(arguments: Arguments) -> YearDays:
 
 
 def _named(days: GroupDays, full: list[Argument]) -> dict[int, int]:
+    """Return the days that arguments name, by kind of year."""
     included, excluded = 0, 0
     for argument in full:
         if argument.excluded:

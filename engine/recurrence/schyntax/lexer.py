@@ -67,6 +67,7 @@ _LARGEST = 2**31 - 1
 
 
 def _word(text: str, index: int) -> Token:
+    """Return the token of a word."""
     name = text.lower()
     if name in UNITS:
         return Token(Sort.NAME, text, UNITS[name], index)

@@ -29,9 +29,11 @@ class _Reader:
         return self._tokens[self._place].sort in sorts
 
     def peek(self) -> Token:
+        """Return the next token without reading it."""
         return self._tokens[self._place]
 
     def take(self, *sorts: Sort) -> Token:
+        """Read a token of one of these sorts."""
         token = self._tokens[self._place]
         if token.sort not in sorts:
             raise self.unexpected(*sorts)
@@ -40,6 +42,7 @@ class _Reader:
         return token
 
     def unexpected(self, *sorts: Sort) -> RuleInvalid:
+        """Return the error of a token that may not stand here."""
         token = self.peek()
         wanted = " or ".join(sort.value for sort in sorts)
         if token.sort is Sort.END:
@@ -47,6 +50,7 @@ class _Reader:
         return RuleInvalid("schyntax_unexpected", text=token.text[:24], wanted=wanted, index=token.at)
 
     def value(self, unit: Unit | None) -> int:
+        """Read a value of a unit."""
         if self.next_is(Sort.NEGATIVE):
             token = self.peek()
             if unit not in FROM_END:
@@ -61,6 +65,7 @@ class _Reader:
         return number(self.take(Sort.NUMBER))
 
     def date(self) -> Date:
+        """Read a date."""
         first = number(self.take(Sort.NUMBER))
         self.take(Sort.SLASH)
         second = number(self.take(Sort.NUMBER))
@@ -70,6 +75,7 @@ class _Reader:
         return Date(first, second, number(self.take(Sort.NUMBER)))
 
     def span(self, unit: Unit) -> Range:
+        """Read a value or a range."""
         index = self.peek().at
         start = self.date() if unit is Unit.DATES else self.value(unit)
         if not self.next_is(Sort.RANGE, Sort.HALF_OPEN):
@@ -80,6 +86,7 @@ class _Reader:
         return Range(start, end, half_open, index, end_index)
 
     def argument(self, unit: Unit) -> Argument:
+        """Read one argument of an expression."""
         index = self.peek().at
         excluded = self.next_is(Sort.NOT)
         if excluded:
@@ -95,6 +102,7 @@ class _Reader:
         return Argument(span, excluded, self.value(None), index, percent.at, interval_index)
 
     def expression(self) -> Expression:
+        """Read one expression, such as ``hours(9..17)``."""
         unit = self.take(Sort.NAME).value
         assert isinstance(unit, Unit)
         self.take(Sort.OPEN)
@@ -109,6 +117,7 @@ class _Reader:
         return Expression(unit, tuple(arguments))
 
     def group(self) -> tuple[Expression, ...]:
+        """Read a group of expressions in braces."""
         self.take(Sort.OPEN_GROUP)
         found = []
         while not self.next_is(Sort.CLOSE_GROUP):
@@ -119,6 +128,7 @@ class _Reader:
         return tuple(found)
 
     def program(self) -> Program:
+        """Read the whole text."""
         loose: list[Expression] = []
         groups: list[tuple[Expression, ...]] = []
         while not self.next_is(Sort.END):

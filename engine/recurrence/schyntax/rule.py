@@ -44,6 +44,7 @@ class SchyntaxRule:
         return Merge(grids, local, forward=False).nearest(local, steps)
 
     def _grids(self) -> list[Grid]:
+        """Return the grids of slots, one for each group that has any."""
         return [group.grid for group in self.groups if not group.dial.is_empty()]
 
     def text(self) -> str:
@@ -86,6 +87,7 @@ def compiled(program: Program) -> SchyntaxRule:
 
 
 def _group(expressions: tuple[Expression, ...]) -> Group:
+    """Return the group of some expressions."""
     arguments: Arguments = {}
     for expression in expressions:
         arguments[expression.unit] = arguments.get(expression.unit, ()) + expression.arguments

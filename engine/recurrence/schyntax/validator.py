@@ -29,6 +29,7 @@ def validate(program: Program) -> None:
 
 
 def _argument(unit: Unit, argument: Argument) -> None:
+    """Check one argument."""
     if argument.interval == 0:
         raise RuleInvalid("schyntax_bad_value.interval", unit=unit, index=argument.percent_index)
     if argument.is_wildcard:
@@ -43,6 +44,7 @@ def _argument(unit: Unit, argument: Argument) -> None:
 
 
 def _number(unit: Unit, value: int | Date | None, index: int) -> None:
+    """Check that a number is in the range of its unit."""
     low, high = SPANS[unit]
     assert isinstance(value, int)
     if low <= value <= high or (unit in FROM_END and low <= -value <= high):
@@ -52,6 +54,7 @@ def _number(unit: Unit, value: int | Date | None, index: int) -> None:
 
 
 def _numbers(unit: Unit, span: Range) -> None:
+    """Check a range of numbers."""
     _number(unit, span.start, span.index)
     if span.end is not None:
         _number(unit, span.end, span.end_index)
@@ -64,6 +67,7 @@ def _not_hollow(span: Range) -> None:
 
 
 def _dates(span: Range) -> None:
+    """Check a range of dates."""
     _date(span.start, span.index)
     if span.end is None:
         return
@@ -81,6 +85,7 @@ def _dates(span: Range) -> None:
 
 
 def _date(value: int | Date | None, index: int) -> None:
+    """Check one date."""
     assert isinstance(value, Date)
     if value.year is not None and not FIRST_YEAR <= value.year <= LAST_YEAR:
         raise RuleInvalid("schyntax_bad_value.year", year=value.year, first=FIRST_YEAR, last=LAST_YEAR, index=index)

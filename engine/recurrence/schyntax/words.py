@@ -9,6 +9,7 @@ _COUNTED = {Unit.DAYS_OF_MONTH: "of the month", Unit.DAYS_OF_YEAR: "of the year"
 
 
 def _value(value: int | Date | None) -> str:
+    """Return a value in words."""
     if isinstance(value, Date):
         if value.year is None:
             return f"{MONTHS[value.month]} {value.day}"
@@ -20,6 +21,7 @@ def _value(value: int | Date | None) -> str:
 
 
 def _argument(argument: Argument) -> str:
+    """Return an argument in words."""
     span = argument.span
     if span.start is None:
         return (
@@ -35,6 +37,7 @@ def _argument(argument: Argument) -> str:
 
 
 def _days(unit: Unit, arguments: tuple[Argument, ...]) -> str:
+    """Return the days of arguments in words."""
     included = [_argument(argument) for argument in arguments if not argument.excluded]
     excluded = [_argument(argument) for argument in arguments if argument.excluded]
     ending = f" {_COUNTED[unit]}" if _COUNTED[unit] else ""

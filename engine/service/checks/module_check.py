@@ -31,6 +31,7 @@ class ModuleCheck:
 
     @property
     def _intake(self) -> "ModuleChecker":
+        """Return the checker of WebAssembly modules, made at first use."""
         from lodger.engine.node.executors.sandbox_executor import code_cache
         from lodger.sandbox.wasm.module_check import ModuleChecker
 

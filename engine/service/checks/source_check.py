@@ -66,6 +66,7 @@ class SourceCheck:
             self._made.close()
 
     def _pool(self) -> "Pool":
+        """Return a pool of one worker that compiles sources."""
         from lodger.sandbox.pool import Pool
 
         settings = self._settings
@@ -217,6 +218,7 @@ class SourceCheck:
         return self._parse(tenant_id, modules | {entry: head}, limits)
 
     def _parse(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        """Compile the files in a worker; return the syntax error, if any."""
         job = Job(Bundle(modules, _CONTEXT), limits, tag="check", tenant=tenant_id)
         try:
             ended = self.reader.read(job)

@@ -108,6 +108,7 @@ class TrialRuns:
         return Checked(ok=problem is None, problems=() if problem is None else (problem,), hints=hints)
 
     def _run(self, claim: "Claim") -> "Finished":
+        """Run the claim of a trial on the ledger's data."""
         from lodger.engine.trials.trial import on_ledger, run
 
         async def once() -> "Finished":

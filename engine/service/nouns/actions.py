@@ -165,6 +165,7 @@ class Actions(Noun[M]):
         return self._get(tenant_id, action_id)
 
     def _get(self, tenant_id: str | None, action_id: str) -> Action:
+        """Return one action."""
         return self._read(_found, tenant_id, action_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)
@@ -239,6 +240,7 @@ class Actions(Noun[M]):
             return self._once(Actions.run_in, tenant_id, Request(script, at_us, params, request_key))
 
     def _once(self, verb: Callable[..., Any], tenant_id: str, request: Request) -> Action:
+        """Store a requested run, unless its key has been used."""
         with self._changing(verb, tenant_id, request.script) as change:
             before = actions.find_request(change.connection, tenant_id, request.request_key)
             made = before or actions.once(self.context, change.connection, tenant_id, request, self._now_us)
@@ -395,6 +397,7 @@ class Actions(Noun[M]):
 
 
 def _found(connection: Connection, tenant_id: str | None, action_id: str) -> Action:
+    """Return an action by its id or a part of it."""
     return actions.get(connection, short_ids.action_id(connection, tenant_id, action_id), tenant_id)
 
 

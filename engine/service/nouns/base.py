@@ -108,6 +108,7 @@ class Change:
         return answer
 
     def _name(self, record: object) -> None:
+        """Note id and name of the changed record for the audit log."""
         identity, name = getattr(record, "id", None), getattr(record, "name", None)
         if isinstance(identity, str):
             self._doing = replace(self._doing, target=identity, named=name or self._doing.named)
@@ -223,6 +224,7 @@ def specs(rules: RulesArgument) -> tuple[RuleSpec, ...]:
 
 
 def _spec(rule: object) -> RuleSpec:
+    """Return a rule from its text, or from an object of dateutil."""
     if isinstance(rule, str):
         return RuleSpec(rule)
     return rule if isinstance(rule, RuleSpec) else from_dateutil(rule)

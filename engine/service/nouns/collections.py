@@ -23,6 +23,7 @@ class Collections(Noun[M]):
         return self._all(tenant_id)
 
     def _all(self, tenant_id: str) -> CollectionList:
+        """Return all collections of a tenant."""
         return self._read(collections.list_all, tenant_id)
 
     @operation("PUT", "/tenants/{tenant_id}/collections/{collection}/indexes/{path}", Role.EDITOR, items="collections")

@@ -68,6 +68,7 @@ class Metrics(Noun[M]):
         return self._all()
 
     def _all(self) -> list[Metric]:
+        """Return the metrics of the ledger, of this process and of others."""
         with self.context.database.read() as connection:
             of_ledger = gauges.read(self.context, connection, self._now_us)
             others = node_rows.metrics_of_others(self.context, connection, self.process_metrics.process, self._now_us)

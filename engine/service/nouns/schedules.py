@@ -338,6 +338,7 @@ class Schedules(Previews[M]):
         return self._get(tenant_id, schedule)
 
     def _get(self, tenant_id: str, schedule: str) -> Schedule:
+        """Return one schedule."""
         return self._read(schedules.get, tenant_id, schedule)
 
     @operation("GET", "/tenants/{tenant_id}/schedules", Role.VIEWER, everywhere=True)
@@ -370,6 +371,7 @@ class Schedules(Previews[M]):
             return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
     def _filter(self, text: str | None, now_us: int) -> list_filter.Filter:
+        """Return the filter of a list of schedules."""
         return list_filter.read(schedule_rows.language(), text, now_us)
 
     @operation("GET", "/tenants/{tenant_id}/schedules-count", Role.VIEWER, everywhere=True)

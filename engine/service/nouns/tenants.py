@@ -213,6 +213,7 @@ class Tenants(Noun[M]):
 
 
 def _day(given: date | str | None) -> date | None:
+    """Return a day; an instant is refused."""
     if isinstance(given, datetime):
         raise InputError("day_invalid.instant", given=given)
     if given is None or isinstance(given, date):

@@ -112,6 +112,7 @@ def table_of(engine: type[Nouns[Any]]) -> OperationTable:
 
 @cache
 def _table(engine: Any) -> OperationTable:
+    """Return the operations and routes of an engine class."""
     kinds = {name: get_origin(hint) for name, hint in get_type_hints(engine).items()}
     nouns = {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Noun)}
     operations = {each.name: each for noun, kind in nouns.items() for each in _collected(noun, kind)}
@@ -124,6 +125,7 @@ def _table(engine: Any) -> OperationTable:
 
 
 def _collected(noun: str, kind: type) -> Iterator[Operation]:
+    """Yield the operations of a noun."""
     for verb in {name: None for base in reversed(kind.__mro__) for name in vars(base)}:
         function = inspect.getattr_static(kind, verb)
         found = declared(function)

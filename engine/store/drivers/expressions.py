@@ -57,6 +57,7 @@ class Bytewise(ColumnElement[str]):
 
 @compiles(Bytewise)
 def _bytewise(element: Bytewise, compiler: Any, **options: Any) -> str:
+    """Compile a comparison of texts by their bytes."""
     return _driver(compiler).bytewise_sql(compiler.process(element.column, **options))
 
 

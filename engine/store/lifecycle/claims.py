@@ -110,6 +110,7 @@ _held_lease = Prepared(lambda _driver: _leased)
 
 
 def _look(leased: Select[Any]) -> Prepared:
+    """Return the query of sets in use, and whether a lease may claim."""
     may_claim = leased.where(nodes.c.paused_us.is_(None)).scalar_subquery().label("may_claim")
     return Prepared(lambda _driver: ready_queue.sets_in_use.add_columns(may_claim))
 
@@ -172,6 +173,7 @@ def _claim(
     wait: bool,
     ahead_us: int,
 ) -> Callable[[], list[Claim]]:
+    """Ask for startable actions; the returned function claims them."""
     if free <= 0:
         return list
     until_us = max(now_us, ahead_us)

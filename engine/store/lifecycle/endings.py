@@ -300,6 +300,7 @@ def _attempt_key(row: AnyRow) -> dict[str, Any]:
 
 
 def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
+    """Return the row of an ended attempt."""
     row, used = ending.row, ending.usage
     return _attempt_key(row) | {
         "node_id": row.node_id,

@@ -48,6 +48,7 @@ def delete_kept(connection: Connection, over: Sequence[Settled]) -> None:
 
 
 def _row(claim: Claim, fetched: Fetched) -> dict[str, object]:
+    """Return the row of a kept response."""
     answer = fetched.answer
     head = [answer.status, answer.reason, answer.url, answer.headers, answer.redirected]
     return {
@@ -61,5 +62,6 @@ def _row(claim: Claim, fetched: Fetched) -> dict[str, object]:
 
 
 def _answer(head: str, body: bytes) -> Answer:
+    """Return the response of a row."""
     status, reason, url, headers, redirected = json.loads(head)
     return Answer(status, reason, url, tuple((name, value) for name, value in headers), body, redirected, 0, 0)

@@ -260,10 +260,12 @@ class _Queries(NamedTuple):
 
 
 def _queries(context: StoreContext, connection: Connection) -> _Queries:
+    """Return the statements of leases by the clock that this ledger keeps them by."""
     return _by_database_time.of(connection) if context.database_time else _BY_NODE_TIME
 
 
 def _statements(now: Any) -> _Queries:
+    """Return the statements of leases for a clock."""
     renewed = (nodes.c.state == "alive", nodes.c.seen_us > now + SLACK_US)
     in_future = exists().where(*renewed) | exists().where(*_served_in_future)
     lapsed = exists().where(nodes.c.state == "alive", nodes.c.lease_until_us < now)

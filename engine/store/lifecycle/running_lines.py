@@ -105,6 +105,7 @@ def lines_of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key
 
 
 def _read(lines: str) -> list[LogLine]:
+    """Return log lines from their stored text."""
     return [LogLine(*line) for line in json.loads(lines)]
 
 

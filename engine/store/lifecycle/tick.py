@@ -325,6 +325,7 @@ def _next_slot(revision: Revision, after: datetime) -> tuple[int | None, bool]:
 
 
 def _write(context: StoreContext, connection: Connection, changes: _Changes, now_us: int) -> None:
+    """Write the actions, gaps and clocks of a tick."""
     stop_running(connection, changes.cancelled, now_us, reason=SUPERSEDED)
     stop_gracefully(connection, changes.replaced, now_us, now_us + CANCEL_GRACE // timedelta(microseconds=1))
     if changes.superseded:
@@ -398,6 +399,7 @@ def _clock_values(
 
 
 def _ticked(row: AnyRow, written: list[dict[str, Any]], next_us: int | None) -> Ticked:
+    """Return the result of a tick for one schedule."""
     runs = tuple([(each["id"], each["slot"]) for each in written if each["state"] == "ready"])
     skipped = tuple([(each["slot"], each["slot_to"], each["reason"]) for each in written if each["state"] == "skipped"])
     beside = row.may_be_busy or row.any_awake or row.failures

@@ -105,6 +105,7 @@ def _dated() -> Iterator[Table]:
 
 
 def _past(table: Table) -> Iterator[Column[Any]]:
+    """Return the columns of a table that hold past instants."""
     return (column for column in table.columns if column.name in _PAST and isinstance(column.type, BigInteger))
 
 
@@ -129,6 +130,7 @@ def _actions_ahead(connection: Connection, limit_us: int) -> list[AnyRow]:
 
 
 def _count(connection: Connection, table: Table, condition: Any) -> int:
+    """Count the rows that satisfy a condition."""
     return int(connection.scalar(select(func.count()).select_from(table).where(condition)) or 0)
 
 

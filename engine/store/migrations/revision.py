@@ -94,6 +94,7 @@ def require_usable(connection: Connection, found: str | None = None) -> None:
 
 @cache
 def _metadata() -> dict[str, dict[str, str]]:
+    """Return the metadata of the migrations by revision."""
     files = (Path(__file__).parent / "versions").glob("*.py")
     found = (dict(_NAMES.findall(file.read_text(encoding="utf-8"))) for file in files)
     return {each["revision"]: each for each in found if each}

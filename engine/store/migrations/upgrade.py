@@ -92,6 +92,7 @@ def _tree() -> "ScriptDirectory":
 
 
 def _migrate(connection: Connection, revision: str) -> None:
+    """Run the migrations up to a revision."""
     from alembic.config import Config
     from alembic.runtime.environment import EnvironmentContext
 

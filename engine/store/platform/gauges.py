@@ -90,6 +90,7 @@ _OVERDUE = (
 
 
 def _nodes(context: StoreContext, connection: Connection, now_us: int) -> list[tuple[str, int]]:
+    """Count nodes by state."""
     at = context.lease_us(connection, now_us)
     silent = (nodes.c.state == "alive") & (nodes.c.lease_until_us < at)
     alive = connection.scalar(select(func.count()).where(nodes.c.state == "alive", ~silent)) or 0

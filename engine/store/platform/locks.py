@@ -82,10 +82,12 @@ def list_all(context: StoreContext, connection: Connection, now_us: int) -> list
 
 
 def _named(name: str) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition for the lock of this name."""
     return (_l.tenant_id == PLATFORM, _l.name == name)
 
 
 def _lock(row: AnyRow, now_us: int) -> Lock:
+    """Return the lock of a row; one that has run out has no holder."""
     return Lock(
         name=row.name,
         holder=row.holder if row.until_us > now_us else None,

@@ -112,6 +112,7 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
 
 
 def _state(row: AnyRow, now_us: int) -> NodeState:
+    """Return the state of a node from its row."""
     if row.state != "alive":
         return "stopped" if row.state == "stopped" else "lost"
     if row.lease_until_us < now_us:

@@ -52,6 +52,7 @@ def _joined(when: ColumnElement[int]) -> Select[Any]:
 
 
 def _lateral(name: str, table: Table, *columns: Any, where: ColumnElement[bool]) -> LateralFromClause:
+    """Return a lateral query that the planner does not merge into the outer one."""
     fenced = select(*columns).select_from(table).where(where).offset(literal_column("0"))
     return fenced.correlate_except(table).lateral(name)
 

@@ -100,4 +100,5 @@ def record_requested(connection: Connection, follower: Follower, until: Position
 
 
 def _key(follower: Follower) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition for the row of a follower."""
     return (_f.tenant_id == follower.tenant_id, _f.schedule_id == follower.schedule_id, _f.name == follower.name)

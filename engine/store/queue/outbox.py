@@ -133,6 +133,7 @@ def deliveries(connection: Connection, tenant_id: str, action_id: str) -> list[D
 
 
 def _delivery(row: Row[Any]) -> Delivery:
+    """Return a mail or webhook from its row."""
     payload = json.loads(row.payload)
     mail = row.kind == "mail"
     return Delivery(
@@ -149,4 +150,5 @@ def _delivery(row: Row[Any]) -> Delivery:
 
 
 def _key(row: Row[Any]) -> Any:
+    """Return the condition for a row of the outbox."""
     return and_(_c.tenant_id == row.tenant_id, _c.id == row.id)

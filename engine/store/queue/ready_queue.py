@@ -59,6 +59,7 @@ running = (
 
 
 def _first(rank: int) -> Select[Any]:
+    """Select when the first ready action of a tenant's queue is due."""
     # One index lookup per priority, instead of a sort of all waiting actions.
     first = (
         select(actions.c.due_at)
@@ -97,6 +98,7 @@ _serve = WriteMany(
 
 
 def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:
+    """Return the statement that derives queues anew from the ready actions."""
     # A subquery computes the values first: writing an unchanged row would leave a dead row version.
     now = (
         select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))

@@ -106,6 +106,7 @@ def ask_unfinished(connection: Connection) -> Callable[[], dict[tuple[str, str],
 
 
 def _counted(rows: Iterable[Any]) -> dict[tuple[str, str], Unfinished]:
+    """Return the unfinished actions by schedule and node."""
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
         before = found.get((schedule, node_key), NONE_UNFINISHED)
@@ -150,6 +151,7 @@ NONE_UNFINISHED = Unfinished(UnfinishedCounts())
 
 
 def _counting(tenant: Any, schedule: Any, kept: Any, more: Any) -> Any:
+    """Return the statement that counts failures in a row of a schedule."""
     mine = (schedules.c.tenant_id == tenant, schedules.c.id == schedule)
     # A success after a success writes nothing.
     changes = (schedules.c.failures > 0) | (more > 0)

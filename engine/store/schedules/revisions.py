@@ -188,6 +188,7 @@ def _limits_text(step: Step, wish: ScheduleFields) -> str | None:
 
 
 def _select(tenant_id: str, schedule_id: str) -> Select[Any]:
+    """Select the revisions of a schedule with the names of their scripts."""
     script = tables.scripts.c
     return (
         select(tables.schedule_revisions, script.name.label("script"))
@@ -263,6 +264,7 @@ def show_policies(row: AnyRow) -> dict[str, Any]:
 
 
 def _revision(row: AnyRow, named: Mapping[str, str]) -> ScheduleRevision:
+    """Return the revision of a row."""
     return ScheduleRevision(
         tenant_id=row.tenant_id,
         schedule_id=row.schedule_id,

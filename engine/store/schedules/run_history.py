@@ -127,6 +127,7 @@ def _slotted(number: int, runs: int) -> CompoundSelect[Any]:
 
 
 def _newest(rows: Sequence[AnyRow], runs: int) -> tuple[Run, ...]:
+    """Return the latest runs from their rows."""
     return tuple(
         Run(
             row.id,

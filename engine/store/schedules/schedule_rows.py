@@ -80,6 +80,7 @@ def language() -> list_filter.Language:
 
 
 def _whole(text: str) -> int:
+    """Return the whole number in a filter."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise InputError("filter_invalid.number", text=text)
     return int(text)
@@ -109,6 +110,7 @@ def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedul
 
 
 def _joined(tenant_id: str | None) -> Select[Any]:
+    """Select schedules with their current revisions and clocks."""
     script = tables.scripts.c
     statement = (
         select(
@@ -126,10 +128,13 @@ def _joined(tenant_id: str | None) -> Select[Any]:
 
 
 def _where(connection: Connection, tenant_id: str, *which: Any) -> list[Schedule]:
+    """Return the schedules of a tenant that satisfy conditions, by name."""
     return _read(connection, _joined(tenant_id).where(*which).order_by(_s.tenant_id, _s.name), None)
 
 
 def _read(connection: Connection, statement: Select[Any], limit: int | None) -> LimitedList[Schedule]:
+    """Return the schedules of a query."""
+
     def made(rows: list[AnyRow]) -> list[Schedule]:
         named = revisions.step_names(connection, rows)
         return [_schedule(row, named) for row in rows]
@@ -141,6 +146,7 @@ _END_US = to_us(END)
 
 
 def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
+    """Return the schedule of a row."""
     rules = decode_rules(row.rules)
     return Schedule(
         id=row.id,

@@ -197,4 +197,5 @@ def erase(context: StoreContext, connection: Connection, tenant_id: str, schedul
 
 
 def _clock(connection: Connection, schedule: Schedule) -> AnyRow:
+    """Lock and return the clock of a schedule."""
     return tick.lock_clocks(connection, schedule.tenant_id, [schedule.id])[0]

@@ -52,6 +52,7 @@ _STARTING = "startable_at IS NOT NULL"
 
 
 def _listed(words: tuple[str, ...]) -> str:
+    """Return words as a list of SQL literals."""
     return ", ".join(f"'{word}'" for word in words)
 
 

@@ -70,6 +70,7 @@ def find(connection: Connection, tenant_id: str, name: str, version: int | None 
 
 
 def _find(connection: Connection, tenant_id: str, name: str, version: int | None) -> tuple[BoundScript, AnyRow]:
+    """Return a script of a tenant or of the platform, with its row."""
     owned = name.startswith(PLATFORM_PREFIX)
     owner = PLATFORM if owned else tenant_id
     which = (_s.tenant_id == owner, _s.name == name.removeprefix(PLATFORM_PREFIX), _s.kind != "bound")

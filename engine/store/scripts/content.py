@@ -114,6 +114,7 @@ def check_json(file: str, text: str) -> None:
 
 
 def _modules(source: str | Mapping[str, str], limit: int, name: str | None) -> dict[str, str]:
+    """Return the files of a source, checked."""
     modules = {ENTRY: source} if isinstance(source, str) else dict(source)
     entries = entries_of(modules, name)
     if not entries:

@@ -54,6 +54,7 @@ def unified(before: str, after: str) -> str:
 
 
 def _moved(line: str, by: int) -> str:
+    """Return the head of a diff's hunk with its line numbers moved."""
     if not line.startswith("@@ ") or not by:
         return line
     parts = line.split(" ")
@@ -61,6 +62,7 @@ def _moved(line: str, by: int) -> str:
 
 
 def _shifted(span: str, by: int) -> str:
+    """Return a span of a hunk's head, moved."""
     start, _, length = span[1:].partition(",")
     return f"{span[0]}{int(start) + by}" + (f",{length}" if length else "")
 

@@ -93,11 +93,13 @@ def _root(file: str, wanted: str, linked: Mapping[str, str]) -> str | None:
 
 
 def _script(connection: Connection, tenant_id: str, root: str) -> ScriptVersion | None:
+    """Return the script or library that an import refers to; None if there is none."""
     found = scripts.find_latest(connection, tenant_id, root.removeprefix("../"))
     return found if found is not None and found.modules and found.kind in ("script", "library") else None
 
 
 def _library(connection: Connection, tenant_id: str, root: str, at: str) -> ScriptVersion:
+    """Return the version of a library that an import names."""
     name, _, number = root.removeprefix(LIB).rpartition("@")
     owner = PLATFORM if name.startswith(PLATFORM_PREFIX) else tenant_id
     own_name = name.removeprefix(PLATFORM_PREFIX) if owner == PLATFORM else name

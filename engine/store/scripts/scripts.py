@@ -130,6 +130,7 @@ _not_bound, _is_bound = text("kind <> 'bound'"), text("kind = 'bound'")
 
 
 def _reserved(name: str, *, offered: bool) -> InputError:
+    """Return the error of a script name with the platform's prefix."""
     if offered:
         return InputError("not_offerable", name=name, platform=PLATFORM)
     return InputError("script_name_invalid.reserved", name=name, prefix=PLATFORM_PREFIX)
@@ -164,6 +165,7 @@ def _kind(kind: str, start: str) -> str:
 
 
 def _version(row: AnyRow) -> ScriptVersion:
+    """Return the script version of a row."""
     stored = json.loads(row.modules)
     return ScriptVersion(
         row.tenant_id,
@@ -185,6 +187,7 @@ def _version(row: AnyRow) -> ScriptVersion:
 
 
 def _state(row: AnyRow) -> str:
+    """Return the state of a script: active or suspended."""
     return "active" if row.suspended_us is None else "suspended"
 
 
@@ -215,6 +218,7 @@ def content(connection: Connection, version: ScriptVersion) -> Content:
 
 
 def _same(version: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition for the row of a version."""
     return (
         script_versions.c.tenant_id == version.tenant_id,
         script_versions.c.script_id == version.script_id,
@@ -236,6 +240,7 @@ def module(connection: Connection, tenant_id: str, name: str, version: int | Non
 
 
 def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
+    """Read the WebAssembly module of a version; None for a script."""
     found = connection.scalar(select(script_versions.c.wasm).where(*_same(version)))
     return None if found is None else bytes(found)
 
@@ -327,6 +332,7 @@ _latest = select(
 
 
 def _scripts(rows: Iterable[AnyRow]) -> list[Script]:
+    """Return the scripts of rows."""
     return [
         Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us),
                _kind(row.kind, row.start), None if row.fields is None else json.loads(row.fields), bool(row.offered),

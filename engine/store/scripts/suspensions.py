@@ -51,5 +51,6 @@ def _lock(connection: Connection, tenant_id: str, script_id: str) -> list[str]:
 
 
 def _set(connection: Connection, tenant_id: str, script_id: str, suspended_us: int | None) -> None:
+    """Store when a script was suspended; None resumes it."""
     mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
     connection.execute(update(scripts).where(*mine).values(suspended_us=suspended_us))

@@ -84,6 +84,7 @@ def encode_people(addresses: Iterable[str]) -> str | None:
 
 
 def _ascii(address: str) -> str:
+    """Return a mail address with its domain in ASCII."""
     try:
         return with_ascii_domain(address)
     except ValueError:
@@ -97,4 +98,5 @@ def is_one_of(people: Iterable[str], address: str) -> bool:
 
 
 def _store(connection: Connection, tenant_id: str, **values: str | None) -> None:
+    """Set columns of a tenant."""
     connection.execute(update(rows).where(rows.c.id == tenant_id).values(values))

@@ -77,6 +77,7 @@ def put(
 
 
 def _check(name: str, value: str, places: str) -> None:
+    """Refuse an invalid name, value or list of hosts."""
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise InputError("secret_name_invalid", name=name)  # fmt: skip
     if not len(value) >= SHORTEST or len(value.encode("utf-8", "surrogatepass")) > MAX_BYTES or "\0" in value:
@@ -145,6 +146,7 @@ def keys_in_use(connection: Connection) -> set[str]:
 
 
 def _secret(row: AnyRow) -> Secret:
+    """Return a secret without its value."""
     return Secret(
         row.tenant_id,
         row.name,

@@ -77,4 +77,5 @@ def csrf(connection: Connection, text: str) -> str:
 
 
 def _digest(text: str) -> str:
+    """Return the hash by which a session is stored."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -36,4 +36,5 @@ def redeem(connection: Connection, code: str, now_us: int) -> Caller | None:
 
 
 def _digest(code: str) -> str:
+    """Return the hash by which a code is stored."""
     return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()

@@ -100,6 +100,7 @@ def list_page(
 
 
 def _made(row: Any, budgets: Sequence[Any]) -> TenantActivity:
+    """Return a tenant's activity from its row and budgets."""
     shares = [each.used / each.limit if each.limit else 1.0 for each in budgets if each.limit is not None]
     latest = None if str(row.latest) == _NEVER else str(row.latest)
     return TenantActivity(

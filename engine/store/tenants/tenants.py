@@ -99,10 +99,12 @@ def _check_limits(limits: dict[str, Any], content_cache: ContentCache) -> Allowa
 
 
 def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
+    """Lock and return the row of a tenant; None if there is none."""
     return connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
 
 
 def _tenant(row: AnyRow) -> Tenant:
+    """Return the tenant of a row."""
     return Tenant(
         row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
         load_list(row.grants), load_list(row.people) or (), tuple(row.labels.split()),

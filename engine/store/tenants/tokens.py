@@ -67,6 +67,7 @@ def create(
 
 
 def _role(word: str) -> Role:
+    """Return the role that a word names."""
     try:
         return Role(word)
     except ValueError:
@@ -74,6 +75,7 @@ def _role(word: str) -> Role:
 
 
 def _digest(text: str) -> str:
+    """Return the hash by which a token is stored."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -166,6 +168,7 @@ def record_use(connection: Connection, token_id: str, now_us: int) -> None:
 
 
 def _token(row: AnyRow) -> Token:
+    """Return the token of a row, without its text."""
     return Token(
         id=row.id,
         name=row.name,

@@ -67,6 +67,7 @@ _mine = select(actions.c.attempt).where(
 
 
 def _reserve(connection: Connection, wish: ReservationRequest, free: Free) -> int:
+    """Reserve an amount for one attempt; return the reserved amount."""
     if connection.scalar(_mine, {"tenant": wish.tenant_id, "action": wish.action_id}) != wish.attempt:
         return 0
     key = (wish.tenant_id, wish.day, wish.budget)

@@ -149,4 +149,5 @@ def of_actions(
 
 
 def _bytes(connection: Connection, column: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return the number of bytes of a column, 0 for null."""
     return func.coalesce(driver_of(connection).byte_length(column), 0)

@@ -29,4 +29,5 @@ def charge(context: StoreContext, connection: Connection, tenant_id: str, cpu_ms
 
 
 def _day(context: StoreContext) -> int:
+    """Return today as days since 1970."""
     return context.clock.now_us() // usage.DAY_US

@@ -167,6 +167,7 @@ def _is_shown(parameter: Parameter, tenant: str | None) -> bool:
 
 
 def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Field:
+    """Return the form field of a parameter."""
     kind, choices = _kind(adapter(parameter.kind).json_schema())
     name = parameter.name
     about = explained(route.function).get(name) or WORDS.get(name, "")
@@ -234,6 +235,7 @@ def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Itera
 
 
 def _record(value: Any) -> Values:
+    """Return the fields of a result."""
     if is_dataclass(value):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     return dict(value) if isinstance(value, Mapping) else {"value": value}

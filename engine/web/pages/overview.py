@@ -121,4 +121,5 @@ def _of_work(late: list[Any], count: str, activity: Any, blocked: list[Any] | No
 
 
 def _counted(number: int, word: str) -> str:
+    """Return a number with its noun and verb."""
     return f"{number} {word}{' is' if number == 1 else 's are'}"

@@ -64,6 +64,7 @@ async def schedule(reader: Reader) -> tuple[str, Values]:
 
 
 async def _preview(reader: Reader, schedule: Any) -> Any:
+    """Return the next slots of a schedule."""
     rules = schedule.rules
     try:
         return await reader.ask(

@@ -98,6 +98,7 @@ class ModuleRealm:
     # -- the run --
 
     def _drive(self) -> int:
+        """Instantiate the module and run its start function."""
         instance = (ctypes.c_uint64 * 2)()
         trap = c_void_p()
         at = self._machine.lib.at
@@ -115,6 +116,7 @@ class ModuleRealm:
         return 0
 
     def _export(self, instance: "ctypes.Array[ctypes.c_uint64]", name: bytes) -> "ctypes.Array[ctypes.c_uint64]":
+        """Return an export of the instance."""
         item = Extern()
         at = self._machine.lib.at
         if not at["wasmtime_instance_export_get"](self._context, instance, name, len(name), byref(item)):
@@ -201,6 +203,7 @@ class ModuleRealm:
         return bool(self._dropped) or self._lines >= limits["log_lines"] or self._log_bytes >= limits["log_bytes"]
 
     def _log(self, line: bytes) -> None:
+        """Send a log line to the parent, up to the limit."""
         if self._log_full():
             self._dropped += 1
             return
@@ -238,6 +241,7 @@ class ModuleRealm:
     # -- the answer --
 
     def _ended(self, code: int) -> None:
+        """End the run by the module's exit code."""
         if code:
             self._fail(self._of_exit(code))
             return
@@ -273,6 +277,7 @@ class ModuleRealm:
 
     @staticmethod
     def _place(frames: "list[tuple[str, int, int]]") -> bytes:
+        """Return the stack of an error as JSON."""
         stack = "\n".join(f"at {_describe_frame(*frame)}" for frame in frames)
         return f'{{"stack":{quoted(stack)},"file":null,"line":null,"column":null}}'.encode()
 
@@ -285,6 +290,7 @@ class ModuleRealm:
             self._channel.send(DROPPED, CALL_ID.pack(min(self._dropped, 0xFFFFFFFF)))
 
     def _fail(self, stop: Stopped) -> None:
+        """Send the error that ends the run to the parent."""
         self._finish_log()
         assert self._channel is not None
         details = stop.details or self._place([])

@@ -145,6 +145,7 @@ class Wasi:
             return FAULT
 
     def _behind(self) -> "Command":
+        """Return the command that runs."""
         if self.command is None:
             raise RuntimeError("a call outside any attempt")
         return self.command
@@ -155,9 +156,11 @@ class Wasi:
         return BADF
 
     def _nothing(self, *_arguments: int) -> int:
+        """Answer a call that has no effect."""
         return SUCCESS
 
     def _unknown(self, *_arguments: int) -> int:
+        """Answer a call that does not exist here."""
         return NOSYS
 
     def _no_counts(self, count: int, size: int) -> int:
@@ -178,6 +181,7 @@ class Wasi:
     # -- streams --
 
     def _fdstat(self, descriptor: int, out: int) -> int:
+        """Describe the rights of a standard stream."""
         if descriptor > 2:
             return BADF
         rights = _RIGHT_WRITE if descriptor else _RIGHT_READ
@@ -187,16 +191,19 @@ class Wasi:
         return SUCCESS
 
     def _filestat(self, descriptor: int, out: int) -> int:
+        """Describe a standard stream as a file."""
         if descriptor > 2:
             return BADF
         self._behind().poke(out, bytes(64))
         return SUCCESS
 
     def _vectors(self, at: int, count: int) -> "list[tuple[int, int]]":
+        """Return addresses and lengths of a vector of buffers."""
         table = self._behind().peek(at, 8 * count)
         return [unpack_from("<II", table, 8 * index) for index in range(count)]
 
     def _read(self, descriptor: int, at: int, count: int, out: int) -> int:
+        """Read from the standard input."""
         command = self._behind()
         if descriptor != 0:
             return BADF
@@ -216,6 +223,7 @@ class Wasi:
         return SUCCESS
 
     def _write(self, descriptor: int, at: int, count: int, out: int) -> int:
+        """Write to the standard output or error."""
         command = self._behind()
         if descriptor not in (1, 2):
             return BADF
@@ -252,6 +260,7 @@ class Wasi:
         return (command.elapsed_us() if clock else command.clock_us()) // 1000
 
     def _random(self, out: int, count: int) -> int:
+        """Write random bytes to memory."""
         command = self._behind()
         command.poke(out + count, b"")
         while count:
@@ -293,6 +302,7 @@ class Wasi:
         return SUCCESS
 
     def _exit(self, code: int) -> int:
+        """End the module."""
         raise Exited(code)
 
 

@@ -122,6 +122,7 @@ class Guest:
         self._size = self.size()
 
     def _export(self, name: str) -> "ctypes.Array[ctypes.c_uint64]":
+        """Return an export of the instance."""
         item = Extern()
         text = name.encode()
         if not self.machine.lib.at["wasmtime_instance_export_get"](
@@ -206,6 +207,7 @@ class Guest:
         return self._call(self._functions[name], arguments)
 
     def _call(self, function: "ctypes.Array[ctypes.c_uint64]", arguments: tuple[int, ...] = ()) -> int:
+        """Call an exported function."""
         values = self._values
         index = 0
         for value in arguments:

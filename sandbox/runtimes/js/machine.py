@@ -58,6 +58,7 @@ class Machine:
         self._link(module)
 
     def _link(self, module: c_void_p) -> None:
+        """Define the imports of the module."""
         at = self.lib.at
         linker = at["wasmtime_linker_new"](self.engine)
         for space, name, parameters, results in _IMPORTS:
@@ -78,6 +79,7 @@ class Machine:
         return Guest(self, self._pre, memory_bytes)
 
     def _callback(self, function: "Callable[[Words], int | None]", count: int, answers: bool) -> object:
+        """Return a C function that an import calls."""
         # The most frequent call between guest and host: creates no function and no list, which would cost page faults in a fork.
         trap = self.lib.at["wasmtime_trap_new"]
         kind = slots(count)
@@ -99,6 +101,7 @@ class Machine:
     # -- the host functions, one method each; argument i is word 2*i --
 
     def _refuse(self, _words: "Words") -> int:
+        """Answer a system call that guests do not have."""
         return _BAD_DESCRIPTOR
 
     def _proc_exit(self, _words: "Words") -> None:
@@ -151,6 +154,7 @@ class Machine:
         return guest.string(answer)
 
     def _running(self) -> "Guest":
+        """Return the guest that runs."""
         if self.guest is None:
             raise WasmFault("an import was called outside any guest")
         return self.guest

@@ -111,6 +111,7 @@ class QuickRealm(HostFunctions):
     # -- the life of an attempt --
 
     def _message(self, modules: Modules) -> bytes:
+        """Return the message that starts a script: its modules, limits and context."""
         limits = self._limits
         facts, names = modules.facts()
         if self._way is not None:
@@ -126,6 +127,7 @@ class QuickRealm(HostFunctions):
         return b"%s\n%s\n%s\n%s" % (str(numbers).encode(), modules.entry, names, modules.context)
 
     def _drive(self, message: bytes) -> None:
+        """Run the script to its end: jobs, answers of host calls, timers."""
         guest = self.guest
         self._apply("start", message)
         while True:
@@ -155,9 +157,11 @@ class QuickRealm(HostFunctions):
         return not address
 
     def _apply(self, function: str, message: bytes) -> None:
+        """Call a function of the guest's JavaScript with a message."""
         self.guest.apply(self._numbers[function], message, self._numbers["undefined"], self._numbers["scratch"])
 
     def _sleep(self) -> None:
+        """Wait until the next timer of the script, or for an answer of a host call."""
         # Wait for the timer or a reply, whichever comes first.
         assert self._channel is not None
         assert self._wake_at_us is not None
@@ -173,6 +177,7 @@ class QuickRealm(HostFunctions):
             self._receive()
 
     def _receive(self) -> None:
+        """Receive the answer of a host call and give it to the guest."""
         assert self._channel is not None
         kind, payload = self._channel.receive()
         if kind != REPLY or len(payload) < 5:
@@ -212,6 +217,7 @@ class QuickRealm(HostFunctions):
         raise Stopped("cpu_limit", "LimitExceeded", text + self._hint())
 
     def _hint(self) -> str:
+        """Return the words for the last host call, for error messages."""
         return f"; its last call was {self._last_call}" if self._last_call else ""
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
@@ -227,9 +233,11 @@ class QuickRealm(HostFunctions):
         return _OPERATIONS[operation](self, text)
 
     def _async(self, text: bytes | None) -> None:
+        """Send a host call that is answered later."""
         self._send_call(*self._split(text, 2))
 
     def _sync(self, text: bytes | None) -> bytes:
+        """Send a host call and wait for its answer."""
         name, json = self._split(text, 1)
         self._sync_calls += 1
         number = 0x80000000 + self._sync_calls  # distinct from the guest's own numbers
@@ -241,6 +249,7 @@ class QuickRealm(HostFunctions):
                 return self._backlog.pop()[len(start) :].replace(b" ", b"", 1)
 
     def _split(self, text: bytes | None, cuts: int) -> list[bytes]:
+        """Return the parts of a text from the guest."""
         if text is None:
             raise Stopped(
                 "output_limit",
@@ -265,6 +274,7 @@ class QuickRealm(HostFunctions):
         self._channel.send(CALL, CALL_ID.pack(int(number)) + bytes((len(name),)) + name + json)
 
     def _log(self, text: bytes | None) -> None:
+        """Send a log line to the parent."""
         if text is None or self._channel is None:
             return
         if text.startswith(b"9") and text[1:10].isdigit():  # number of dropped lines, in case the worker is stopped
@@ -274,6 +284,7 @@ class QuickRealm(HostFunctions):
         self._channel.send(LOG, bytes((text[0] - 48,)) + cut(text[1:], self._limits["log_line_bytes"]))
 
     def _done(self, text: bytes | None) -> None:
+        """Send the result of the script to the parent."""
         dropped, _, json = (text or b"0 ").partition(b" ")
         if text is None or len(json) > self._limits["result_bytes"]:
             raise Stopped(
@@ -287,6 +298,7 @@ class QuickRealm(HostFunctions):
         self._send_answer(dropped, DONE, json)
 
     def _failed(self, text: bytes | None) -> None:
+        """End the script by its error."""
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
             # Thrown without memory for an error (a bare null) or for its message.
@@ -300,17 +312,20 @@ class QuickRealm(HostFunctions):
         self._send_answer(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
 
     def _timer(self, text: bytes | None) -> None:
+        """Set when the next timer of the script is due."""
         if text is None or text == b"-":
             self._wake_at_us = None
         else:
             self._wake_at_us = self.timeline.now_us() + int(text) * 1000
 
     def _halt(self, text: bytes | None) -> None:
+        """End the script by an error that the guest describes."""
         dropped, _, details = (text or b"0 ").partition(b" ")
         self._count_dropped(dropped)
         raise Stopped("", "", "", details)
 
     def _random(self, text: bytes | None) -> bytes:
+        """Return random bytes in hexadecimal digits."""
         return self.timeline.random(min(int(text or b"0"), 65536)).hex().encode()
 
     def _digest(self, text: bytes | None) -> bytes | None:
@@ -357,6 +372,7 @@ class QuickRealm(HostFunctions):
         raise Answered
 
     def _fail(self, stop: Stopped) -> None:
+        """Send the error that ends the script to the parent."""
         assert self._channel is not None
         body = f'{{"name":{quoted(stop.error_name)},"message":{quoted(stop.message)}'.encode()
         body += (
@@ -376,12 +392,14 @@ class QuickRealm(HostFunctions):
         )
 
     def _broken(self) -> Stopped:
+        """Return the end of a script that broke the runtime's JavaScript."""
         # The bootstrap threw or did not answer: out of memory, or the script replaced built-ins that it needs.
         if self.guest.used() >= self._limits["memory_bytes"] // 2:
             return self._out_of_memory()
         return Stopped("script_error", "Error", "the script changed built-in objects that the runtime needs")
 
     def _verdict(self, trap: Trapped) -> Stopped:
+        """Return the end of a script that was stopped by a trap."""
         if trap.code == TRAP_STACK_OVERFLOW or (trap.code == TRAP_OUT_OF_BOUNDS and self._below_stack()):
             return Stopped(
                 "stack_limit",

@@ -60,6 +60,7 @@ class LedgerFile:
         event.listen(pool, "begin", self._require_same)
 
     def _note(self, *_of_event: object) -> None:
+        """Note the identity of the file at its first use."""
         self._opened = self._opened or _identity(self._path)
 
     def _require_same(self, *_of_event: object) -> None:
@@ -179,16 +180,19 @@ class OneWriter:
         return self._changes
 
     def _look(self, connection: Connection) -> None:
+        """Count the changes that other processes have committed."""
         raw: Any = connection.connection.dbapi_connection
         ((seen,),) = raw.execute("PRAGMA data_version").fetchall()
         self._changes += seen != self._seen
         self._seen = seen
 
     def _disposed(self, _pool: Engine) -> None:
+        """Keep no lock after the pool was closed."""
         self._keeps = False
         self._drop()
 
     def _drop(self) -> None:
+        """Release the kept lock, unless a transaction holds it."""
         # A transaction that is open does the same at its end.
         if self._lock.acquire(blocking=False):
             try:

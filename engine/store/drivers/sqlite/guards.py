@@ -25,6 +25,8 @@ def statements(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _counting(table: str, stored: Stored) -> Iterator[str]:
+    """Yield the triggers that count the stored bytes of tenants."""
+
     def size(row: str) -> str:
         return " + ".join(f'coalesce(length(CAST({row}."{column}" AS BLOB)), 0)' for column in stored.columns)
 

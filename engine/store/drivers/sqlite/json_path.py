@@ -45,6 +45,7 @@ class SqliteJsonPath:
         return self._absent() & not_(self._through() & self._elements(lambda each: each.c.type != "null", spread=False))
 
     def _absent(self) -> Clause:
+        """Whether the path leads to no value, or to null."""
         return (self._kind.is_(None)) | (self._kind == "null")
 
     def _through(self) -> Clause:
@@ -59,6 +60,7 @@ class SqliteJsonPath:
         return self._is(func.json_type(self._body, path), rank), func.json_extract(self._body, path)
 
     def _is(self, kind: ColumnElement[Any], rank: int) -> Clause:
+        """Whether a JSON type belongs to a rank."""
         names = self._TYPES[rank]
         return kind == names[0] if len(names) == 1 else kind.in_(names)
 

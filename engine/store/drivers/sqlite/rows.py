@@ -53,6 +53,7 @@ class EachRow:
         self._values: Callable[[GivenRow], Any] = tuple
 
     def _prepare(self, row: GivenRow) -> "Over":
+        """Compile the statement for one row."""
         compiled = self._each().compile(dialect=_DIALECT)
         names = list(compiled.positiontup or ())
         # The statement's own bound values, such as a fixed state, are mixed with those of the rows.
@@ -90,6 +91,7 @@ class Over:
         self._make: Callable[[Sequence[Any]], Any] = tuple
 
     def _text(self, number: int) -> str:
+        """Return the SQL text for a number of rows."""
         if not self._after:
             given = named("given", *(column(name) for name in self._names))
             statement = self._over(given)
@@ -108,6 +110,7 @@ class Over:
         fetch(connection, *self._sent(rows, None))
 
     def _sent(self, rows: Sequence[GivenRow], params: GivenRow | None) -> tuple[str, tuple[Any, ...]]:
+        """Return the SQL text and its parameters for these rows."""
         text, values = self._text(len(rows)), self._fixed | dict(params or {})
         if len(self._names) == 1:
             given: list[Any] = [row[self._names[0]] for row in rows]

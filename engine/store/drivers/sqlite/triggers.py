@@ -20,6 +20,7 @@ def statements(names: IdentifierPreparer, watched: WatchedTable, *, wanted: bool
 
 
 def _trigger(names: IdentifierPreparer, watched: WatchedTable, verb: str, name: str) -> str:
+    """Return the trigger that records one kind of change of a table."""
     owner, key = names.quote(watched.owner.name), names.quote(watched.key.name)
     source = watched.source.replace("'", "''")
 
