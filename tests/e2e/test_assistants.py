@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from tests.e2e.command import bare, lodger
+from tests.e2e.command import bare, inside
 from tests.egress.peer import Peer, thread_of_peers
 
 from lodger.engine.cli.assistants.tools import DRAFTING, READING, WRITING
@@ -176,6 +176,6 @@ def test_a_reading_server_sends_nothing_and_shows_no_secret(tmp_path: Path) -> N
 
 
 def test_what_needs_a_tenant_says_so() -> None:
-    said = lodger("mcp", "--write")
+    said = inside("mcp", "--write")
     assert said.code == 2
     assert "lodger mcp TENANT" in said.err

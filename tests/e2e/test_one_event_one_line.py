@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import Said, inside, lodger
+from tests.e2e.command import Said, inside
+from tests.e2e.ready import lodger
 
 from lodger.engine.core.events import Event
 from lodger.engine.output import event_lines

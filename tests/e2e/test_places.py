@@ -4,8 +4,6 @@ import json
 import os
 import pty
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 from tests import reference_pages
 from tests.api.running_api import ONE, RunningApi, running_api
 from tests.e2e.command import ROOT, Said, inside
-from tests.e2e.ready import lodger
+from tests.e2e.ready import CLI, Ready, lodger
 
 from lodger.engine.cli import entry, place
 from lodger.engine.cli.operations import command_name
@@ -204,33 +202,30 @@ def test_what_cannot_be_asked_of_a_server_is_said(lodge: RunningApi, tmp_path: P
     assert (wrong.code, wrong.json["error"]["code"]) == (1, "token_invalid")
 
 
-@pytest.mark.parametrize(
-    "verb", [("tenant", "delete", "acme"), ("schedule", "delete", "acme", "s"), ("token", "revoke", "lodger_aaaaaaaaaa"),
-             ("secret", "delete", "acme", "K"), ("webhook", "delete", "acme", "w")],
-)  # fmt: skip
-def test_what_cannot_be_taken_back_asks_first(tmp_path: Path, verb: tuple[str, ...]) -> None:
+def test_what_cannot_be_taken_back_asks_first(tmp_path: Path) -> None:
     place = ("--db", str(tmp_path / "l.db"))
     inside("tenant", "create", "acme", *place)
-    asked = inside(*verb, *place, "--json")
-    assert (asked.code, asked.json["error"]["code"]) == (2, "not_confirmed")
-    assert inside(*verb, *place).code == 2
+    for verb in ("tenant delete acme", "schedule delete acme s", "token revoke lodger_aaaaaaaaaa", "secret delete acme K",
+                 "webhook delete acme w"):  # fmt: skip
+        asked = inside(*verb.split(), *place, "--json")
+        assert (asked.code, asked.json["error"]["code"]) == (2, "not_confirmed"), verb
+        assert inside(*verb.split(), *place).code == 2, verb
+    verb = ["tenant", "delete", "acme", *place]
     assert inside("tenant", "show", "acme", *place).code == 0
-    if verb[0] == "tenant":
-        assert on_a_terminal([*verb, *place], "n\n") == 2
-        assert inside("tenant", "show", "acme", *place).code == 0
-        assert on_a_terminal([*verb, *place], "y\n") == 0
-        assert inside("tenant", "show", "acme", *place).code == 1
+    assert on_a_terminal(verb, "n\n") == 2
+    assert inside("tenant", "show", "acme", *place).code == 0
+    assert on_a_terminal(verb, "y\n") == 0
+    assert inside("tenant", "show", "acme", *place).code == 1
 
 
 def on_a_terminal(arguments: list[str], typed: str) -> int:
     ours, theirs = pty.openpty()
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "lodger.engine.cli", *arguments], stdin=theirs, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-        os.write(ours, typed.encode())
-        return process.wait(60)
+        with open(os.devnull, "w") as nothing:
+            streams = (theirs, nothing.fileno(), nothing.fileno())
+            with Ready(CLI, arguments, streams, {**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+                os.write(ours, typed.encode())
+                return process.wait(60)
     finally:
         os.close(ours)
         os.close(theirs)

@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import bare, inside, lodger
+from tests.e2e import command
+from tests.e2e.command import bare, inside
+from tests.e2e.ready import lodger
 
 from lodger.engine.output.failure import described
 
@@ -57,7 +59,7 @@ def test_statements_for_an_administrator_create_no_ledger(tmp_path: Path) -> Non
 def test_a_command_that_writes_creates_the_ledger_for_its_owner_alone(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
-        assert lodger("tenant", "create", "acme", "--db", tmp_path / "lodger.db").code == 0
+        assert command.lodger("tenant", "create", "acme", "--db", tmp_path / "lodger.db").code == 0
     finally:
         os.umask(before)
     assert {each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {0o600}

@@ -1,7 +1,7 @@
 """Fuzzing of frames: ten thousand mutations give a verdict, no exception, constant memory. ``lodger bench frames`` runs a million."""
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 
 from lodger.bench import frames
 from lodger.bench.frames import MAX_GROWN_BYTES, SLOWEST_S, fuzz

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import lodger
+from tests.e2e.ready import lodger
 
 from lodger.engine.aio import Engine as AsyncEngine
 from lodger.engine.core.errors import NotFound
