@@ -194,6 +194,7 @@ class CommandArena(PoolArena[WasmPool]):
         return invariants.children(self._zygote())
 
     def _zygote(self) -> int:
+        """Return the process id of the zygote that forks the workers."""
         zygote = self._pool.zygote
         born = () if zygote is None else invariants.children(zygote.launcher_pid)
         return born[0] if born else 0

@@ -116,6 +116,7 @@ def value_of(report: Report) -> Any:
 
 
 def _maximum(what: str, found: float, bound: float) -> None:
+    """Raise Escaped if a number is above a bound."""
     if found > bound:
         raise Escaped(f"{found:.0f} {what}, at most {bound:.0f} allowed")
 
@@ -144,6 +145,7 @@ def answers(*wanted: Any) -> Check:
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal and of the same type."""
     return type(one) is type(other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

@@ -52,6 +52,7 @@ def _counted(found: Sequence[Finding]) -> dict[str, str]:
 
 
 def _source(case: Case) -> str:
+    """Return the source of a case for the report, cut if it is long."""
     source = "\n\n".join(f"// {name}\n{text}" for name, text in case.sources().items())
     if len(source) > _LONGEST_SOURCE:
         source = f"{source[:_LONGEST_SOURCE]}\n… {len(source) - _LONGEST_SOURCE} more characters"

@@ -101,6 +101,7 @@ class Canaries:
 
 
 def _accepted(listening: socket.socket) -> bool:
+    """Whether a socket had a connection to accept."""
     try:
         listening.accept()[0].close()
     except BlockingIOError:
@@ -109,6 +110,7 @@ def _accepted(listening: socket.socket) -> bool:
 
 
 def _belongings(worker_uids: range) -> dict[str, str]:
+    """Count the engine's open files, children and other resources by kind."""
     kinds: Counter[str] = Counter()
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names only
         try:
@@ -140,6 +142,7 @@ def files_owned_by(folder: Path, uids: range) -> list[str]:
 
 
 def _rows(table: Path, uids: range) -> int:
+    """Count the rows of a table of the kernel that belong to these users."""
     if not table.exists():
         return 0
     head, *rows = (line.split() for line in table.read_text().splitlines())
@@ -247,6 +250,7 @@ def uids_of(pid: int, walls: Mapping[str, bool]) -> range:
 
 
 def _state(pid: int) -> str:
+    """Return the state letter of a process in /proc."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

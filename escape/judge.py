@@ -119,6 +119,7 @@ class Judge:
 
     @staticmethod
     def _weigh(case: Case, trial: Trial) -> tuple[Status, str]:
+        """Return the status of a finished case by its own evidence."""
         try:
             evidence = case.seen(trial)
         except Escaped as what:
@@ -137,6 +138,7 @@ class Judge:
     # -- the invariants --
 
     async def _after(self, trial: Trial) -> list[str]:
+        """Return the invariants that a case has broken."""
         await self._settled()
         broken = invariants.leaks(trial, self._canaries.secret) + invariants.verdict(trial) + self._canaries.changes()
         broken += [trial.facts[name] for name in ("left", "visited") if name in trial.facts]
@@ -157,6 +159,7 @@ class Judge:
         return self._neighbour.judge(report, (time.perf_counter() - started) * 1000)
 
     async def _settled(self) -> None:
+        """Wait until no worker of the arenas is left."""
         await self._arena.settled()
         if self._home is not self._arena:
             await self._home.settled()
@@ -173,6 +176,7 @@ class Judge:
         return await self.run(case, limits, limits, case.host or Switchboard)
 
     def _job(self, case: Case, limits: Limits) -> Job:
+        """Return the job of a case."""
         bundle = Bundle(
             {name: self._canaries.fill_in(source) for name, source in case.sources().items()},
             self._canaries.fill_in(case.context),
@@ -229,6 +233,7 @@ class Judge:
     async def _inspect(
         self, case: Case, host: CallHandler, pid: int, running: "asyncio.Future[Report]"
     ) -> Mapping[str, str]:
+        """Run the inspection of a case while its worker runs."""
         assert case.inspect is not None
         assert isinstance(host, Switchboard)
         held: asyncio.Future[Any] = asyncio.ensure_future(host.held.wait())

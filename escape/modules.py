@@ -57,10 +57,12 @@ def wat(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "",
 
 
 def _words(text: str) -> set[str]:
+    """Return the names that a module's text uses."""
     return {f"${name}" for name in _NAMED.findall(text)}
 
 
 def _import(name: str) -> str:
+    """Return the import of a system call."""
     parameters, results = ("".join(f" {_TYPES[letter]}" for letter in types) for types in SIGNATURES[name])
     given = f"(param{parameters})" if parameters else ""
     answered = f"(result{results})" if results else ""

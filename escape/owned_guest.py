@@ -81,6 +81,7 @@ def guest(attack: str, *, answers: dict[str, str] | None = None, extra: str = ""
 
 
 def _export(name: str, answer: str) -> str:
+    """Return an export that gives a fixed answer."""
     parameters = "(param" + " i32" * _PARAMETERS.get(name, 0) + ")"
     return f'(func (export "{name}") {parameters} (result i32) {answer})'
 
@@ -92,6 +93,7 @@ def settings(module: bytes) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _compiled(module: bytes) -> Path:
+    """Return the file of a compiled module."""
     import lodger
 
     folder = next((each for each in artefact.candidates() if artefact.is_ours(each)), None)

@@ -35,6 +35,7 @@ def as_json(findings: Sequence[Finding], walls: dict[str, bool]) -> dict[str, An
 
 
 def _case(found: Finding) -> dict[str, Any]:
+    """Return a finding, JSON-able."""
     case = found.case
     return {
         "id": case.id,

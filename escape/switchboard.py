@@ -95,4 +95,5 @@ class Switchboard:
 
 
 def _refusal(code: str, message: str) -> Reply:
+    """Return the reply of a refused call."""
     return Reply(False, json.dumps({"code": code, "message": message}))

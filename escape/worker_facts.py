@@ -42,6 +42,7 @@ def residue(pid: int) -> dict[str, str]:
 
 
 def _holds(pid: int, needle: bytes) -> bool:
+    """Whether the memory of a process contains some bytes."""
     try:
         rows = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
         memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
@@ -62,6 +63,7 @@ def _holds(pid: int, needle: bytes) -> bool:
 
 
 def _status(place: Path) -> dict[str, str]:
+    """Return facts of a process from its status file."""
     rows = dict(line.partition(":")[::2] for line in (place / "status").read_text().splitlines())
     rows = {name: value.strip() for name, value in rows.items()}
     capabilities = {int(rows[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
@@ -83,6 +85,7 @@ def _status(place: Path) -> dict[str, str]:
 
 
 def _limits(place: Path) -> dict[str, str]:
+    """Return the resource limits of a process."""
     names = {
         "Max processes": "processes",
         "Max file size": "file size",
@@ -111,6 +114,7 @@ def _limits(place: Path) -> dict[str, str]:
 
 
 def _files(place: Path) -> dict[str, str]:
+    """Return facts about the open files of a process."""
     targets = [str(path.readlink()) for path in (place / "fd").iterdir()]
     return {
         "descriptors": "one socket" if len(targets) == 1 and targets[0].startswith("socket:") else f"{len(targets)}",
@@ -121,6 +125,7 @@ def _files(place: Path) -> dict[str, str]:
 
 
 def _mapped(place: Path) -> dict[str, str]:
+    """Return facts about the memory mappings of a process."""
     rows = [line.split(maxsplit=5) for line in (place / "maps").read_text().splitlines()]
     both = [row for row in rows if "w" in row[1] and "x" in row[1]]
     shared = [row for row in rows if row[1].endswith("s") and "w" in row[1]]
@@ -131,6 +136,7 @@ def _mapped(place: Path) -> dict[str, str]:
 
 
 def _elsewhere(place: Path) -> dict[str, str]:
+    """Return which namespaces of a process differ from this one's."""
     facts = {}
     for name in _NAMESPACES:
         same = (place / "ns" / name).readlink() == Path(f"/proc/self/ns/{name}").readlink()

@@ -59,7 +59,7 @@ def checked() -> str:
 
 
 def advisories() -> tuple[Advisory, ...]:
-    """Return the list."""
+    """Return the known advisories for the engines."""
     return tuple(Advisory(**{**each, "engines": tuple(each["engines"])}) for each in _list()["advisory"])
 
 

@@ -110,6 +110,7 @@ class ScriptImages:
         return await asyncio.shield(self._making.get(key) or self._begin(key, job))
 
     def _begin(self, key: _Key, job: Job) -> "asyncio.Task[bool]":
+        """Start to make the image of a script, in a worker of its own."""
         task = self._making[key] = asyncio.get_running_loop().create_task(self._make(key, job))
         task.add_done_callback(partial(self._made, key))
         return task

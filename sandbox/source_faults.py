@@ -81,7 +81,7 @@ class Outline:
 
     @property
     def has_default(self) -> bool:
-        """Whether it has a default export."""
+        """Whether the file has a default export."""
         return "export" in self.text and _DEFAULT.search(self.code) is not None
 
     @property

@@ -53,40 +53,47 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
 
 
 def _name(value: Any, what: str) -> str:
+    """Check a name."""
     if not isinstance(value, str) or not 0 < len(value) <= 63:
         raise bad_request(f"{what} must be a name of at most 63 characters")
     return value
 
 
 def _id(value: Any, what: str) -> Any:
+    """Check the id of a row."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise bad_request(f"{what} must be an id: text or a whole number")
     return value
 
 
 def _any(value: Any, _what: str) -> Any:
+    """Accept any value."""
     return value
 
 
 def _limit(value: Any, what: str) -> int:
+    """Check a maximum number of rows."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
         raise bad_request(f"{what} must be a whole number from 1 to 10000")
     return value
 
 
 def _text(value: Any, what: str) -> str:
+    """Check a text."""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         raise bad_request(f"{what} must be text of at most {MAX_TEXT} characters")
     return value
 
 
 def _key(value: Any, what: str) -> str:
+    """Check a key of a value."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_KEY:
         raise bad_request(f"{what} must be text of 1 to {MAX_KEY} characters")
     return value
 
 
 def _names(value: Any, what: str) -> list[str]:
+    """Check a list of names; one name is a list of one."""
     names = value if isinstance(value, list) else [value]
     if len(names) > MAX_NAMES or not all(isinstance(name, str) for name in names):
         raise bad_request(f"{what} must be a name or a list of at most {MAX_NAMES} names")
@@ -94,6 +101,7 @@ def _names(value: Any, what: str) -> list[str]:
 
 
 def _groups(value: Any, what: str) -> list[Any]:
+    """Check a list of groups: names or periods."""
     terms = value if isinstance(value, list) else [value]
     if len(terms) > MAX_NAMES or not all(isinstance(term, str | dict) for term in terms):
         raise bad_request(
@@ -103,30 +111,35 @@ def _groups(value: Any, what: str) -> list[Any]:
 
 
 def _values(value: Any, what: str) -> dict[str, Any]:
+    """Check the values of a row."""
     if not isinstance(value, dict) or not value:
         raise bad_request(f"{what} must be an object with at least one property")
     return value
 
 
 def _rows(value: Any, what: str) -> list[dict[str, Any]]:
+    """Check a list of rows."""
     if not isinstance(value, list) or not 0 < len(value) <= MAX_ROWS:
         raise bad_request(f"{what} must be a list of 1 to {MAX_ROWS} objects")
     return [_values(each, what) for each in value]
 
 
 def _number(value: Any, what: str) -> int | float:
+    """Check a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise bad_request(f"{what} must be a number")
     return value
 
 
 def _flag(value: Any, what: str) -> bool:
+    """Check a truth value."""
     if not isinstance(value, bool):
         raise bad_request(f"{what} must be true or false")
     return value
 
 
 def _addresses(value: Any, what: str) -> list[str]:
+    """Check a list of mail addresses; one address is a list of one."""
     found = value if isinstance(value, list) else [value]
     if not 0 < len(found) <= MAX_ADDRESSES or not all(isinstance(item, str) for item in found):
         raise bad_request(f"{what} must be an address or a list of 1 to {MAX_ADDRESSES} addresses")
@@ -134,6 +147,7 @@ def _addresses(value: Any, what: str) -> list[str]:
 
 
 def _pairs(value: Any, what: str) -> list[tuple[str, str]]:
+    """Check a list of pairs of texts."""
     good = isinstance(value, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in value
     )
@@ -143,12 +157,14 @@ def _pairs(value: Any, what: str) -> list[tuple[str, str]]:
 
 
 def _line(value: Any, what: str) -> str:
+    """Check the script's line of a call."""
     if not isinstance(value, str) or not _LINE.fullmatch(value):
         raise bad_request(f"{what} must have the form file:line")
     return value
 
 
 def _base64(value: Any, what: str) -> bytes:
+    """Return the bytes of a base64 text."""
     if not isinstance(value, str) or len(value) > MAX_BASE64 or not value.isascii():
         raise bad_request(f"{what} must be base64 of at most 512 KiB")
     try:

@@ -143,12 +143,12 @@ class Share:
     held: dict[str, int]
 
     def take(self) -> None:
-        """Begin to hold it."""
+        """Hold the amounts of this call, so that no other call uses them."""
         for name, amount in self.held.items():
             self.counters.held[name] += amount
 
     def leave(self) -> None:
-        """Let go of the rest."""
+        """Hold the amounts of this call no longer."""
         for name in self.held:
             self._less(name, self.held[name])
 

@@ -170,7 +170,7 @@ def _related(session: Session, company: RelatedRows, included: Iterable[Relation
 
 
 async def count(session: Session, given: dict[str, Any]) -> int:
-    """Handle db.count."""
+    """Handle db.count: return the number of matching rows."""
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
     _, parts = await _parts(session, rows, tree, AggregateQuery())
@@ -178,7 +178,7 @@ async def count(session: Session, given: dict[str, Any]) -> int:
 
 
 async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Handle db.aggregate."""
+    """Handle db.aggregate: return counts, sums and extremes by group."""
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
     asked = {measure.value: given[measure.value] for measure in Measure if given[measure.value] is not None}

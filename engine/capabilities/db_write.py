@@ -72,14 +72,14 @@ def new_values(rows: Dataset, given: dict[str, Any], *, paths: bool = True) -> R
 
 
 async def update(session: Session, given: dict[str, Any]) -> None:
-    """Handle db.update."""
+    """Handle db.update: the change of a row enters the journal."""
     rows = await writable(session, given)
     key = read_key(rows, given["id"])
     await _change(session, Update(rows, key, new_values(rows, given["changes"]), line=given["line"]))
 
 
 async def increment(session: Session, given: dict[str, Any]) -> None:
-    """Handle db.increment."""
+    """Handle db.increment: amounts to add to columns of a row enter the journal."""
     rows = await writable(session, given)
     key = read_key(rows, given["id"])
     if isinstance(rows, TableDataset):

@@ -24,7 +24,7 @@ MAX_CHUNK = 512 * 1024
 
 
 async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """Handle http.fetch."""
+    """Handle http.fetch: send a request and return its response."""
     fetch_state, number = session.fetch_state, _number(given["id"])
     request = _request(session, given)
     if number in fetch_state.running or number in fetch_state.bodies:

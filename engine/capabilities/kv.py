@@ -44,14 +44,14 @@ async def _known(session: Session, scope: str, key: str) -> KnownValue:
 
 
 async def get(session: Session, given: dict[str, Any]) -> Any:
-    """Handle kv.get."""
+    """Handle kv.get: return the value of a key, null if it has none."""
     held = await _known(session, _scope(session, given), given["key"])
     held.shown = held.known
     return None if held.now is None else strict_json.parse(held.now)
 
 
 async def set_(session: Session, given: dict[str, Any]) -> None:
-    """Handle kv.set."""
+    """Handle kv.set: the new value of a key enters the journal."""
     effect = _effect(session, given)
     session.budgets.spend("rows_written")
     session.journal.set_value(effect, effect.value)
@@ -100,7 +100,7 @@ def _equal(one: Any, two: Any) -> bool:
 
 
 async def delete(session: Session, given: dict[str, Any]) -> None:
-    """Handle kv.delete."""
+    """Handle kv.delete: the deletion of a key enters the journal."""
     session.budgets.spend("rows_written")
     session.journal.set_value(KvSet(_scope(session, given), given["key"], None, line=given["line"]), None)
 

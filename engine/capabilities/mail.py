@@ -112,7 +112,7 @@ def _attachment(given: dict[str, Any]) -> Attachment:
 
 
 async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
-    """Handle mail.send."""
+    """Handle mail.send: the mail enters the journal, and is sent after the commit."""
     names: dict[str, str] = {}
     to, cc, bcc = (
         tuple(dict.fromkeys(_named_address(item, names) for item in given[name] or ())) for name in ("to", "cc", "bcc")

@@ -47,7 +47,7 @@ async def run(session: Session, given: dict[str, Any]) -> str:
 
 
 async def cancel(session: Session, given: dict[str, Any]) -> None:
-    """Handle schedule.cancel."""
+    """Handle schedule.cancel: the cancellation of a later run enters the journal."""
     script, run_ = _script(session, given["script"]), _key(given["run"])
     session.budgets.spend("rows_written")
     session.journal.send(CancelRun(script, run_, line=given["line"]))

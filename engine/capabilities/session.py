@@ -190,7 +190,7 @@ class Session:
         return self.spent.get("computed_us", 0)
 
     def charge_cpu(self, us: int) -> None:
-        """Add to :attr:`computed_us`."""
+        """Count CPU time that the engine computed for the attempt."""
         self.spent["computed_us"] = self.computed_us + us
 
     def require_cpu(self) -> None:

@@ -202,7 +202,7 @@ def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None
 
 
 def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
-    """Write the reports."""
+    """Write the findings as HTML and JUnit files."""
     if html is not None:
         from datetime import UTC, datetime
 

@@ -58,7 +58,7 @@ class Profiles:
         return sorted(body["profiles"].values(), key=lambda profile: profile.name), body.get("current")
 
     def get(self, name: str) -> Profile:
-        """Return a profile.
+        """Return the profile of this name.
 
         Raises:
             Usage: profile_unknown.

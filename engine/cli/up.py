@@ -216,7 +216,7 @@ class Serving:
             sys.stdout.flush()
 
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
-        """Start the API."""
+        """Start the HTTP API and stop it with the stack."""
         from lodger.engine.cli.child import ready
         from lodger.engine.server.server import Server
 
@@ -268,7 +268,7 @@ class Serving:
         return [*engine.unready(), *(self._running.problems() if self._running else ["the node has not started"])]
 
     async def _node(self, stack: "AsyncExitStack", engine: "Engine") -> "Node":
-        """Start the node."""
+        """Start a node and stop it with the stack."""
         import asyncio
         from contextlib import suppress
 

@@ -70,7 +70,7 @@ class Request:
 
     @property
     def method(self) -> str:
-        """The HTTP method."""
+        """The HTTP method of the request."""
         return "GET" if self.route is None else self.route.method
 
     @property
@@ -267,7 +267,7 @@ class Body:
         self._held = bytearray()
 
     def add(self, part: bytes) -> None:
-        """Add a part.
+        """Append a received part of the response's body.
 
         Raises:
             Unavailable: answer_unreadable, if there are too many.
@@ -277,7 +277,7 @@ class Body:
             raise Unavailable("answer_unreadable.too_large", maximum=MAX_ANSWER_BYTES)
 
     def whole(self) -> bytes:
-        """Return the answer."""
+        """Return the response with the complete body."""
         return bytes(self._held)
 
 

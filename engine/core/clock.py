@@ -39,7 +39,7 @@ class Alarm(Protocol):
     """A call that a clock will make."""
 
     def cancel(self) -> None:
-        """Do not make it; safe to call twice, and after it was made."""
+        """Drop the call of an alarm; safe to call twice, and after the call."""
 
 
 class Clock(Protocol):
@@ -94,7 +94,7 @@ class SteadyClock:
         return self._clock.elapsed_s()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long."""
+        """Wait for so many seconds of the steady clock."""
         await self._clock.sleep(seconds)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
@@ -114,7 +114,7 @@ class SystemClock:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long."""
+        """Wait for so many seconds."""
         import asyncio  # imported at the first wait: reading the time needs none of it
 
         await asyncio.sleep(max(0.0, seconds))

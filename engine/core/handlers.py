@@ -99,7 +99,7 @@ class Handlers:
         return Handler(name, function, read_fields(params), offered, float(deadline_s))
 
     def add(self, handler: Handler) -> None:
-        """Register."""
+        """Register a handler."""
         self._known = {**self._known, handler.name: handler}
 
     def get(self, name: str) -> Handler | None:

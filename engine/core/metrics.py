@@ -223,7 +223,7 @@ class ProcessMetrics(Collector):
             self.count(name, label, by=0)
 
     def put(self, name: str, value: float, *labels: str) -> None:
-        """Set a gauge."""
+        """Set the value of a gauge."""
         gauge = self._gauges[name]
         (gauge.labels(*labels) if labels else gauge).set(value)
 

@@ -94,7 +94,7 @@ def tag_bytes(value: bytes) -> dict[str, str]:
 
 
 def read_bytes(value: Any) -> bytes:
-    """Read tagged bytes.
+    """Return the bytes of a value with the tag for bytes.
 
     Raises:
         CallRefused: it is not the tag, or not base64.

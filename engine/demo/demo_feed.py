@@ -59,7 +59,7 @@ class Feed:
         self._forget = engine.on_event(self._heard)
 
     def stop(self) -> None:
-        """Stop listening."""
+        """Stop listening to events of the engine."""
         self._forget()
 
     def _now(self) -> datetime:
@@ -84,7 +84,7 @@ class Feed:
         self._loop.call_soon_threadsafe(self._tell, event)
 
     def _tell(self, event: Event) -> None:
-        """Print an event."""
+        """Print an event of the demonstration."""
         details = event.details
         match event.kind:
             case "started" if event.action_id:

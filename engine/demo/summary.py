@@ -55,7 +55,7 @@ class Summary:
 
 
 def summarise(engine: "Engine", began: datetime, ended: datetime, late_ms: list[float]) -> Summary:
-    """Summarize the ledger.
+    """Return counts and lateness of all runs of a ledger.
 
     Args:
         late_ms: start minus due of each live attempt. The ledger has the planned start.

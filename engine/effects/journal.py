@@ -221,7 +221,7 @@ class Journal:
         self._add_effect(effect, held)
 
     def delete(self, effect: Delete, committed: Row | None) -> None:
-        """Delete a row.
+        """Add the deletion of a row.
 
         Raises:
             CallRefused: ``not_found``.

@@ -63,7 +63,7 @@ def check_unchanged(connection: Connection, write_set: WriteSet, now_us: int) ->
 
 
 def write(connection: Connection, tenant_id: str, effect: KvSet | KvAdd, now_us: int) -> None:
-    """Apply one effect.
+    """Write a change of a key's value.
 
     Raises:
         CallRefused: ``not_a_number`` or ``out_of_range`` of an addition.

@@ -56,7 +56,7 @@ class Body:
         self._decoder = _decoder(encoding.strip().lower())
 
     def take(self, data: bytes) -> None:
-        """Decode a chunk.
+        """Decode a received chunk.
 
         Raises:
             TooLarge, Cut.

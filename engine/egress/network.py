@@ -43,7 +43,7 @@ class Measured(AsyncNetworkStream):
         self.maximum = maximum
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - the client's interface
-        """Read.
+        """Read from the connection and count the bytes.
 
         Raises:
             TooLarge: more than a response may have was received.
@@ -55,11 +55,11 @@ class Measured(AsyncNetworkStream):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the client's interface
-        """Write."""
+        """Write to the connection and count the bytes."""
         await self._beneath.write(buffer, timeout)
 
     async def aclose(self) -> None:
-        """Close."""
+        """Close the connection."""
         await self._beneath.aclose()
 
     async def start_tls(
@@ -97,7 +97,7 @@ class GuardedNetwork(AsyncNetworkBackend):
         self.connected = False
 
     def expect(self, body_bytes: int) -> None:
-        """Set the limit for a body of this many bytes, and as much again for its framing."""
+        """Limit the bytes of the next response to a body of this size, and as much again for its framing."""
         for stream in self._streams:
             stream.maximum = 2 * body_bytes + MAX_BEFORE
 
@@ -114,7 +114,7 @@ class GuardedNetwork(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> AsyncNetworkStream:
-        """Connect.
+        """Connect to an address of a host that is allowed.
 
         Raises:
             Refused: one of the addresses is not allowed.

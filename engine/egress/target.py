@@ -39,7 +39,7 @@ class Target:
 
 
 def read(url: str) -> Target:
-    """Read a URL.
+    """Return the target of a URL.
 
     Raises:
         Refused: another scheme, a user's name, or anything that is not the canonical spelling.

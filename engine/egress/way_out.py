@@ -40,7 +40,7 @@ class WayOut:
         self._starting = threading.Lock()
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread that sends requests."""
         with self._starting:
             if self._thread is not None:
                 return

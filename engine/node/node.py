@@ -220,6 +220,6 @@ class Node:
                 self.context.bus.publish(event)
 
     def _written(self, _event: LedgerWritten) -> None:
-        """Look now; called from any thread."""
+        """Report a change of the ledger; called from any thread."""
         with suppress(RuntimeError):  # the loop has closed
             self._event_loop.call_soon_threadsafe(self.context.bus.publish, ChangeReported())

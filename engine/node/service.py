@@ -33,7 +33,7 @@ class Service:
         self._woken_up = asyncio.Event()
 
     async def start(self) -> None:
-        """Begin the loop."""
+        """Start the loop that runs the rounds."""
         if self._task is None:
             self._task = asyncio.create_task(self._loop(), name=f"lodger-{self.name}")
 

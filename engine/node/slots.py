@@ -111,7 +111,7 @@ class AttemptSlot:
         self._tenant = tenant
 
     def leave(self, memory_bytes: int) -> None:
-        """Return the slot."""
+        """Return the slot while the attempt waits for an answer."""
         self._slots.leave(self._holder, memory_bytes)
 
     async def enter(self) -> None:

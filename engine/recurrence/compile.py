@@ -50,7 +50,7 @@ def compile_schedule(rules: ScheduleRules, *, now: datetime | None = None) -> Co
 def windows_of(
     spec: RuleSpec, *, default_tz: str | None = None, dst: DstPolicy | None = None, now: datetime | None = None
 ) -> Windows:
-    """Read one exclusion.
+    """Return the windows of time that an exclusion's text means.
 
     Raises:
         RuleInvalid: the text is not a rule.

@@ -81,7 +81,7 @@ class Every(Recurrence):
         return None
 
     def ends(self) -> bool:
-        """Whether it has a last slot."""
+        """Whether the rule has a last slot."""
         return self.last_us < _LAST_US
 
     def shifted(self, slot: datetime) -> bool:

@@ -52,7 +52,7 @@ class Instants(Recurrence):
         return None if self.instants else "it names no instant"
 
     def ends(self) -> bool:
-        """With the last."""
+        """Return true: the last instant is the last slot."""
         return True
 
     def shifted(self, slot: datetime) -> bool:
@@ -87,7 +87,7 @@ class OnceLocal:
 
     @classmethod
     def of(cls, written: datetime) -> "OnceLocal":
-        """Make it of a naive time."""
+        """Return the rule of a local time without zone."""
         return cls(local_of(written), written)
 
     def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
@@ -103,7 +103,7 @@ class OnceLocal:
         return f"Once, at {self.written.isoformat(timespec='seconds')}"
 
     def ends(self) -> bool:
-        """With its member."""
+        """Return true: there is one slot."""
         return True
 
     def default_dst(self) -> DstPolicy:
@@ -115,7 +115,7 @@ class OnceLocal:
         return None
 
     def pace(self) -> LocalPace:
-        """A single member."""
+        """Return the pace of a single slot."""
         return of_times([self.at % DAY_S])
 
 

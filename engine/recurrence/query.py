@@ -197,7 +197,7 @@ def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any
 
 
 def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[str, Any]:
-    """Answer one question.
+    """Return the slots and words of a rule, JSON-able.
 
     Args:
         request: ``rule`` (text), optional ``id``, ``kind``, ``dtstart``, ``tz``, ``after`` (ISO; without

@@ -49,7 +49,7 @@ class Steps:
         self.left = limit
 
     def take(self, reached: int | datetime) -> None:
-        """Count a step.
+        """Count a step of a bounded search.
 
         Args:
             reached: where the search is.

@@ -153,7 +153,7 @@ class Stream(StreamingResponse):
 
 
 def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
-    """Add the routes."""
+    """Add the routes of live streams."""
     live = Live(engine)
     streams: dict[int | str, dict[str, Any]] = {
         200: {

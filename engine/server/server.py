@@ -58,7 +58,7 @@ class Server:
         return self._settings.api_url(self._port)
 
     async def start(self) -> None:
-        """Listen.
+        """Listen and answer requests.
 
         Raises:
             InputError: tls_incomplete. Unavailable: tls_unreadable, address_unknown, address_taken.
@@ -136,13 +136,13 @@ class _Uvicorn(uvicorn.Server):
         self.listening = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and tell."""
+        """Listen, and report that the server is ready."""
         await super().startup(sockets)
         self.listening.set()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Capture none."""
+        """Capture no signals: the process does."""
         yield
 
 

@@ -221,7 +221,7 @@ class RevisionCache:
         self.revisions(connection, (each[:3] for each in wanted))
 
     def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
-        """Return one revision."""
+        """Return a revision of a schedule, compiled."""
         return self.revisions(connection, [(tenant, schedule, number)])[schedule]
 
     def _read(self, connection: Connection, absent: set[tuple[str, str, int]]) -> dict[str, Revision]:

@@ -35,7 +35,7 @@ class Pretender:
         self._functions = functions
 
     async def start(self) -> None:
-        """Make ready."""
+        """Do nothing: no worker is needed."""
 
     async def stop(self) -> None:
         """Release nothing: functions hold no resources."""
@@ -79,7 +79,7 @@ class InlineNode(Node):
         self.context.bus.subscribe(Fault, self._keep)
 
     def _keep(self, event: Fault) -> None:
-        """Keep what went wrong; :meth:`settle` raises it."""
+        """Keep a fault of a service; :meth:`settle` raises it."""
         self._faults.append(event.error)
 
     async def settle(self) -> None:

@@ -89,7 +89,7 @@ class Dashboard:
         self._rendering: dict[tuple[str, ...], asyncio.Task[str]] = {}
 
     def add(self) -> None:
-        """Add the routes."""
+        """Add the routes of all pages."""
         self._api.engine.load_wings("pages")
         router, public = self._api.framework.router, self._api.authentication.public
         for name, media in STATIC.items():

@@ -43,7 +43,7 @@ class Phase:
 
     @property
     def width(self) -> float:
-        """Its width."""
+        """Width of the phase in the picture."""
         return max(NARROWEST, CHARACTER * max(len(self.words), len(self.begins))) + TENFOLD * log10(1 + self.ms)
 
 

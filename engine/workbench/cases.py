@@ -90,7 +90,7 @@ class Case:
         return f"{self.path.name}: {self.name}"
 
     def fail(self, message: str, **more: Any) -> None:
-        """Note a failure."""
+        """Add a failure of the case."""
         self.failures.append({"message": message} | more)
 
 

@@ -30,4 +30,5 @@ def all_cases(*parts: str) -> tuple[Case, ...]:
 
 
 def _order(case: Case) -> tuple[str, int, str]:
+    """Return the sort key of a case."""
     return case.letter, case.number, case.id

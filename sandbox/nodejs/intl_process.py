@@ -167,7 +167,7 @@ class _Keeper:
             process.kill()
 
     def end(self) -> None:
-        """End the process."""
+        """End the Node.js process."""
         if self._process is not None:
             self._process.kill()
             self._process.__exit__(None, None, None)

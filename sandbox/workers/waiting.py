@@ -45,7 +45,7 @@ class Waiting:
         return self._waited_s + (0.0 if self._since_s is None else self._loop.time() - self._since_s)
 
     def called(self) -> None:
-        """Note that a call is under way."""
+        """Note that a host call of the script is under way."""
         if self._slot is not None and self._next is None:
             self._next = self._loop.call_later(FIRST_LOOK_S, self._look, FIRST_LOOK_S)
 
@@ -70,7 +70,7 @@ class Waiting:
         await asyncio.shield(self._entering)
 
     def stop(self) -> None:
-        """Look no more; safe to call twice."""
+        """Stop watching the worker; safe to call twice."""
         if self._next is not None:
             self._next.cancel()
             self._next = None

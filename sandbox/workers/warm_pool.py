@@ -277,6 +277,7 @@ class WarmPool:
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _fail_waiting(self, problem: ZygoteFailed) -> None:
+        """Fail the attempts that wait for a worker."""
         if self._first is not None and not self._first.done():
             self._first.set_exception(problem)
         while self._waiting:

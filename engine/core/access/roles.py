@@ -24,7 +24,7 @@ class Role(StrEnum):
 
     @property
     def of_platform(self) -> bool:
-        """Whether it sees every tenant."""
+        """Whether the role sees every tenant."""
         return self in OF_PLATFORM
 
     def covers(self, needed: "Role") -> bool:

@@ -54,7 +54,7 @@ _ENTRIES = _IndexTable(document_index)
 
 
 def ask_complete(connection: Connection, scope: Scope, name: str) -> Answer:
-    """Ask for the paths of complete indexes."""
+    """Ask for the indexed paths of a collection; the returned function returns them."""
     return _complete.ask(connection, {"tenant": scope.tenant_id, "name": name})
 
 

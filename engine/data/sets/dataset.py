@@ -99,7 +99,7 @@ class Collection:
 
     @property
     def key(self) -> ColumnField:
-        """The document's id."""
+        """The field that identifies a document."""
         return DOCUMENT_ID
 
     @property

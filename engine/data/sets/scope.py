@@ -121,15 +121,15 @@ class Scope:
         return and_(own, documents.c.collection == rows.name) if isinstance(rows, Collection) else own
 
     def select(self, rows: TenantTable, *columns: ColumnElement[Any]) -> Select[Any]:
-        """Begin a query of these columns."""
+        """Return a query of these columns, restricted to the tenant."""
         return select(*columns).select_from(rows.table).where(self._within(rows))
 
     def update(self, rows: TenantTable) -> Update:
-        """Begin an update."""
+        """Return an UPDATE statement, restricted to the tenant."""
         return update(rows.table).where(self._within(rows))
 
     def delete(self, rows: TenantTable) -> Delete:
-        """Begin a delete."""
+        """Return a DELETE statement, restricted to the tenant."""
         return delete(rows.table).where(self._within(rows))
 
     def insert_document(self, connection: Connection, rows: Collection, key: str, body: str, now_us: int) -> None:

@@ -38,7 +38,7 @@ class PingExecutor:
         self._owned = owned
 
     async def start(self) -> None:
-        """Do nothing."""
+        """Do nothing: a ping needs no worker."""
 
     async def stop(self) -> None:
         """Close the host side if it is owned."""

@@ -53,7 +53,7 @@ class SlowRuns(Service):
                 self._ended.append((claim, finished.usage.wall_ms))
 
     async def round(self) -> float:
-        """Look once."""
+        """Compare running and ended runs with the usual pace of their schedules."""
         await self._look_at_runs(self.clock.now_us())
         return ROUND_S
 

@@ -174,11 +174,11 @@ class TracedExecutor:
         self._executor = executor
 
     async def start(self) -> None:
-        """Start the other."""
+        """Start the executor that is traced."""
         await self._executor.start()
 
     async def stop(self) -> None:
-        """Stop the other."""
+        """Stop the executor that is traced."""
         await self._executor.stop()
 
     async def execute(self, claim: Claim) -> Finished:

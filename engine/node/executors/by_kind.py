@@ -34,7 +34,7 @@ class ByKind:
             raise
 
     async def stop(self) -> None:
-        """Stop all of them."""
+        """Stop the executors of all kinds."""
         for executor in reversed(self._executors.values()):
             await executor.stop()
 

@@ -53,7 +53,7 @@ class HostExecutor:
         """Nothing is to be made ready."""
 
     async def stop(self) -> None:
-        """Nothing is held."""
+        """Do nothing: a handler runs in this process."""
 
     async def execute(self, claim: Claim) -> Finished:
         """Call the handler; see it through to its end, its deadline or its cancellation."""

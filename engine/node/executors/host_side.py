@@ -127,7 +127,7 @@ class HostSide:
             self._read.close()
 
     async def attempt(self, claim: Claim) -> Attempt:
-        """Begin an attempt."""
+        """Return a new attempt of a claim, ready to answer its host calls."""
         await inspect_databases(self._datasets, self._look)
         if self._of_ledger:
             async with self._learning:

@@ -79,7 +79,7 @@ class Sender:
         raise NotImplementedError
 
     async def start(self) -> None:
-        """Begin to send."""
+        """Start to deliver due rows."""
         if self._task is None:
             self._task = asyncio.create_task(self._serve(), name=f"sender-{self.kind}")
 

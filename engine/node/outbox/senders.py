@@ -52,7 +52,7 @@ class Senders:
         context.bus.subscribe(Event, self._raised)
 
     async def start(self) -> None:
-        """Begin to send."""
+        """Start the senders of mails and webhooks."""
         for sender in self._all:
             await sender.start()
 
@@ -75,7 +75,7 @@ class Senders:
                 sender.wake()
 
     def _raised(self, event: Event) -> None:
-        """Look at once after an alert."""
+        """Deliver the messages of an alert at once."""
         if event.kind == "alert":
             for sender in self._all:
                 sender.wake()

@@ -57,7 +57,7 @@ class ChangeFeed(Service):
         self._away: set[ForeignDatabase] = set()
 
     async def round(self) -> float:
-        """Look once."""
+        """Request runs that read new changes, and delete old ones."""
         context, now = self.context, self.clock.elapsed_s()
         if now - self._watched_s >= HORIZON_S:
             self._watched_s = now

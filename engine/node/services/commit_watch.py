@@ -25,7 +25,7 @@ class CommitWatch(Service):
         self._expected_us = 0
 
     async def round(self) -> float:
-        """Look once."""
+        """Publish that another process has committed, or that the clock was set."""
         context, poll_s = self.context, self.context.settings.poll_s
         stepped = abs(self.clock.now_us() - self._expected_us) > STEP_US
         await context.db.poll_version(SILENT_S)

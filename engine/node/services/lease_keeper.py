@@ -65,7 +65,7 @@ class LeaseKeeper(Service):
             )  # fmt: skip
 
     async def round(self) -> float:
-        """Renew once."""
+        """Renew the lease."""
         context, identity = self.context, self.context.identity
         lease, begun = identity.lease, self.clock.elapsed_s()
         if lease is None:
@@ -89,7 +89,7 @@ class LeaseKeeper(Service):
         return frozenset(parse_labels(self.context.settings.labels)) | self._handlers.labels | self._datasets.labels
 
     def _renew(self, connection: Connection, lease: Lease) -> bool:
-        """Renew by the time that leases are kept by; a server's is compared with this machine's on the way."""
+        """Renew by the clock that leases are kept by; a server's clock is compared with this machine's."""
         store, clock = self.context.store, self.clock
         asked = clock.own_us()
         now = leases.renew(store, connection, lease, clock.now_us())

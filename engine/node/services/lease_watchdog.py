@@ -11,7 +11,7 @@ class LeaseWatchdog(Service):
     name: ClassVar[str] = "lease-watchdog"
 
     async def round(self) -> float:
-        """Check once."""
+        """Drop a lease that was not renewed in time."""
         settings, identity = self.context.settings, self.context.identity
         left = identity.renewed_s + settings.lease_s - settings.surrendering_s - self.clock.elapsed_s()
         if identity.lease is not None and left <= 0:

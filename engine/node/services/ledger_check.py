@@ -47,7 +47,7 @@ class LedgerCheck(Service):
             self.wake()
 
     async def round(self) -> float:
-        """Compare once."""
+        """Compare the ledger's identity with the known one."""
         context = self.context
         found = await context.db.read(partial(ledger_identity.read, context.store))
         before, self._identity = self._identity, found

@@ -49,7 +49,7 @@ class Monitor(Service):
         self._expected_s: float | None = None
 
     async def round(self) -> float:
-        """Look once."""
+        """Measure this node, and in some rounds look for overdue actions in the ledger."""
         now_s, meters = self.clock.elapsed_s(), self._meters
         lag_s = 0.0 if self._expected_s is None else max(0.0, now_s - self._expected_s)
         meters.put("lodger_loop_lag_seconds", lag_s)

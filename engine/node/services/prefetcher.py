@@ -31,7 +31,7 @@ class Prefetcher(Service):
         self._unread: deque[tuple[str, str, int, int]] = deque()
 
     async def round(self) -> float:
-        """Look ahead, or read a few."""
+        """Read the versions of scripts that run soon, a few at a time."""
         db, revisions = self.context.db, self.context.store.revision_cache
         if self._unread:
             wanted = [self._unread.popleft() for _ in range(min(BATCH, len(self._unread)))]

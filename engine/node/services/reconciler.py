@@ -24,7 +24,7 @@ class Reconciler(Service):
         self.wake_on(LedgerChanged, ChangeReported)
 
     async def round(self) -> float:
-        """Compare once."""
+        """Cancel attempts whose actions are no longer theirs in the ledger."""
         context, attempts = self.context, self._attempts
         # Taken before the snapshot: an attempt claimed meanwhile is in neither.
         here, claiming = attempts.keys, attempts.claiming

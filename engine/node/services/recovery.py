@@ -25,7 +25,7 @@ class Recovery(Service):
         self.wake_on(ChangeReported)
 
     async def round(self) -> float:
-        """Look once."""
+        """Take back actions of lost nodes, and end those that wait too long."""
         context, clock = self.context, self.clock
         store, db, bus = context.store, context.db, context.bus
         if clock.hold:

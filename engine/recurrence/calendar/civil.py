@@ -38,7 +38,7 @@ def days_in_month(year: int, month: int) -> int:
 
 
 def days_in_year(year: int) -> int:
-    """365 or 366."""
+    """Return the number of days of a year."""
     return 366 if is_leap(year) else 365
 
 

@@ -24,7 +24,7 @@ def highest(bits: int) -> int:
 
 
 def members(bits: int) -> list[int]:
-    """All members, ascending."""
+    """Return the numbers of the set bits, ascending."""
     found = []
     while bits:
         low = bits & -bits
@@ -60,7 +60,7 @@ class Dial:
     seconds: int
 
     def is_empty(self) -> bool:
-        """Whether it names no time of day."""
+        """Whether the dial has no time of day."""
         return not (self.hours and self.minutes and self.seconds)
 
     def count(self) -> int:
@@ -150,11 +150,11 @@ class TimeList:
     seconds: tuple[int, ...]
 
     def first(self) -> int:
-        """Earliest of them."""
+        """Return the earliest time of day."""
         return self.seconds[0]
 
     def last(self) -> int:
-        """Latest of them."""
+        """Return the latest time of day."""
         return self.seconds[-1]
 
     def at_or_after(self, second: int) -> int | None:
@@ -168,7 +168,7 @@ class TimeList:
         return self.seconds[i - 1] if i else None
 
     def count(self) -> int:
-        """Number of members."""
+        """Return the number of times of day."""
         return len(self.seconds)
 
     def rank(self, second: int) -> int:

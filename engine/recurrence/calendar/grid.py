@@ -13,11 +13,11 @@ class Times(Protocol):
     """Ascending seconds of a unit of time."""
 
     def first(self) -> int:
-        """Earliest of them."""
+        """Return the earliest time of day."""
         ...
 
     def last(self) -> int:
-        """Latest of them."""
+        """Return the latest time of day."""
         ...
 
     def at_or_after(self, second: int) -> int | None:
@@ -29,7 +29,7 @@ class Times(Protocol):
         ...
 
     def count(self) -> int:
-        """Number of members."""
+        """Return the number of times of day."""
         ...
 
     def rank(self, second: int) -> int:

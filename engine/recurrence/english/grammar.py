@@ -92,7 +92,7 @@ class Draft:
     last_kind: str = ""
 
     def complete(self) -> bool:
-        """Whether it has days and times."""
+        """Whether the clause has days and times."""
         return bool({"days", "step"} & set(self.parts)) and bool({"times", "interval"} & set(self.parts))
 
 
@@ -146,9 +146,11 @@ class _Grammar:
         return Unread(what, place, end, instead)
 
     def whole(self, what: str, place: int, *texts: str) -> Unread:
+        """Return the error of a rule that has to be written anew."""
         return Unread(what, place, place, texts, whole=True)
 
     def unexpected(self, wanted: str, *examples: str) -> Unread:
+        """Return the error of a token in place of wanted ones."""
         token = self.peek()
         if token.kind == "end":
             gap = "" if self.text.endswith(" ") else " "
@@ -171,6 +173,7 @@ class _Grammar:
     # Clauses
 
     def rule(self) -> Phrase:
+        """Read the whole rule."""
         self.take("run")
         if not self.left:
             raise self.unread("the rule is empty")
@@ -193,6 +196,7 @@ class _Grammar:
         return meant(self.text, self.drafts, self.zone[0] if self.zone else None)
 
     def part(self, strong: bool) -> None:
+        """Read one part of a clause, such as its days or times."""
         token, first = self.peek(), self.at
         read = next((read for kinds, read in _PARTS if self._begins(kinds)), None)
         if read is None:
@@ -202,9 +206,11 @@ class _Grammar:
         read(self, strong, first)
 
     def _begins(self, kinds: str) -> bool:
+        """Whether the next tokens are of some kinds."""
         return any(self.kinds(*each.split()) for each in kinds.split(" | "))
 
     def _bare_number(self, token: Token) -> Unread:
+        """Return the error of a number without a unit."""
         texts = f"at {token.text}", f"on the {ordinal(token.value)} of the month"
         follows = self.peek(1).kind in _AFTER_BARE
         if self.peek(1).kind == "unit":
@@ -237,6 +243,7 @@ class _Grammar:
     # Steps and intervals
 
     def every(self, strong: bool, first: int) -> None:
+        """Read a part that begins with ``every``."""
         self.next()
         if self.kinds("unit"):
             self.unit(1, strong, first)
@@ -263,6 +270,7 @@ class _Grammar:
             self.days(strong, first)
 
     def unit(self, count: int, strong: bool, first: int) -> None:
+        """Read the unit after ``every`` and a number."""
         name = self.next().value
         seconds = UNITS[name]
         if isinstance(seconds, int):
@@ -384,6 +392,7 @@ class _Grammar:
     # Days
 
     def days(self, strong: bool, first: int) -> None:
+        """Read days and add them to the clause."""
         found = self.day_list()
         self.add("days", first, strong).days += found
 
@@ -484,6 +493,7 @@ class _Grammar:
         return self.next().value if self.kinds("days") else 0
 
     def _weekday(self) -> list[Days]:
+        """Read a weekday or a range of weekdays."""
         begin, first = self.at, self.next().value
         last = first
         comma = self.kinds(",")
@@ -563,6 +573,7 @@ class _Grammar:
                 return found
 
     def _numbered(self, numbers: Iterable[int]) -> list[Days]:
+        """Return the days of the month with these numbers."""
         return [Days(month_days=tuple(self._day_number(each) for each in numbers))]
 
     def _day_number(self, number: "Token | int") -> int:
@@ -768,6 +779,7 @@ class _Grammar:
         return self._real(Date(year, month, day.value), begin)
 
     def _real(self, date: Date, begin: int) -> Date:
+        """Return a date, if the calendar has it."""
         span = self.since(begin)
         if not 1 <= date.month <= 12:
             swapped = [f"{date.year}-{date.day:02d}-{date.month:02d}"] if 1 <= date.day <= 12 else []
@@ -791,6 +803,7 @@ class _Grammar:
         return date
 
     def _slashed(self) -> Unread:
+        """Return the error of a date with slashes, which can be read in two ways."""
         token = self.next()
         first, second, year = (int(each) for each in token.value.replace(".", "/").split("/"))
         year += 2000 if year < 100 else 0
@@ -882,6 +895,7 @@ class _Grammar:
         )
 
     def _valid(self, time: _Time) -> _Time:
+        """Return a time of day, if a day has it."""
         span = time.place, time.end
         if time.minute > 59 or time.second > 59:
             later = f"{(time.hour + 1) % 24:02d}:{time.minute % 60:02d}"
@@ -946,6 +960,7 @@ class _Grammar:
         )
 
     def times(self, strong: bool, first: int) -> None:
+        """Read times of day."""
         self.take("at")
         found = [self.time()]
         while True:
@@ -1006,6 +1021,7 @@ class _Grammar:
         return self.peek(ahead).kind == "past"
 
     def minutes(self) -> None:
+        """Read minutes of the hour."""
         self.take("at")
         token = self.peek()
         if token.value == "minute":
@@ -1088,12 +1104,14 @@ class _Grammar:
     # Bounds, exceptions, zone
 
     def starting(self, _strong: bool, first: int) -> None:
+        """Read ``starting`` or ``counted from`` with its date."""
         counted = self.next().text == "counted"
         self.take("from")
         self._starting(first)
         self.drafts[-1].bounded = not counted
 
     def _starting(self, first: int) -> None:
+        """Read the first date of a clause."""
         date = self.date()
         draft = self.add("first", first)
         draft.first = date
@@ -1102,6 +1120,7 @@ class _Grammar:
             draft.begins = self.time().second_of_day()
 
     def until(self, _strong: bool, first: int) -> None:
+        """Read ``until`` with its date or time."""
         self.next()
         if self.kinds("month") and not self._is_date():
             month = self.next().value
@@ -1112,6 +1131,7 @@ class _Grammar:
         self.add("last", first).last = date
 
     def except_(self, _strong: bool, first: int) -> None:
+        """Read the days that are left out."""
         self.next()
         self.take("not")
         self.take("for")

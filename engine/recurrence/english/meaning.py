@@ -38,6 +38,7 @@ def meant(text: str, drafts: Sequence["Draft"], zone: str | None) -> Phrase:
 
 
 def _span(draft: "Draft") -> tuple[int, int]:
+    """Return begin and end of a clause in the text."""
     return min(place for place, _ in draft.parts.values()), max(end for _, end in draft.parts.values())
 
 
@@ -113,9 +114,11 @@ class _Meaning:
         self.text, self.draft, self.zoned = text, draft, zoned
 
     def words(self, kind: str) -> str:
+        """Return the text of a part of the clause."""
         return self.text[slice(*self.draft.parts[kind])]
 
     def other(self, what: str, kind: str, *texts: str, whole: bool = False) -> Unread:
+        """Return the error of a part, with other texts to write instead."""
         place, end = self.draft.parts[kind]
         return Unread(what, place, end, texts, whole=whole)
 
@@ -126,6 +129,7 @@ class _Meaning:
         return Unread(what, *spans[0], texts, whole=True, drops=True)
 
     def clause(self) -> Clause:
+        """Return the meaning of the clause."""
         draft = self.draft
         if draft.interval_s:
             times, period_us = self._interval()
@@ -154,6 +158,7 @@ class _Meaning:
     # Times
 
     def _times(self) -> tuple[Series, ...]:
+        """Return the times of day of the clause."""
         draft = self.draft
         if draft.window:
             days = (
@@ -177,11 +182,13 @@ class _Meaning:
         return tuple(Series(each, each) for each in sorted(seconds))
 
     def _tail(self) -> str:
+        """Return the text of the days for a sentence, "" for every day."""
         if "days" not in self.draft.parts or tuple(self.draft.days) == _EVERY:
             return ""
         return " " + self.words("days")
 
     def _interval(self) -> tuple[tuple[Series, ...], int]:
+        """Return the times of an interval, and its seconds."""
         draft, step = self.draft, self.draft.interval_s
         every, tail = self.words("interval") if "interval" in draft.parts else "every hour", self._tail()
         if "times" in draft.parts:
@@ -227,6 +234,7 @@ class _Meaning:
         return self.other("minutes of the hour go with every hour", "minutes", series, *hourly, whole=True)
 
     def _window(self, step: int) -> tuple[Series, ...]:
+        """Return the times of an interval within a window of the day."""
         draft = self.draft
         assert draft.window is not None
         first, last = (each.second_of_day() for each in draft.window)
@@ -275,6 +283,7 @@ class _Meaning:
         return self.other("the days are not said", kind, f"every day {self.text}", whole=True)
 
     def _stepped(self, clause: Clause) -> Clause:
+        """Return a clause of every so many units."""
         count, unit = self.draft.step
         name = self.draft.unit
         if unit == "day":
@@ -300,9 +309,11 @@ class _Meaning:
         raise self.other("a date without a year comes every year, or once", "days", f"every {bare}")
 
     def _at(self) -> str:
+        """Return the text of the times for a sentence."""
         return f" {self.words('times')}" if "times" in self.draft.parts else ""
 
     def _weeks(self, clause: Clause, count: int) -> Clause:
+        """Return a clause of every so many weeks."""
         if clause.months:
             raise self.dropped("weeks are not counted within months", "months")
         if any(each.month_days or each.nth or each.date for each in clause.days):
@@ -316,6 +327,7 @@ class _Meaning:
         return replace(clause, step=(0, "") if count == 1 and clause.days else (count, "week"))
 
     def _months(self, clause: Clause, count: int, name: str) -> Clause:
+        """Return a clause of every so many months."""
         every = "every month" if count == 1 else f"every {count} months"
         quarter = name == "quarter" and count == 3
         if quarter and "days" not in self.draft.parts:
@@ -340,6 +352,7 @@ class _Meaning:
         return replace(clause, step=(0, "") if count == 1 else (count, "month"))
 
     def _years(self, clause: Clause, count: int) -> Clause:
+        """Return a clause of every so many years."""
         if count > 12:
             place, end = self.draft.parts["step"]
             raise Unread("years are not counted in English", place, end)
@@ -381,6 +394,7 @@ class _Meaning:
         return clause
 
     def _fewer(self) -> Iterable[str]:
+        """Yield texts with fewer days, to write instead."""
         words = self.words("days")
         for sign in (" and ", ", ", " or "):
             head, found, tail = words.partition(sign)
@@ -389,6 +403,7 @@ class _Meaning:
                 yield tail
 
     def _never(self, clause: Clause) -> Unread:
+        """Return the error of a clause without any day."""
         if clause.but:
             return self.dropped("the exceptions leave no day", "but") if clause.days and not self._is_week(clause) else Unread(
                 "the exceptions leave no day", *self.draft.parts["but"], (f"every day{self._at()} {self.words('but')}",), whole=True

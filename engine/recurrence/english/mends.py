@@ -113,6 +113,7 @@ def refused(text: str, unread: Unread) -> RuleInvalid:
 
 
 def _quoted(texts: list[str]) -> str:
+    """Return texts in quotation marks, joined by ``or``."""
     return joined([f"`{each}`" for each in texts], "or")
 
 
@@ -176,6 +177,7 @@ def _other_languages(text: str) -> Iterator[str]:
 
 
 def _instead(text: str, unread: Unread) -> Iterator[str]:
+    """Yield the whole rule with each proposed text in place of the unread one."""
     for each in unread.instead:
         yield each if unread.whole else text[: unread.place] + each + text[unread.end :]
 
@@ -230,6 +232,7 @@ _SHORTEST = 3
 
 @lru_cache(maxsize=512)
 def _nearest(word: str) -> str | None:
+    """Return the known word that a word is most like; None if none is near."""
     if len(word) < _SHORTEST or word in _MEANT:
         return None
     near = get_close_matches(

@@ -84,6 +84,7 @@ class Days:
 
 
 def _weekly(weekdays: int, first: int) -> int:
+    """Return the days of a year on these weekdays, as bits."""
     return sum(_EACH_WEEK << (weekday - first) % 7 for weekday in members(weekdays))
 
 

@@ -43,7 +43,7 @@ class ClauseSlots:
         return self._last < civil.MAX_LOCAL or self.grid.days.is_empty()
 
     def recurring(self) -> bool:
-        """Whether it follows the running clock."""
+        """Whether slots follow the running clock."""
         return all(each.whole_day() for each in self.clause.times)
 
 

@@ -130,7 +130,7 @@ class Unread(Exception):
 
 
 def tokens(text: str) -> list[Token]:
-    """Split a rule."""
+    """Return the words and numbers of a rule."""
     found, at = [], 0
     # Some capital letters have several small ones: the places must stay.
     lower = "".join(each.lower() if len(each.lower()) == 1 else each for each in text)
@@ -162,6 +162,7 @@ def _second(found: list[Token], place: int) -> Token:
 
 
 def _token(match: re.Match[str], text: str) -> Token:
+    """Return the token of a match."""
     name = next(each for each in _CLASSES if match[each] is not None)
     place, end, word = match.start(name) - (name == "past"), match.end(), match[name]
     if name == "zone":

@@ -16,7 +16,7 @@ def counted(number: int) -> str:
 
 
 def date_in_words(date: Date) -> str:
-    """``December 25, 2027``."""
+    """Return a date in words, such as ``December 25, 2027``."""
     return f"{MONTHS[date.month]} {date.day}" + (f", {date.year:04d}" if date.year else "")
 
 
@@ -42,6 +42,7 @@ def clause_in_words(clause: Clause) -> str:
 
 
 def _days(clause: Clause) -> str:
+    """Return the days of a clause in words."""
     count, unit = clause.step
     step = "every " + (f"{count} {unit}s" if count > 1 else unit) if count else ""
     mixed = len({bool(each.weekdays or each.date) for each in clause.days}) > 1 and not clause.months
@@ -102,6 +103,7 @@ def _is_hourly(times: tuple[Series, ...]) -> bool:
 
 
 def _times(times: tuple[Series, ...]) -> str:
+    """Return times of day in words."""
     if _is_hourly(times):
         minutes = [str(each.first // 60) for each in times]
         if minutes == ["0"]:
@@ -113,6 +115,7 @@ def _times(times: tuple[Series, ...]) -> str:
 
 
 def _series(each: Series) -> str:
+    """Return a series of times in words."""
     often = every(each.step)
     return (
         often if each.whole_day() and not each.first else f"{often} from {clock(each.first)} through {clock(each.last)}"

@@ -82,7 +82,7 @@ class _Line:
 
 
 def parse_set(text: str, dtstart: str | None = None, tz: str | None = None) -> RuleSet:
-    """Read a set.
+    """Return the rule set of an iCalendar text.
 
     Args:
         text: content lines (RFC 5545 §3.1), folded or not, that end in CRLF, LF or CR; or a bare rule.

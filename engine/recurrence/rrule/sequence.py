@@ -56,7 +56,7 @@ class RuleSequence:
             self._count(rule.count)
 
     def _count(self, count: int) -> None:
-        """Let the ``count``-th member be the last."""
+        """Make the ``count``-th member the last slot."""
         assert self._members is not None
         try:
             last = self._members.nth_from(self._start, count - 1, Steps(_COUNT_STEPS))

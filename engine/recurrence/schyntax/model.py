@@ -79,7 +79,7 @@ class Argument:
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether it is ``*``."""
+        """Whether the argument is ``*``."""
         return self.span.start is None
 
 

@@ -165,7 +165,7 @@ class Actions(Noun[M]):
         return self._get(tenant_id, action_id)
 
     def _get(self, tenant_id: str | None, action_id: str) -> Action:
-        """Return one action."""
+        """Return one action by its id or a part of it."""
         return self._read(_found, tenant_id, action_id)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}/attempts", Role.VIEWER, everywhere=True)

@@ -338,7 +338,7 @@ class Schedules(Previews[M]):
         return self._get(tenant_id, schedule)
 
     def _get(self, tenant_id: str, schedule: str) -> Schedule:
-        """Return one schedule."""
+        """Return a schedule by name or id."""
         return self._read(schedules.get, tenant_id, schedule)
 
     @operation("GET", "/tenants/{tenant_id}/schedules", Role.VIEWER, everywhere=True)

@@ -13,7 +13,7 @@ class Carry(Protocol):
     """Executes one operation with the caller's arguments; returns the result or an awaitable of it."""
 
     def __call__(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Execute the operation."""
+        """Execute an operation with these arguments."""
         ...
 
 

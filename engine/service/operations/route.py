@@ -45,7 +45,7 @@ class Parameter:
 
     @property
     def needed(self) -> bool:
-        """Whether it is required."""
+        """Whether the parameter is required."""
         return self.default is inspect.Parameter.empty
 
     @property
@@ -86,7 +86,7 @@ class Route(Endpoint):
 
     @property
     def changes(self) -> bool:
-        """Whether it may change something."""
+        """Whether the operation may change something."""
         return self.method not in {"GET", "HEAD"} and not self.declared.reads
 
     @property
@@ -156,7 +156,7 @@ class Route(Endpoint):
 
     @property
     def described(self) -> str:
-        """The verb's documentation."""
+        """The documentation of the verb."""
         return _ROLES.sub(r"\1", inspect.getdoc(self.function) or "")
 
     @property

@@ -174,7 +174,7 @@ class ForeignCursor:
         return self._rows
 
     def close(self) -> None:
-        """Keep nothing."""
+        """Do nothing: the cursor keeps nothing."""
 
 
 def keeps(connection: Connection) -> bool:

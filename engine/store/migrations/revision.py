@@ -28,7 +28,7 @@ _COMPATIBLE = text("SELECT compatible_with FROM lodger_ledger")
 
 
 def ignore_progress(_revision: str, _sentence: str, _number: int, _total: int) -> None:
-    """Report nothing."""
+    """Report no progress of a migration."""
 
 
 def current(connection: Connection) -> str | None:

@@ -200,7 +200,7 @@ def _select(tenant_id: str, schedule_id: str) -> Select[Any]:
 
 
 def get(connection: Connection, tenant_id: str, schedule_id: str, number: int) -> ScheduleRevision:
-    """Return one revision.
+    """Return a revision of a schedule by its number.
 
     Raises:
         NotFound: revision_unknown.

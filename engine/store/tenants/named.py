@@ -35,7 +35,7 @@ class Named(Generic[T]):
         return None if row is None else self.make(row)
 
     def get(self, connection: Connection, tenant_id: str, name: str) -> T:
-        """Return a thing.
+        """Return the entry of a tenant with this name.
 
         Raises:
             NotFound: :attr:`unknown`.

@@ -67,7 +67,7 @@ def record_seen(connection: Connection, text: str, now_us: int) -> None:
 
 
 def end(connection: Connection, text: str) -> None:
-    """End a session."""
+    """End the session with this text."""
     connection.execute(delete(sessions).where(_t.digest == _digest(text)))
 
 

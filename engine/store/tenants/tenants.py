@@ -112,7 +112,7 @@ def _tenant(row: AnyRow) -> Tenant:
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
-    """Return one tenant.
+    """Return a tenant.
 
     Raises:
         NotFound: tenant_unknown, also for a deleted one.

@@ -33,7 +33,7 @@ class StoredBytes:
 
     @property
     def total(self) -> int:
-        """Sum of both."""
+        """Sum of kept and history bytes."""
         return self.kept + self.history
 
 
@@ -85,7 +85,7 @@ def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str,
 
 
 def ask_kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> Callable[[], dict[str, int]]:
-    """Ask for the same."""
+    """Ask for the kept bytes of tenants; the returned function returns them."""
     asked = _kept.ask(connection, {"tenants": sorted(tenant_ids)})
     return lambda: {row.tenant_id: row.kept_bytes for row in asked()}
 

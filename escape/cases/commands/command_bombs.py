@@ -31,6 +31,7 @@ def _compiled_in_time(trial: Trial) -> str:
 
 
 def _body(code: bytes, *, declared: bytes = b"\0") -> bytes:
+    """Return the body of a function with its declared locals."""
     return declared + code + b"\x0b"
 
 
@@ -38,10 +39,12 @@ _ONE_LOCAL = b"\1\1\x7f"
 
 
 def _ifs(count: int) -> bytes:
+    """Return a module of so many conditionals."""
     return functions(_body(b"\x20\0\4\x40\x20\0\x41\1\x6a\x21\0\x0b" * count, declared=_ONE_LOCAL))
 
 
 def _sums(count: int) -> bytes:
+    """Return a module of so many sums."""
     return functions(_body(b"\x20\0\x41\x07\x6a\x22\0\x20\0\x6c\x21\0" * count, declared=_ONE_LOCAL))
 
 
@@ -51,30 +54,37 @@ def _table_jumps(count: int) -> bytes:
 
 
 def _nested(count: int) -> bytes:
+    """Return a module of so many nested loops."""
     return functions(_body(b"\3\x40" * count + b"\x20\0\x0d\0" + b"\x0b" * count, declared=_ONE_LOCAL))
 
 
 def _many(count: int) -> bytes:
+    """Return a module of so many functions."""
     return functions(_body(b"\x20\0\x41\x07\x6a\x21\0" * 8, declared=_ONE_LOCAL), times=count)
 
 
 def _loads(count: int) -> bytes:
+    """Return a module of so many reads of memory."""
     return functions(_body(b"\x20\0\x28\2\0\x21\0" * count, declared=_ONE_LOCAL))
 
 
 def _calls(count: int) -> bytes:
+    """Return a module of so many calls."""
     return functions(_body(b"\x10\1" * count), b"\0\x0b")
 
 
 def _floats(count: int) -> bytes:
+    """Return a module of so many operations on floats."""
     return functions(_body(b"\x20\0\xb2\x91\xa8\x21\0" * count, declared=_ONE_LOCAL))
 
 
 def _divisions(count: int) -> bytes:
+    """Return a module of so many divisions."""
     return functions(_body(b"\x20\0\x41\x07\x6e\x21\0" * count, declared=_ONE_LOCAL))
 
 
 def _locals(count: int) -> bytes:
+    """Return a module with so many local variables."""
     declared = b"\1" + leb(count) + b"\x7f"
     return functions(
         _body(
@@ -101,6 +111,7 @@ _MEMORY = '(memory (export "memory") 1)'
 
 
 def _text(items: str, body: str = "", memory: str = _MEMORY) -> Callable[[], bytes]:
+    """Return a function that assembles a module from its text."""
     return lambda: assemble(f'(module {memory} {items} (func (export "_start") {body}))')
 
 

@@ -13,6 +13,7 @@ _SAY = "(call $say (i32.const 1))"
 
 
 def _wasm(body: str, **more: str) -> Callable[[], bytes]:
+    """Return a function that assembles a command from its body."""
     return lambda: command(body, **more)
 
 

@@ -23,6 +23,7 @@ _LOG_LIMITS = {"log_lines": 50, "log_bytes": 4096, "log_line_bytes": 256, "cpu_m
 
 
 def _wasm(body: str, text: str) -> Callable[[], bytes]:
+    """Return a function that assembles a command from its body and data."""
     return lambda: command(body, extra=data(1024, text), locals_="(local $i i32)")
 
 

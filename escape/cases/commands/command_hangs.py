@@ -139,6 +139,7 @@ CALLS = (
 
 
 def _sleep(clock: int, nanoseconds: str, flags: int = 0) -> str:
+    """Return the instructions that wait for a clock."""
     return (
         f"(i32.store (i32.const 1040) (i32.const {clock})) (i64.store (i32.const 1048) (i64.const {nanoseconds}))"
         f"(i32.store16 (i32.const 1064) (i32.const {flags}))"
@@ -240,10 +241,12 @@ RECURSION = (
 
 
 def _wasm(body: str, **more: str) -> Callable[[], bytes]:
+    """Return a function that assembles a command from its body."""
     return lambda: command(body, **more)
 
 
 def _timed(klass: str, rows: tuple[tuple[str, str, Callable[[], bytes]], ...], story: str) -> list[Case]:
+    """Return cases that must be stopped by a limit of time."""
     return [
         Case(
             f"{klass}-{name}{mark}",

@@ -147,6 +147,7 @@ _SCRIPT_ERRORS = (
 
 
 def _slug(name: str) -> str:
+    """Return a name as a part of a case's id."""
     return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-") or f"x{sum(map(ord, name))}"
 
 

@@ -46,6 +46,7 @@ _LITERALS = data(16, "sadlethr")
 
 
 def _call(letter: str, count: int = 1, arguments: str = "(i32.const 2048)") -> str:
+    """Return the instructions of a host call from a guest that has no JavaScript."""
     place = 16 + "sadlethr".index(letter)
     return f"(drop (call $host_call (i32.const {place}) (i32.const 1) (i32.const 0) (i32.const {count}) {arguments}))"
 
@@ -124,11 +125,13 @@ _FORGED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 
 
 def _owned(attack: str, answers: dict[str, str]) -> Callable[[], bytes]:
+    """Return a function that assembles a guest engine under the attacker's control."""
     extra = _LITERALS + "(global $owned (mut i32) (i32.const 0))"
     return lambda: guest(f"(global.set $owned (i32.const 1)) {attack}", answers=answers, extra=extra)
 
 
 def _texts(text: str) -> dict[str, str]:
+    """Return the exports by which such a guest gives the host a text."""
     return {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text.encode())})"}
 
 
@@ -162,12 +165,14 @@ _ARGUMENTS = (
 
 
 def _unanswered(trial: Trial) -> str:
+    """Check that no host call was answered."""
     if trial.facts.get("answered") != "0" or not trial.asked:
         raise Escaped(f"{trial.facts.get('answered')} of {len(trial.asked)} calls were answered")
     return f"the call came ({trial.asked[0][1][:60]}) and was refused"
 
 
 def _said(letter: str, text: str) -> Callable[[], bytes]:
+    """Return a function that assembles a guest which sends the host a text."""
     answers = {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text)})"}
     escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
     # An answer is sent at its second message: the first reports that the script has returned.
@@ -177,6 +182,8 @@ def _said(letter: str, text: str) -> Callable[[], bytes]:
 
 
 def _exactly(wanted: object) -> Check:
+    """Return a check that the result is this value."""
+
     def check(trial: Trial) -> str:
         if trial.report.outcome is not Outcome.OK or value_of(trial.report) != wanted:
             raise Escaped(f"ended as {trial.report.outcome}, {(trial.report.result or '')[:120]}")

@@ -90,6 +90,7 @@ COLLIDING = (
 
 
 def _endless(klass: int, rows: tuple[tuple[str, str, str], ...], story: str, before: str = "") -> list[Case]:
+    """Return cases that never end by themselves."""
     letter = "A" if klass == 11 else "B"
     return [
         Case(

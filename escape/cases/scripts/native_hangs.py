@@ -212,6 +212,7 @@ LATE = (
 
 
 def _others(wall: str) -> tuple[str, ...]:
+    """Return the other clocks than a wall's own."""
     return tuple(name for name in _CLOCKS if name != wall)
 
 
@@ -223,6 +224,7 @@ def _cases(
     mark: str = "",
     runtimes: tuple[str, ...] = SCRIPTS,
 ) -> list[Case]:
+    """Return cases of one wall."""
     return [
         Case(
             f"B{klass}-{name}{mark}",

@@ -60,6 +60,7 @@ _TRAPS = tuple(
 
 
 def _poisoned(rows: tuple[tuple[str, str, str], ...], klass: int, mark: str, wall: str = "primordials") -> list[Case]:
+    """Return cases that replace built-in objects which the glue uses."""
     return [
         Case(
             f"A{klass}-{mark}-{name}",

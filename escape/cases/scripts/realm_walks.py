@@ -188,6 +188,7 @@ return Object.getOwnPropertyNames(globe === Object.prototype ? globalThis : glob
 
 
 def _walk(expression: str) -> str:
+    """Return a script that walks over all objects reachable from an expression."""
     body = _WALK % (expression, json.dumps(sorted(_ALLOWED)))
     return f"export default async function () {{\n{body}}}\n"
 

@@ -91,6 +91,7 @@ _LEFT = (
 
 
 def _id(number: int, name: str) -> str:
+    """Return the id of a case from its number and name."""
     return f"{'B' if number < 37 else 'E'}{number}-{name.replace(' ', '-').replace('_', '-')}"
 
 

@@ -115,6 +115,7 @@ class RunNode:
 
 
 def _refused(trial: Trial) -> str:
+    """Check that a name was refused."""
     if not (code := value_of(trial.report)["refused"]):
         raise Escaped("the name was accepted")
     return f"refused: {code}"
@@ -136,6 +137,7 @@ def _nothing_done(trial: Trial) -> str:
 
 
 def _case(key: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
+    """Return a case without a worker."""
     return Case(key, wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
 
 

@@ -65,6 +65,7 @@ MAILS = (
 
 
 def _mail(changes: dict[str, str]) -> str:
+    """Return the argument of a mail with these members."""
     return "{ " + ", ".join(f"{name}: {value}" for name, value in {**_PLAIN, **changes}.items()) + " }"
 
 

@@ -23,6 +23,7 @@ def figures(**facts: Any) -> Report:
 
 
 def _timed(ask: Callable[[], Any]) -> Report:
+    """Return the report of a call with its CPU time."""
     started = time.thread_time()  # CPU time, independent of other load on the host
     try:
         found = ask()
@@ -40,11 +41,13 @@ def _in_time(trial: Trial) -> str:
 
 
 def _short(found: dict[str, Any]) -> Any:
+    """Return the error code, reason or next slot of an answer."""
     error = found.get("error")
     return error["code"] if error else found["reason"] or found["next"][:1]
 
 
 def _asked(rule: str, **more: str) -> Any:
+    """Return the short answer about a rule."""
     return _short(answer({"rule": rule, "after": _AFTER, "n": 1, **more}))
 
 
@@ -167,6 +170,7 @@ ZONES = (
 
 
 def _address(text: str) -> str:
+    """Return the checked mail address, or the code of its refusal."""
     from lodger.engine.capabilities.mail import checked_address
     from lodger.engine.core.refusal import CallRefused
 
@@ -177,6 +181,7 @@ def _address(text: str) -> str:
 
 
 def _scanned(text: str) -> str:
+    """Return the result of the JSON scanner on a text."""
     from lodger.sandbox import prescan
 
     try:
@@ -186,6 +191,7 @@ def _scanned(text: str) -> str:
 
 
 def _origin(text: str) -> str:
+    """Return the origin of a text, or the code of its refusal."""
     from lodger.engine.core.access.origins import parse_origin
     from lodger.engine.core.errors import InputError
 
@@ -203,6 +209,7 @@ def _not_read(trial: Trial) -> str:
 
 
 def _case(number: int, name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
+    """Return a case without a worker."""
     letter = "B" if number < 37 else "G"
     return Case(f"{letter}{number}-{name}", wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
 

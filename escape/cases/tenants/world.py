@@ -69,6 +69,7 @@ class World:
 
     @staticmethod
     def _fill(connection: sa.Connection, number: int, tenant: str) -> None:
+        """Insert the rows of a tenant."""
         text = f"{CANARY} {number}" if tenant == THEIRS else f"mine {number}"
         row = {"id": number + 1, "org_id": tenant, "state": "open", "note": text, "total": number, "margin": CANARY}
         connection.execute(orders.insert().values(**row))
@@ -166,6 +167,7 @@ class TenantHost:
 
 
 async def _opened(names: Collection[str]) -> dict[str, OpenSecret]:
+    """Refuse every secret as unknown."""
     raise CallRefused("not_found", "there is no such secret")
 
 

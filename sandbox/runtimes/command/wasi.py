@@ -51,7 +51,7 @@ if TYPE_CHECKING:
             ...
 
         def sleep_us(self, microseconds: int) -> None:
-            """Sleep."""
+            """Wait for so many microseconds of the module's time."""
             ...
 
 

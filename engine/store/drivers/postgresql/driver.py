@@ -348,7 +348,7 @@ class PostgresDriver(Driver):
         return PostgresJsonPath(body, parts, tag)
 
     def json_number(self, value: float) -> ColumnElement[Any]:
-        """Bind a double."""
+        """Return a number as a double, for comparison with values of JSON."""
         return literal(float(value), Double())
 
     def decimal_type(self) -> Any:
@@ -465,7 +465,7 @@ class PostgresDriver(Driver):
         return list(connection.scalars(_NEXT, {"sequence": found[0], "many": many}))
 
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Query the catalog."""
+        """Read the unique constraints of a table from the catalog."""
         found: dict[str, list[str | None]] = {}
         for label, column in connection.execute(_UNIQUE, {"table": NAMES.format_table(table)}):
             found.setdefault(label, []).append(column)
@@ -500,12 +500,12 @@ class PostgresDriver(Driver):
         return int(connection.scalar(_XMAX) or 0)
 
     def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:
-        """Query pg_stat_activity."""
+        """Read the oldest writing transaction from pg_stat_activity."""
         found = connection.execute(_OLDEST).first()
         return None if found is None else (found[0], found[1])
 
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Query the catalog."""
+        """Count the triggers of a table in the catalog."""
         return int(connection.scalar(_TRIGGERS, {"table": NAMES.format_table(table), "name": prefix}) or 0)
 
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:

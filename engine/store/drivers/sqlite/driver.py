@@ -141,7 +141,7 @@ class SqliteDriver(Driver):
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN DEFERRED")
 
     def table_statements(self, tables: Sequence[Table]) -> Iterator[str]:
-        """Return triggers."""
+        """Return the triggers of the tables."""
         return guards.statements(tables)
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
@@ -338,7 +338,7 @@ class SqliteDriver(Driver):
         return "because it is a view" in str(error.orig)
 
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Query the catalog."""
+        """Read the unique constraints of a table from the catalog."""
         found: dict[str, list[str | None]] = {}
         for label, column in connection.execute(_UNIQUE, {"table": table.name}):
             found.setdefault(label, []).append(column)
@@ -347,7 +347,7 @@ class SqliteDriver(Driver):
     # The change feed
 
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Query the catalog."""
+        """Count the triggers of a table in the catalog."""
         return int(connection.scalar(_TRIGGERS, {"table": table.name, "name": prefix}) or 0)
 
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
