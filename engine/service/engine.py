@@ -25,6 +25,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.expose import ExposeOptions
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.guard import filtered, is_unused
+from lodger.engine.data.sets.reflect import reflected, table_name
 from lodger.engine.service.hooks import H, Hook, HookName, Hooks
 from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Nouns, OperationTable, table_of
@@ -42,8 +43,7 @@ from lodger.engine.vault.vault import Vault
 
 if TYPE_CHECKING:
     import sqlalchemy
-    from sqlalchemy import URL, Column, Connection, Table
-    from sqlalchemy.orm import Session
+    from sqlalchemy import URL, Column, Table
 
     from lodger.engine.effects.finished import Executor
     from lodger.engine.node.node import Node
@@ -185,7 +185,7 @@ class Engine(Nouns[Sync]):
 
     def expose(
         self,
-        source: "Table | type[Any]",
+        source: "Table | type[Any] | str",
         *,
         tenant_column: "str | Column[Any]",
         database: "ForeignDatabase | sqlalchemy.Engine | URL | str | None" = None,
@@ -196,10 +196,17 @@ class Engine(Nouns[Sync]):
         Arguments are those of :func:`lodger.engine.data.sets.expose.expose`: read, write, name, insert, delete,
         database, …
 
+        Args:
+            source: also the name of a table, or a model of Django: its columns are read from the database.
+
         Raises:
             InputError: the table would reveal data of one tenant to another.
             Conflict: the name is taken.
         """
+        if (name := table_name(source)) is not None:
+            place = database if database is None or isinstance(database, ForeignDatabase) else self.attach(database)
+            with (place or self.context.database).read() as connection:
+                source = reflected(connection, self.datasets.metadata_of(place), name)
         made = self.datasets.expose(source, tenant_column=tenant_column, database=database, **options)
         note_set(self.context.database, made.name, self.context.clock.now_us())
         return made
@@ -258,7 +265,7 @@ class Engine(Nouns[Sync]):
 
     def record_changed(
         self,
-        connection: "Connection | Session",
+        connection: Any,
         tenant_id: str,
         what: "str | Table | type[Any]",
         keys: Any,
@@ -267,17 +274,20 @@ class Engine(Nouns[Sync]):
         """Report changes that the platform makes itself, in its own transaction; scripts see them after its commit.
 
         Args:
-            connection: connection with the transaction of the change, to the database of the set. From asyncio: ``await
+            connection: connection with the transaction of the change, to the database of the set: of SQLAlchemy (also a session),
+                Django, psycopg or sqlite3. From asyncio: ``await
                 connection.run_sync(engine.record_changed, tenant, "orders", id)``.
             tenant_id: tenant of the row, by Lodger's id.
-            what: the set, by its name, its table or its mapped class.
+            what: the set, by its name, its table, its mapped class or its model of Django.
             keys: the key of the row, or of several.
             kind: ``insert``, ``update`` or ``delete``.
 
         Raises:
             InputError: set_unknown, change_kind, feed_off, tenant_unknown, key_missing.
         """
-        record_changed(self.datasets, self.context.clock, connection, what, tenant_id, keys, kind)
+        record_changed(
+            self.datasets, self.context.clock, self.context.database.engine, connection, what, tenant_id, keys, kind
+        )
 
     def record_sessions(self, sessions: Any) -> Callable[[], None]:
         """Report the changes of exposed tables that SQLAlchemy sessions flush; call the result to stop.
@@ -285,7 +295,8 @@ class Engine(Nouns[Sync]):
         Statements without objects (``session.execute(update(…))``) flush nothing: report them, or use triggers.
 
         Args:
-            sessions: a ``Session``, a ``sessionmaker``, or the class ``Session`` for all of them.
+            sessions: a ``Session``, a ``sessionmaker``, the class ``Session`` for all of them, an ``AsyncSession``, or an
+                ``async_sessionmaker``, for the sessions that it makes from now on.
         """
         return record_sessions(self.datasets, self.context.clock, sessions)
 

@@ -15,14 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import sqlalchemy as sa
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError, field_validator
-from sqlalchemy.exc import DBAPIError, NoSuchTableError
+from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core import functions, toml_places
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.request_errors import Refused
 
@@ -197,34 +195,14 @@ class ExposedTable(Table):
 
 
 def _expose(engine: "Engine", tables: Mapping[str, ExposedTable], file: PlatformFile) -> None:
-    known: dict[str | None, sa.MetaData] = {}
     for name, each in tables.items():
-        database = None if each.database is None else engine.attach(each.database)
-        table = _reflected(
-            engine,
-            database,
-            each.table or name,
-            known.setdefault(each.database, sa.MetaData()),
-            file.place("tables", name),
-        )
-        options: Any = {key: getattr(each, key) for key in each.model_fields_set - {"table", "database"}}
-        with file.named("tables", name):
-            engine.expose(table, name=name, database=database, **options)
-
-
-def _reflected(
-    engine: "Engine", database: ForeignDatabase | None, name: str, metadata: sa.MetaData, place: str
-) -> sa.Table:
-    """Return a table as the database describes it; ``name`` may have a schema before a dot."""
-    schema, _, bare = name.rpartition(".")
-    try:
-        with (engine.context.database if database is None else database).read() as connection:
-            return sa.Table(bare, metadata, schema=schema or None, autoload_with=connection)
-    except NoSuchTableError:
-        raise InputError("platform_file.table", place=place, name=name) from None
-    except DBAPIError as error:
-        shown = place if database is None else f"{place}: {database.place}"
-        raise Unavailable("database_unreachable", place=shown, reason=str(error.orig).strip()) from error
+        options: Any = {key: getattr(each, key) for key in each.model_fields_set - {"table"}}
+        place = file.place("tables", name)
+        try:
+            with file.named("tables", name):
+                engine.expose(each.table or name, name=name, **options)
+        except DBAPIError as error:
+            raise Unavailable("database_unreachable", place=place, reason=str(error.orig).strip()) from error
 
 
 class Platform(Table):

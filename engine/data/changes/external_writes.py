@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table, event, inspect
+from sqlalchemy import Engine, Table, event, inspect
 
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import InputError
@@ -11,7 +11,9 @@ from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.changes import feed
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.data.sets.datasets import Datasets
+from lodger.engine.data.sets.reflect import table_name
 from lodger.engine.data.values.stored import canonical
+from lodger.engine.store.drivers.borrowed import borrow
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -23,7 +25,8 @@ _ONE = (str, bytes, int)
 def record_changed(
     datasets: Datasets,
     clock: Clock,
-    connection: "Connection | Session",
+    own: Engine,
+    connection: Any,
     what: Any,
     tenant_id: str,
     keys: Any,
@@ -40,7 +43,7 @@ def record_changed(
         owner = feed.owner_of(rows, tenant_id)
     except CallRefused:
         raise InputError("tenant_unknown.set", tenant=tenant_id, set=rows.name) from None
-    found = connection if isinstance(connection, Connection) else connection.connection()
+    found = borrow(connection, own if rows.database is None else rows.database.engine)
     feed.record(found, feed.source_of(rows), owner, [(_text(rows, key), kind) for key in given], clock.now_us())
 
 
@@ -54,8 +57,9 @@ def _exposed(datasets: Datasets, what: Any) -> TableDataset:
 
         if isinstance(mapper, Mapper):
             table = mapper.local_table  # type: ignore[assignment]  # of classes that can be exposed it is a table
+    model = None if isinstance(what, str) else table_name(what)
     for rows in datasets:
-        if rows.name == what or (table is not None and rows.origin is table):
+        if rows.name == what or rows.origin.name == model or (table is not None and rows.origin is table):
             return rows
     raise InputError("set_unknown", name=what)
 
@@ -79,8 +83,22 @@ def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[
         for each in session.deleted:
             _tell(datasets, clock, session, each, feed.DELETE)
 
+    target = _synchronous(target)
     event.listen(target, "after_flush", flushed)
     return lambda: event.remove(target, "after_flush", flushed)
+
+
+def _synchronous(target: Any) -> Any:
+    """Return the sessions that do the work of asynchronous ones; others unchanged."""
+    if hasattr(target, "sync_session"):  # an AsyncSession
+        return target.sync_session
+    kind: Any = getattr(target, "class_", None)
+    if not hasattr(kind, "sync_session_class"):
+        return target
+    # The sessions of an async_sessionmaker get a class of their own, so that those of others report nothing.
+    made = type("Session", (target.kw.get("sync_session_class") or kind.sync_session_class,), {})
+    target.configure(sync_session_class=made)
+    return made
 
 
 def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kind: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Unpack
 
-from sqlalchemy import Column, Engine, Table
+from sqlalchemy import Column, Engine, MetaData, Table
 from sqlalchemy.engine import URL
 
 from lodger.engine.core.access.labels import SET
@@ -32,6 +32,7 @@ class Datasets:
     def __init__(self, elapsed_s: Callable[[], float] | None = None) -> None:
         self._tables: dict[str, TableDataset] = {}
         self._functions: dict[str, PlatformFunction] = {}
+        self._metadata: dict[ForeignDatabase | None, MetaData] = {}
         self._databases: dict[object, ForeignDatabase] = {}
         self._walls: dict[ForeignDatabase | None, DatabaseIsolation] = {}
         self._twins: dict[str, TableDataset] = {}
@@ -50,6 +51,10 @@ class Datasets:
         if key not in self._databases:
             self._databases[key] = ForeignDatabase(source, elapsed_s=self._elapsed_s)
         return self._databases[key]
+
+    def metadata_of(self, database: ForeignDatabase | None) -> MetaData:
+        """Return the collection of a database's tables that were reflected."""
+        return self._metadata.setdefault(database, MetaData())
 
     @property
     def databases(self) -> tuple[ForeignDatabase, ...]:

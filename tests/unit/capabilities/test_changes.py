@@ -1,9 +1,11 @@
 """The feed of changes: every way by which a change comes in, each read once, and no place moved but by a commit."""
 
+import asyncio
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 from sqlalchemy.orm import Session as OrmSession
 from tests.unit.capabilities.feeding import Parcel, ask, made, parcels, read, reading, settle, write
 from tests.unit.data.shop import NOW_US, Shop, order, orders
@@ -117,7 +119,9 @@ def test_a_schedule_is_not_told_of_what_it_did_itself(shop: Shop, by: str) -> No
     with shop.engine.begin() as connection:
         connection.execute(sa.text("INSERT INTO parcels (id, org, state) VALUES (1, 'one', 'a'), (2, 'one', 'a')"))
         if by == "reported":
-            external_writes.record_changed(shop.datasets, SystemClock(), connection, "parcels", "one", [1, 2], "insert")
+            external_writes.record_changed(
+                shop.datasets, SystemClock(), shop.engine, connection, "parcels", "one", [1, 2], "insert"
+            )
     attempt = reading(shop)
     assert len(ask(attempt, "db.changes", set="parcels")["changes"]) == 2
     ask(attempt, "db.update", set="parcels", id=1, changes={"state": "b"})
@@ -164,7 +168,7 @@ def test_reported_by_the_platform_in_its_own_transaction(shop: Shop) -> None:
     shop.add(orders, order("one", 1), order("one", 2))
 
     def report(connection: sa.Connection, *given: Any) -> None:
-        external_writes.record_changed(shop.datasets, SystemClock(), connection, *given)
+        external_writes.record_changed(shop.datasets, SystemClock(), shop.engine, connection, *given)
 
     with shop.engine.begin() as connection:
         report(connection, "orders", "one", 1)
@@ -257,3 +261,45 @@ def test_a_set_that_keeps_no_changes_says_so(shop: Shop) -> None:
     settle(shop, attempt)
     with shop.engine.connect() as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(changes_table)) == 0
+
+
+def test_reported_by_asynchronous_sessions(shop: Shop) -> None:
+    """On PostgreSQL by its asynchronous driver; the sessions of another maker report nothing."""
+    if shop.engine.dialect.name != "postgresql":
+        pytest.skip("NOT TESTED on SQLite: it has no asynchronous driver here")
+    parcels(shop)
+    mine = shop.engine.url
+
+    async def flush() -> None:
+        engine = create_async_engine(mine)
+        maker, other = async_sessionmaker(engine), async_sessionmaker(engine)
+        stop = external_writes.record_sessions(shop.datasets, SystemClock(), maker)
+        for number, made_by in enumerate((maker, other)):
+            async with made_by.begin() as session:
+                session.add(Parcel(number=number, org="one", state="a"))
+        async with other() as session:
+            also = external_writes.record_sessions(shop.datasets, SystemClock(), session)
+            session.add(Parcel(number=2, org="one", state="a"))
+            await session.commit()
+            also()
+        stop()
+        async with maker.begin() as session:
+            session.add(Parcel(number=3, org="one", state="a"))
+        await engine.dispose()
+
+    asyncio.run(flush())
+    assert read(shop, "parcels") == [(0, "insert"), (2, "insert")]
+
+
+def test_reported_on_a_connection_of_the_driver(shop: Shop) -> None:
+    """As Django's are: in its transaction; outside of one it is refused, for the change is committed already."""
+    shop.add(orders, order("one", 1))
+    with shop.engine.connect() as lent:
+        raw = lent.connection.dbapi_connection
+        for key, keep in ((1, False), (2, True)):
+            external_writes.record_changed(shop.datasets, SystemClock(), shop.engine, raw, "orders", "one", key)
+            raw.commit() if keep else raw.rollback()
+    assert read(shop) == [(2, "update")]
+    with pytest.raises(InputError) as refused:
+        external_writes.record_changed(shop.datasets, SystemClock(), shop.engine, object(), "orders", "one", 1)
+    assert refused.value.code == "connection_unknown"
