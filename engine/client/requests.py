@@ -165,10 +165,13 @@ def _route(operation: Operation, arguments: Mapping[str, Any]) -> Route:
 def _headers(route: Route) -> dict[str, str]:
     """Return the headers of a request."""
     headers = {"accept": "application/json"}
-    why = current_audit_context().why
+    present = current_audit_context()
+    why, acting_as = present.why, present.acting_as
     if route.changes:
         if why:
             headers["lodger-why"] = quote(why, safe=" ")
+        if acting_as:
+            headers["lodger-acting-as"] = quote(acting_as, safe=" ")
         if not route.secret:
             headers["idempotency-key"] = str(uuid.uuid4())
     return headers

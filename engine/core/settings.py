@@ -222,6 +222,12 @@ class Settings(BaseSettings):
         default="lodger.db",
         description="the ledger of the command line: a SQLite file's path or a database URL",
     )
+    frame_ancestors: str = Field(
+        default="",
+        pattern=r"^((^|\s+)('self'|https?://(\*\.)?[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?))*\s*$",
+        description="origins whose pages may frame the dashboard, separated by spaces, such as https://app.example.com; none by default; "
+        "frames of other sites keep their session over https only",
+    )
     platform: Path | None = Field(
         default=None,
         description="file with the platform's exposed tables and functions; none: lodger.toml in the current folder, if it exists",

@@ -14,6 +14,7 @@ import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
 import lodger.engine.features.ledgers as ledgers
 import lodger.engine.features.locks as locks
+import lodger.engine.features.openid as openid
 import lodger.engine.features.pings as pings
 import lodger.engine.features.replays as replays
 import lodger.engine.features.script_urls as script_urls

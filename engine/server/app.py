@@ -42,7 +42,8 @@ ALWAYS = {
 
 #: Headers that pages of other origins may send, and those of answers that they may read.
 REQUEST_HEADERS = [
-    "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Lodger-Why", "X-Request-Id",
+    "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Lodger-Why", "Lodger-Acting-As",
+    "X-Request-Id",
 ]  # fmt: skip
 ANSWER_HEADERS = [
     "ETag", "Idempotent-Replayed", "Location", "Lodger-Unreachable",
@@ -128,6 +129,8 @@ class CommonHeaders:
 
     def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self._app = app
+        framed = engine.context.settings.frame_ancestors
+        self._always = {name: value for name, value in ALWAYS.items() if name != "x-frame-options" or not framed}
         self._meters, self._clock = engine.process_metrics, engine.context.clock
 
     def _count(self, scope: Scope, status: int, begun_s: float) -> None:
@@ -160,7 +163,7 @@ class CommonHeaders:
                 self._count(scope, message["status"], begun_s)
                 answered = MutableHeaders(scope=message)
                 answered["x-request-id"] = request_id
-                for name, value in (ALWAYS | scope["state"].get("rate_limit", {})).items():
+                for name, value in (self._always | scope["state"].get("rate_limit", {})).items():
                     answered.setdefault(name, value)
                 if scope.get("scheme") == "https":
                     answered.setdefault("strict-transport-security", "max-age=31536000")

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.settings import Settings
 from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.service.engine import Engine
@@ -70,6 +71,7 @@ class Authentication:
 
     Attributes:
         public: further paths that need no authentication to be read, below the path at which the application is mounted.
+        signed_out: returns the page to which a browser is sent when a session ends that was begun at a provider, by its ID token.
         sign_in: returns the URL of the page to which browsers without a session are sent; None for the usual answer.
         error_page: returns the page that a browser is shown in place of a problem document; None for the document.
     """
@@ -90,7 +92,8 @@ class Authentication:
         self._limits = limits
         self._last_use = LastUse(engine.context, engine.at)
         self.public: set[str] = set()
-        self.sign_in: Callable[[Scope], str] | None = None
+        self.sign_in: Callable[[Request], str] | None = None
+        self.signed_out: Callable[[Request, str], Awaitable[str | None]] | None = None
         self.error_page: Callable[[Request, Response], Response] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,7 +113,7 @@ class Authentication:
             answer = problem(error, scope)
             if is_page(request):
                 if answer.status_code == 401 and self.sign_in is not None:
-                    answer = RedirectResponse(self.sign_in(scope), 303)
+                    answer = RedirectResponse(self.sign_in(request), 303)
                 elif self.error_page is not None:
                     answer = self.error_page(request, answer)
             await answer(scope, receive, send)
@@ -305,6 +308,23 @@ def network(host: str) -> str:
 def cookie_name(secure: bool) -> str:
     """Return the session cookie's name; over TLS the prefix keeps other hosts and paths from setting it."""
     return "__Host-lodger" if secure else "lodger"
+
+
+def keep_session(answer: Response, request: Request, text: str, life_us: int, settings: Settings) -> None:
+    """Let the browser keep a session; one that ends at once for an empty text.
+
+    Where other sites may frame the dashboard, the browser sends the cookie inside their frames, too, and keeps one for each such site
+    (``Partitioned``); that needs TLS.
+    """
+    secure = request.url.scheme == "https"
+    framed = secure and bool(settings.frame_ancestors)
+    answer.set_cookie(
+        cookie_name(secure), text, max_age=life_us // 1_000_000, path="/", secure=secure, httponly=True,
+        samesite="none" if framed else "strict",
+    )  # fmt: skip
+    if framed:
+        name, value = answer.raw_headers.pop()
+        answer.raw_headers.append((name, value + b"; Partitioned"))
 
 
 def session_of(request: Request) -> str | None:

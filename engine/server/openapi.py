@@ -197,11 +197,13 @@ def _extra(route: Route) -> dict[str, Any]:
         }  # fmt: skip
     headers = []
     if route.changes:
-        headers.append(
-            _header(
-                "Lodger-Why", "reason of the change, for the audit log; percent-encoded if it is not plain ASCII", 1000
+        headers += [
+            _header(name, f"{what}, for the audit log; percent-encoded if it is not plain ASCII", 1000)
+            for name, what in (
+                ("Lodger-Why", "reason of the change"),
+                ("Lodger-Acting-As", "user in whose name the caller acts"),
             )
-        )
+        ]
         if not route.secret:
             headers.append(
                 _header("Idempotency-Key", "a repeated request with the same key is carried out only once", 200)
@@ -220,7 +222,7 @@ def _header(name: str, what: str, maximum: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string", "maxLength": maximum}
     if name == "Idempotency-Key":
         schema |= {"minLength": 1, "pattern": "^[A-Za-z0-9._:-]+$"}
-    elif name == "Lodger-Why":
+    elif name.startswith("Lodger-"):
         schema["pattern"] = "^[A-Za-z0-9 _.:,;!?()'/+=@#%-]*$"
     return {"name": name, "in": "header", "required": False, "description": what, "schema": schema}
 

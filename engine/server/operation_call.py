@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lodger.engine.core.access import names as naming
-from lodger.engine.core.access.audit_context import AuditContext, use_audit_context
+from lodger.engine.core.access.audit_context import AuditContext, in_the_name_of, use_audit_context
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.partial_answers import HEADER, unreachable_ledgers
 from lodger.engine.core.serialization import to_jsonable
@@ -134,7 +134,8 @@ class Calls:
             answer = StoredResponse(digest, route.status, text_of(route, record), _headers(request, route, record))
             idempotency.store(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
-        return AuditContext(caller.called, "http", why(request), request_id(request), expect, remember if key else None)
+        actor = in_the_name_of(caller.called, _text_of(request, "lodger-acting-as"))
+        return AuditContext(actor, "http", why(request), None, request_id(request), expect, remember if key else None)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
         kept = self._kept(request, key)
@@ -191,12 +192,16 @@ def why(request: Request) -> str | None:
     Raises:
         Refused: header_invalid. InputError: why_invalid.
     """
-    given = request.headers.get("lodger-why")
+    return naming.reason(_text_of(request, "lodger-why"))
+
+
+def _text_of(request: Request, header: str) -> str | None:
+    given = request.headers.get(header)
     if not given:
         return None
     if not WHY.fullmatch(given):
-        raise Refused(400, "header_invalid.why")
-    return naming.reason(unquote(given))
+        raise Refused(400, "header_invalid.why", header=header)
+    return unquote(given)
 
 
 def _key(request: Request, route: Route) -> str:

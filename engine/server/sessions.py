@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.clock import from_us
-from lodger.engine.server.auth import MAX_HEADER, Authentication, client, cookie_name, own_site, session_of
+from lodger.engine.server.auth import MAX_HEADER, Authentication, client, keep_session, own_site, session_of
 from lodger.engine.server.bodies import Bodies, media
 from lodger.engine.server.openapi import RequestModel, errors_of
 from lodger.engine.server.operation_call import authenticated, request_id
@@ -67,7 +67,7 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
             token = (await bodies.json(request, Login, sent, client(request))).token
         caller = await authentication.by_token(f"Bearer {token}", client(request))
         before, now_us = session_of(request), context.clock.now_us()
-        audit_context = AuditContext(caller.called, "http", None, request_id(request))
+        audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
 
         def work(connection: Connection) -> NewSession:
             if before is not None:
@@ -78,11 +78,7 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
 
         begun = await authentication.in_ledger_of(caller, client(request), work, writes=True)
         answer = JSONResponse(_body(caller, begun.csrf, from_us(begun.expires_us)), 201)
-        secure = request.url.scheme == "https"
-        answer.set_cookie(
-            cookie_name(secure), begun.text, max_age=sessions.LIFE_US // 1_000_000, path="/", secure=secure,
-            httponly=True, samesite="strict",
-        )  # fmt: skip
+        keep_session(answer, request, begun.text, sessions.LIFE_US, context.settings)
         return answer
 
     @router.get(
@@ -109,15 +105,18 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
         responses=errors_of(401, 403, 404, 429),
     )
     async def end(request: Request) -> Response:
-        """End this session."""
+        """End this session. If it was begun at a provider that ends sessions, Location is the page that does so."""
         text, found = _require_session(request), authenticated(request)
 
-        await authentication.in_ledger_of(
+        id_token = await authentication.in_ledger_of(
             found.caller, client(request), lambda connection: sessions.end(connection, text), writes=True
         )
         answer = Response(status_code=204)
-        secure = request.url.scheme == "https"
-        answer.delete_cookie(cookie_name(secure), path="/", secure=secure, httponly=True, samesite="strict")
+        if id_token is not None and authentication.signed_out is not None:
+            place = await authentication.signed_out(request, id_token)
+            if place is not None:
+                answer.headers["Location"] = place
+        keep_session(answer, request, "", 0, context.settings)
         return answer
 
 

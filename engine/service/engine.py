@@ -79,6 +79,8 @@ class Engine(Nouns[Sync]):
         self.handlers = Handlers()
         #: Sets that scripts access as ``db.NAME``, besides collections; passed to a node's executor.
         self.datasets = Datasets(context.clock.elapsed_s)
+        #: What the platform's file says about surfaces, by section.
+        self.of_surfaces: dict[str, Any] = {}
 
     @classmethod
     def open(

@@ -321,7 +321,7 @@ class Token:
     """A bearer token, without its secret.
 
     Attributes:
-        role: admin or operator of the platform; editor or viewer of one tenant.
+        role: of the platform, or of one tenant.
         prefix: the public first characters of its text.
         used_at: time of the last use, to the minute.
     """
@@ -338,6 +338,17 @@ class Token:
     expires_at: datetime | None
     revoked_at: datetime | None
     used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignInLink:
+    """A link that signs a user of a tenant in once. ``path`` stands below the dashboard's address; ``&next=`` names a page of it."""
+
+    path: str = field(repr=False)
+    name: str
+    role: RoleName
+    tenant_id: str
+    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

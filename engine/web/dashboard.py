@@ -7,18 +7,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from urllib.parse import quote
 
+from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
-from lodger.engine.core.access.roles import Role
+from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.partial_answers import HEADER
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import client, cookie_name, is_page
+from lodger.engine.server.auth import is_page, keep_session
 from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
-from lodger.engine.store.tenants import sessions
+from lodger.engine.store.tenants import sessions, sign_in_codes
 from lodger.engine.web import listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
@@ -72,6 +73,8 @@ LISTS: dict[Page, tuple[str, Callable[[Reader], str]]] = {
 }
 #: Links to pages of wings in the navigation: path below the tenant or the root, and title.
 LINKS: list[tuple[str, str]] = []
+#: Called with each dashboard that signs browsers in itself; wings add further ways to do so.
+EXTENSIONS: "list[Callable[[Dashboard], None]]" = []
 
 
 class Dashboard:
@@ -80,10 +83,16 @@ class Dashboard:
     Args:
         api: its authentication, threads and rate limits serve the pages, too.
         sign_in: URL of the platform's own sign-in page, to which browsers are sent that its authentication does not know.
+
+    Attributes:
+        sign_ins: ways to sign in beside a token: each returns the path of its start and its title, for the page that follows; or None.
     """
 
     def __init__(self, api: Api, *, sign_in: str | None = None) -> None:
-        self._api = api
+        self._api = self.api = api
+        self.sign_ins: list[Callable[[str], tuple[str, str] | None]] = []
+        framed = api.engine.context.settings.frame_ancestors
+        self._policy = POLICY.replace("frame-ancestors 'none'", f"frame-ancestors {framed}") if framed else POLICY
         self._sign_in_url = sign_in
         self._cached: dict[tuple[str, ...], tuple[float, str]] = {}
         self._rendering: dict[tuple[str, ...], asyncio.Task[str]] = {}
@@ -98,15 +107,32 @@ class Dashboard:
             public.add(f"/static/{name}")
             router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
         if self._api.authentication.by_platform is None:
-            public.add("/sign-in")
-            router.add_route("/sign-in", self._sign_in, include_in_schema=False)
-            self._api.authentication.sign_in = lambda scope: _root(scope) + "/sign-in"
+            self.add_public("/sign-in", self._sign_in)
+            self._api.authentication.sign_in = _sign_in_page
+            for extend in EXTENSIONS:
+                extend(self)
         elif (url := self._sign_in_url) is not None:
-            self._api.authentication.sign_in = lambda _scope: url
+            self._api.authentication.sign_in = lambda _request: url
         self._api.authentication.error_page = self._error_page
         self._api.framework.add_exception_handler(HTTPException, self._unrouted)
         for path, page in PAGES.items():
             router.add_route(path, partial(self._answer, page=page), include_in_schema=False)
+
+    def add_public(self, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> None:
+        """Add a page that needs no authentication. What it raises is answered with the page of the error."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await endpoint(request)
+            except Exception as error:  # noqa: BLE001 - every error has a page
+                return self.error_page(request, error)
+
+        self._api.authentication.public.add(path)
+        self._api.framework.router.add_route(path, answer, include_in_schema=False)
+
+    def error_page(self, request: Request, error: Exception) -> Response:
+        """Return the page of an error."""
+        return self._error_page(request, problem(error, request.scope))
 
     async def _answer(self, request: Request, *, page: Page) -> Response:
         """Render a page, or the error that it met."""
@@ -122,15 +148,15 @@ class Dashboard:
                 return file
             body = await self._rendered(key, request, page)
         except Exception as error:  # noqa: BLE001 - every error has a page
-            return self._error_page(request, problem(error, request.scope))
-        return _html(body)
+            return self.error_page(request, error)
+        return self._html(body)
 
     def _error_page(self, request: Request, answer: Response) -> Response:
         """Return the page for a problem document, with the id by which the log names the request."""
         shown = rendering.environment().get_template("error.html")
         values = {"problem": json.loads(bytes(answer.body)), "request_id": request_id(request)}
         kept = {name: value for name, value in answer.headers.items() if name in {"retry-after", "allow"}}
-        return _html(shown.render(self._common(request), **values), answer.status_code, kept)
+        return self._html(shown.render(self._common(request), **values), answer.status_code, kept)
 
     async def _unrouted(self, request: Request, error: Exception) -> Response:
         """Answer a path without a route."""
@@ -192,36 +218,62 @@ class Dashboard:
             "query": dict(request.query_params),
         }
 
+    async def begin(
+        self,
+        request: Request,
+        find: sign_in.FindCaller,
+        by: str,
+        *,
+        next_page: str,
+        life_us: int = sessions.LIFE_US,
+        id_token: str | None = None,
+    ) -> Response | None:
+        """Begin a session (:func:`lodger.engine.web.sign_in.begin`) and lead to a page; None if there is no caller.
+
+        After a link on another site a page leads on, because browsers send no strict cookie with a redirect that another site has begun.
+        """
+        work = partial(sign_in.begin, self._api.engine.context, request, find, by, life_us=life_us, id_token=id_token)
+        begun = await self._api.calls.run("sign-in", work)
+        if begun is None:
+            return None
+        if request.headers.get("sec-fetch-site") in {"none", "same-origin"}:
+            answer: Response = RedirectResponse(next_page, 303)
+        else:
+            shown = rendering.environment().get_template("signed_in.html")
+            answer = self._html(shown.render(self._common(request), next=next_page))
+        keep_session(answer, request, begun.text, life_us, self._api.engine.context.settings)
+        return answer
+
     async def _sign_in(self, request: Request) -> Response:
-        """Show the form for a token, or redeem a one-time link."""
-        code = request.query_params.get("code")
-        begun = None
+        """Show the ways to sign in, or redeem a one-time link."""
+        code, next_page = request.query_params.get("code"), sign_in.page_after(request)
         if code:
-            work = partial(sign_in.redeem, self._api.engine.context, code, client(request), request_id(request))
-            begun = await self._api.calls.run("sign-in", work)
-        if begun is not None:
-            answer: Response = RedirectResponse(_root(request.scope) + "/", 303)
-            secure = request.url.scheme == "https"
-            answer.set_cookie(
-                cookie_name(secure), begun.text, max_age=sessions.LIFE_US // 1_000_000, path="/", secure=secure,
-                httponly=True, samesite="strict",
-            )  # fmt: skip
-            return answer
-        body = (
-            rendering.environment().get_template("sign_in.html").render(refused=bool(code), root=_root(request.scope))
-        )
-        return _html(body, 401 if code else 200)
+
+            def find(connection: Connection) -> Caller | None:
+                return sign_in_codes.redeem(connection, code, self._api.engine.context.clock.now_us())
+
+            answer = await self.begin(request, find, "sign-in link", next_page=next_page)
+            if answer is not None:
+                return answer
+        shown = rendering.environment().get_template("sign_in.html")
+        ways = [found for way in self.sign_ins if (found := way(next_page)) is not None]
+        body = shown.render(self._common(request), refused=bool(code), next=next_page, ways=ways)
+        return self._html(body, 401 if code else 200)
+
+    def _html(self, body: str, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
+        headers = {"content-security-policy": self._policy, "referrer-policy": "same-origin"} | dict(more or {})
+        return Response(body, status, headers, "text/html; charset=utf-8")
+
+
+def _sign_in_page(request: Request) -> str:
+    """Return the page to sign in, which leads back to the one that was asked for."""
+    root, wanted = _root(request.scope), request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return f"{root}/sign-in" + ("" if wanted == f"{root}/" else f"?next={quote(wanted, safe='/')}")
 
 
 def _root(scope: Scope) -> str:
     """Return the path at which the application is mounted; empty at the host's root."""
     return str(scope.get("root_path", ""))
-
-
-def _html(body: str, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
-    """Return a response with HTML and its security headers."""
-    headers = {"content-security-policy": POLICY, "referrer-policy": "same-origin"} | dict(more or {})
-    return Response(body, status, headers, "text/html; charset=utf-8")
 
 
 def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:

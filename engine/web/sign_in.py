@@ -1,11 +1,26 @@
-"""One-time sign-in links: a code that its first use replaces by the browser's own session."""
+"""Sessions of browsers that begin without a token: by a link that works once, or at a provider; and the page that follows."""
+
+import logging
+import re
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+from starlette.requests import Request
 
 from lodger.engine.core.access.audit_context import AuditContext
+from lodger.engine.core.access.roles import Caller
+from lodger.engine.server.auth import client, session_of
+from lodger.engine.server.operation_call import request_id
 from lodger.engine.service.engine import Engine
 from lodger.engine.store import audit
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.tenants import sessions, sign_in_codes
+from lodger.engine.store.tenants import sessions
 from lodger.engine.store.tenants.sessions import NewSession
+
+log = logging.getLogger("lodger.api")
+FindCaller = Callable[[Connection], Caller | None]
+#: A path of this host: no other host after two slashes or a backslash, and nothing that a header or a browser reads differently.
+_PATH = re.compile(r"/(?!/)[!-\[\]-~]{0,2000}", re.ASCII)
 
 
 def link(engine: Engine) -> str | None:
@@ -14,14 +29,37 @@ def link(engine: Engine) -> str | None:
     return None if code is None else f"/sign-in?code={code}"
 
 
-def redeem(context: StoreContext, code: str, address: str, request_id: str) -> NewSession | None:
-    """Begin a browser's session with the code of a link; None if the code is unknown, used or too old."""
-    now_us = context.clock.now_us()
+def begin(
+    context: StoreContext,
+    request: Request,
+    find: FindCaller,
+    by: str,
+    *,
+    life_us: int = sessions.LIFE_US,
+    id_token: str | None = None,
+) -> NewSession | None:
+    """Begin a session of the browser in place of the one that it has; None if there is no caller.
+
+    Args:
+        find: returns the caller, in the transaction in which the session begins.
+        by: how the browser signs in, for the audit log.
+        life_us, id_token: see :func:`lodger.engine.store.tenants.sessions.begin`.
+    """
+    now_us, before = context.clock.now_us(), session_of(request)
     with context.database.write() as connection:
-        caller = sign_in_codes.redeem(connection, code, now_us)
+        caller = find(connection)
         if caller is None:
             return None
+        if before is not None:
+            sessions.end(connection, before)
         doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
-        audit_context = AuditContext(caller.called, "http", None, request_id)
-        audit.write(context, connection, audit_context, doing, None, {"address": address, "by": "sign-in link"}, now_us)
-        return sessions.begin(connection, caller, now_us)
+        audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
+        audit.write(context, connection, audit_context, doing, None, {"address": client(request), "by": by}, now_us)
+        return sessions.begin(connection, caller, now_us, life_us=life_us, id_token=id_token)
+
+
+def page_after(request: Request) -> str:
+    """Return the page of the dashboard that a request names with ``next``: a path below its root, else the root."""
+    root, wanted = str(request.scope.get("root_path", "")), request.query_params.get("next", "")
+    own = wanted.startswith(root + "/") and not wanted.startswith(root + "/sign-in") and _PATH.fullmatch(wanted)
+    return wanted if own else root + "/"

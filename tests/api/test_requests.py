@@ -1,6 +1,7 @@
 """What requests say and are answered: bodies, problems, pages, entity tags, idempotency keys, reasons, modules."""
 
 import json
+import re
 from pathlib import Path
 
 import httpx2
@@ -10,6 +11,8 @@ from tests.api.request_keys import key, together
 from tests.api.running_api import ONE, RunningApi, running_api
 from tests.escape.commands import HELLO
 
+from lodger.engine.core.access.audit_context import audit_as
+from lodger.engine.core.access.roles import Caller
 from lodger.engine.features import TABLE
 from lodger.engine.store import pages
 from lodger.engine.store.platform import idempotency
@@ -44,6 +47,14 @@ def test_who_and_why_of_a_request_stand_in_the_audit_log(lodge: RunningApi) -> N
     assert (row.via, row.why, row.request_id) == ("http", "rühig", "abc-1")
     assert row.actor.startswith("editor acme (lodger_")
     assert lodge.engine.schedules.revisions("acme", "s")[0].why == "rühig"
+    for acting_as, shown in (("ann%40shop.example", "ann@shop.example"), ("a%0Ab", "a b"), ("x" * 500, "x" * 98)):
+        lodge.ask("POST", "/tenants/acme/schedules/s/run-now", {}, headers={"lodger-acting-as": acting_as})
+        actor = lodge.engine.audit.list("acme", verb="actions.run_now")[0].actor
+        assert re.fullmatch(rf"admin None \(lodger_\w+\) as {shown}", actor)
+    with audit_as("sue", acting_as="ann"), audit_as(why="ticket 1"):
+        lodge.engine.actions.run_now("acme", "s")
+    assert lodge.engine.audit.list("acme", verb="actions.run_now")[0].actor == "sue as ann"
+    assert Caller.user("ann", "viewer", "acme", impersonator="sue").called == "sue as ann"
     long = lodge.ask("POST", "/tenants/acme/schedules/s/pause", {}, headers={"lodger-why": "x" * 2000})
     assert (long.status_code, long.json()["code"]) == (422, "why_invalid")
     for wild in ("a\tb", "x" * 65, "<script>", "a b"):
@@ -233,7 +244,7 @@ EDITS: dict[str, object] = {
     "webhooks_delete": None, "scripts_put": {"source": TWO}, "scripts_put_module": HELLO,
     "scripts_put_ping": {"url": "https://example.com/other"}, "scripts_rollback": {"version": 1},
     "schedules_edit": {"rules": "every 120s"}, "schedules_rollback": {"revision": 1}, "schedules_pause": {}, "schedules_resume": None,
-    "schedules_delete": None, "tokens_revoke": None, "scripts_suspend": None, "scripts_resume": None,
+    "schedules_delete": None, "tokens_revoke": None, "tokens_revoke_everywhere": None, "scripts_suspend": None, "scripts_resume": None,
     "scripts_promote": {}, "scripts_drop": None,
     "scripts_record": {"which": "all"},
     "alerts_put": {"webhooks": ["hook"]}, "alerts_delete": None,

@@ -110,7 +110,7 @@ def test_whoever_may_not_gets_no_further(open_house: RunningApi, subtests: pytes
 
 #: Operations that runners carry out beside those that read, and those of a tenant's administrators beside an editor's.
 RUNS = {f"actions.{verb}" for verb in ("bulk", "run_at", "run_in", "run_now", "replay", "retry", "cancel", "backfill")}
-ADMINISTERS = {f"tokens.{verb}" for verb in ("create", "revoke", "get", "list")}
+ADMINISTERS = {f"tokens.{verb}" for verb in ("create", "revoke", "get", "list", "sign_in_link")}
 #: Operations that read and are no viewer's: they show what runs have read, start a script, or have all of a tenant.
 GUARDED = {"actions.record", "scripts.shadow", "scripts.dry_run", "scripts.check", "tenants.export"}
 

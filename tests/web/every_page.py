@@ -77,7 +77,7 @@ def paths(made: RunningApi, tenant: str = "acme") -> list[str]:
     found = []
     for route in made.api.framework.router.routes:
         page = isinstance(route, Route) and not isinstance(route, APIRoute)
-        if page and route.path.removeprefix("/static/") not in STATIC and route.path != "/sign-in":
+        if page and route.path.removeprefix("/static/") not in STATIC and not route.path.startswith("/sign-in"):
             found += filled(route.path, objects)
     return found
 

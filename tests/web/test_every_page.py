@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -45,7 +46,8 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
         for path in paths(hostile):
             answer = browser.get(path)
             if role is None:
-                assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in"), path
+                wanted = "" if path == "/" else f"?next={quote(path, safe='/')}"
+                assert (answer.status_code, answer.headers["location"]) == (303, f"/sign-in{wanted}"), path
             elif tenant is not None and path in OF_PLATFORM:
                 assert answer.status_code == 403, path
             elif tenant == "other" and path.startswith("/t/"):

@@ -151,12 +151,10 @@ def test_without_the_platforms_authentication_a_token_signs_in_below_the_path(
     token = platform.engine.tokens.create("browser", "operator").text
     with opened(browser) as page:
         page.goto(f"{platform.url}{TOKENS}/t/acme")
-        assert page.url == f"{platform.url}{TOKENS}/sign-in"
+        assert page.url == f"{platform.url}{TOKENS}/sign-in?next={TOKENS}/t/acme"
         page.get_by_label("Token").fill(token)
         page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url(f"{platform.url}{TOKENS}/")
-        page.get_by_role("link", name="Tenants").click()
-        page.get_by_role("link", name="acme").first.click()
+        page.wait_for_url(f"{platform.url}{TOKENS}/t/acme")
         page.get_by_role("button", name="Sign out").click()
         page.wait_for_url(f"{platform.url}{TOKENS}/sign-in")
 

@@ -32,6 +32,7 @@ type Extra = {
   ifMatch?: string;
   /** Reason of the change, for the audit log. */
   why?: string;
+  actingAs?: string;
   signal?: AbortSignal;
 };
 
@@ -158,13 +159,14 @@ export class Lodger {
   }
 
   private async send(method: Method, path: string, options: Loose = {}): Promise<Response> {
-    const { body, idempotencyKey, ifMatch, why, lastEventId } = options;
+    const { body, idempotencyKey, ifMatch, why, actingAs, lastEventId } = options;
     const raw = body instanceof Uint8Array || (typeof Blob !== "undefined" && body instanceof Blob);
     const headers = { authorization: `Bearer ${this.token}` } as Record<string, string>;
     if (body !== undefined) headers["content-type"] = raw ? (path.endsWith("/module") ? "application/wasm" : "application/gzip") : "application/json";
     if (idempotencyKey) headers["idempotency-key"] = idempotencyKey;
     if (ifMatch) headers["if-match"] = ifMatch;
     if (why) headers["lodger-why"] = encodeURIComponent(why);
+    if (actingAs) headers["lodger-acting-as"] = encodeURIComponent(actingAs);
     if (lastEventId) headers["last-event-id"] = lastEventId;
     const target = new URL(this.url.replace(/\/$/, "") + ROOT + path.replace(/\{(\w+)\}/g, (_, name) => segment(name, options.path?.[name])));
     for (const [name, value] of Object.entries(options.query ?? {})) {

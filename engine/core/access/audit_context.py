@@ -5,6 +5,8 @@ An embedding platform sets them around its calls::
     with audit_as("alice@example.com", why="ticket 4711"):
         engine.schedules.pause("acme", "nightly")
 
+Somebody who acts in the name of a user leaves both names: ``audit_as("support@example.com", acting_as="alice@example.com")``.
+
 Without such a block the actor is the operating system's user of the process.
 """
 
@@ -30,6 +32,7 @@ class AuditContext:
         actor: a person, a token, a user of the operating system.
         via: ``python``, ``cli``, ``http``, or ``node`` for what the engine does by itself.
         why: the reason that was given.
+        acting_as: user in whose name the actor acts; ``actor`` has both names.
         request_id: of the HTTP request.
         expect: called with what is stored, inside the transaction that would change it; raises when it is not what the
             caller saw (If-Match).
@@ -39,11 +42,13 @@ class AuditContext:
     actor: str
     via: str
     why: str | None = None
+    acting_as: str | None = None
     request_id: str | None = None
     expect: Callable[[Any], None] | None = None
     remember: Callable[[Connection, Any], None] | None = None
 
 
+_ACTING = " as "
 _present: ContextVar[AuditContext | None] = ContextVar("lodger_act", default=None)
 
 
@@ -62,17 +67,22 @@ def current_audit_context() -> AuditContext:
 
 
 @contextmanager
-def audit_as(actor: str | None = None, *, via: str | None = None, why: str | None = None) -> Iterator[AuditContext]:
+def audit_as(
+    actor: str | None = None, *, acting_as: str | None = None, via: str | None = None, why: str | None = None
+) -> Iterator[AuditContext]:
     """Set actor and reason for the block; arguments that are not given keep their outer values.
+
+    ``acting_as`` is the user in whose name the actor acts; the audit log shows both.
 
     Applies to the current task or thread, and to what the engine does for it.
     """
     outer = current_audit_context()
     act = replace(
         outer,
-        actor=_printable_prefix(actor) or outer.actor,
+        actor=in_the_name_of(_printable_prefix(actor) or outer.actor, acting_as),
         via=via or outer.via,
         why=_printable_prefix(why) or outer.why,
+        acting_as=_printable_prefix(acting_as) or outer.acting_as,
     )
     with use_audit_context(act):
         yield act
@@ -86,6 +96,13 @@ def use_audit_context(act: AuditContext) -> Iterator[None]:
         yield
     finally:
         _present.reset(token)
+
+
+def in_the_name_of(actor: str, user: str | None) -> str:
+    """Return what the audit log shows for an actor who acts as a user: both names, each cut to half of the space."""
+    half = (MAX_CHARACTERS - len(_ACTING)) // 2
+    user = _printable_prefix(user)
+    return actor if user is None else f"{actor[:half]}{_ACTING}{user[:half]}"
 
 
 def _printable_prefix(text: str | None) -> str | None:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from uuid import UUID, uuid5
 
 from lodger.engine.core.access import names
+from lodger.engine.core.access.audit_context import in_the_name_of
 from lodger.engine.core.errors import InputError
 
 #: Namespace of the ids of the platform's users.
@@ -73,13 +74,23 @@ class Caller:
     tenant_id: str | None
 
     @classmethod
-    def user(cls, name: str, role: Role | str, tenant_id: str | None = None) -> "Caller":
+    def user(
+        cls,
+        name: str,
+        role: Role | str,
+        tenant_id: str | None = None,
+        *,
+        identity: str | None = None,
+        impersonator: str | None = None,
+    ) -> "Caller":
         """Return the caller for a user that the platform has authenticated itself.
 
         Args:
             name: unique name, such as an e-mail address, which the audit log shows.
             role: a role of one tenant or of the platform.
             tenant_id: the tenant of a role of one tenant.
+            impersonator: person who acts in the name of the user; the audit log shows both names.
+            identity: what tells the user from others of the same name; the name by default.
 
         Raises:
             InputError: name_invalid, role_unknown, token_scope.
@@ -88,7 +99,9 @@ class Caller:
             raise InputError("role_unknown", role=role, roles=Role)
         if Role(role).of_platform != (tenant_id is None):
             raise InputError("token_scope.platform" if Role(role).of_platform else "token_scope", role=role)
-        return cls(str(uuid5(_USERS, name)), names.label(name), "", Role(role), tenant_id)
+        user_id = str(uuid5(_USERS, f"{tenant_id or ''} {identity or name}"))
+        called = names.label(name) if impersonator is None else in_the_name_of(names.label(impersonator), name)
+        return cls(user_id, called, "", Role(role), tenant_id)
 
     def sees(self, tenant_id: str) -> bool:
         """Whether the caller may know that this tenant exists."""

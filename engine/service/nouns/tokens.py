@@ -2,14 +2,15 @@
 
 from datetime import datetime
 
-from lodger.engine.core.access.roles import Role
-from lodger.engine.core.clock import to_us
+from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.errors import InputError
 from lodger.engine.core.states import RoleName
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store import pages, signing_keys
-from lodger.engine.store.records import NewToken, Page, Token
-from lodger.engine.store.tenants import sign_in_codes, tokens
+from lodger.engine.store.records import NewToken, Page, SignInLink, Token
+from lodger.engine.store.tenants import sign_in_codes, tenants, tokens
 
 # Inside the class ``list`` is a verb.
 TokenPage = Page[Token]
@@ -70,6 +71,35 @@ class Tokens(Noun[M]):
         with self._changing(Tokens.sign_in_code, None, token_id) as change:
             code = sign_in_codes.create(change.connection, token_id, self._now_us)
             return change.made(code, after="a code for one session")
+
+    @operation(
+        "POST", "/tenants/{tenant_id}/sign-in-links", Role.TENANT_ADMIN, status=201, secret=True, arguments=("tenant_id", "name", "role")
+    )  # fmt: skip
+    def sign_in_link(
+        self, tenant_id: str, name: str, role: RoleName, *, minutes: int = 5, impersonator: str | None = None
+    ) -> SignInLink:
+        """Create a link with which a user of a tenant signs in to the dashboard once, also inside a frame of the platform.
+
+        Args:
+            name: name of the user, which the audit log shows.
+            role: a role of one tenant.
+            minutes: minutes until the link expires, 1 to 60.
+            impersonator: person who will use it in the name of the user; the audit log then shows both names.
+
+        Raises:
+            InputError: role_unknown, token_scope, token_name_invalid, link_minutes.
+            NotFound: tenant_unknown.
+        """
+        if not 1 <= minutes <= 60:
+            raise InputError("link_minutes", minutes=minutes)
+        tokens.check_name(name)
+        caller = Caller.user(name, role, tenant_id, impersonator=impersonator)
+        with self._changing(Tokens.sign_in_link, tenant_id, name) as change:
+            tenants.get(change.connection, tenant_id)
+            life_us = minutes * 60_000_000
+            code = sign_in_codes.create(change.connection, caller, self._now_us, life_us=life_us)
+            link = SignInLink(f"/sign-in?code={code}", name, role, tenant_id, from_us(self._now_us + life_us))
+            return change.made(link, after=f"a link for {role} {name}")
 
     @operation(
         "DELETE",

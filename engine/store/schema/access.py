@@ -79,7 +79,7 @@ tokens = Table(
     CheckConstraint(f"(tenant_id IS NULL) = ({_in_roles(OF_PLATFORM)})", name="scope"),
 )
 
-#: Browser sessions that were opened with a token, and end with it. The id is stored as a hash, like a token.
+#: Browser sessions. Those that were begun with a token end with it. The id is stored as a hash, like a token.
 sessions = Table(
     "lodger_sessions",
     metadata,
@@ -89,16 +89,24 @@ sessions = Table(
     Column("created_us", Us, nullable=False),
     Column("expires_us", Us, nullable=False),
     Column("seen_us", Us, nullable=False),
+    # The caller and the ID token of a session that was begun without a token.
+    Column("name", Name),
+    Column("role", String(16)),
+    Column("id_token", Text),
     Index("ix_lodger_sessions_token_id", "token_id"),
     Index("ix_lodger_sessions_expires_us", "expires_us"),
 )
 
-#: Codes of one-time sign-in links, each of which begins a session of its token. Stored as a hash; no cookie is looked up here.
+#: Codes of one-time sign-in links, each of which begins a session of its token, or of the caller that it names; and the states of
+#: sign-ins that were completed, so that none is completed twice. Stored as a hash; no cookie is looked up here.
 sign_in_codes = Table(
     "lodger_sign_in_codes",
     metadata,
     Column("digest", String(64), primary_key=True),
-    Column("token_id", Id, nullable=False),
+    Column("token_id", Id),
+    Column("tenant_id", Name),
+    Column("name", Name),
+    Column("role", String(16)),
     Column("expires_us", Us, nullable=False),
 )
 

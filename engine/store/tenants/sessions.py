@@ -1,4 +1,4 @@
-"""Browser sessions: begun with a token, ended with it, by time, by idleness or by logout. Stored as a hash, like a token."""
+"""Browser sessions: begun with a token or for a user, ended with the token, by time, idleness or logout. Stored as a hash, like a token."""
 
 import hashlib
 import hmac
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from lodger.engine.core.access.roles import Caller
+from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.store import signing_keys
 from lodger.engine.store.schema.access import sessions
 from lodger.engine.store.tenants import tokens
@@ -32,10 +32,13 @@ class NewSession:
     expires_us: int
 
 
-def begin(connection: Connection, caller: Caller, now_us: int) -> NewSession:
+def begin(
+    connection: Connection, caller: Caller, now_us: int, *, life_us: int = LIFE_US, id_token: str | None = None
+) -> NewSession:
     """Begin a session with a new random id, which prevents session fixation.
 
-    Expired sessions, and the oldest of the same token beyond MAX_SESSIONS, are deleted.
+    Expired sessions, and the oldest of the same token beyond MAX_SESSIONS, are deleted. ``id_token`` is shown to the provider when the
+    session ends.
     """
     text = secrets.token_urlsafe(32)
     connection.execute(delete(sessions).where(_t.expires_us < now_us))
@@ -46,10 +49,11 @@ def begin(connection: Connection, caller: Caller, now_us: int) -> NewSession:
     connection.execute(
         insert(sessions).values(
             digest=_digest(text), token_id=caller.token_id, tenant_id=caller.tenant_id, created_us=now_us,
-            expires_us=now_us + LIFE_US, seen_us=now_us,
+            expires_us=now_us + life_us, seen_us=now_us, id_token=id_token,
+            **({} if caller.prefix else {"name": caller.name, "role": caller.role.value}),
         )
     )  # fmt: skip
-    return NewSession(text, csrf(connection, text), now_us + LIFE_US)
+    return NewSession(text, csrf(connection, text), now_us + life_us)
 
 
 def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, bool] | None:
@@ -57,6 +61,8 @@ def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller,
     row = connection.execute(select(sessions).where(_t.digest == _digest(text))).first()
     if row is None or row.expires_us <= now_us or row.seen_us + IDLE_US <= now_us:
         return None
+    if row.role is not None:
+        return Caller(row.token_id, row.name, "", Role(row.role), row.tenant_id), row.seen_us + SEEN_US < now_us
     found = tokens.caller_by_id(connection, row.token_id, now_us)
     return None if isinstance(found, str) else (found, row.seen_us + SEEN_US < now_us)
 
@@ -66,9 +72,9 @@ def record_seen(connection: Connection, text: str, now_us: int) -> None:
     connection.execute(update(sessions).where(_t.digest == _digest(text)).values(seen_us=now_us))
 
 
-def end(connection: Connection, text: str) -> None:
-    """End the session with this text."""
-    connection.execute(delete(sessions).where(_t.digest == _digest(text)))
+def end(connection: Connection, text: str) -> str | None:
+    """End a session; return the provider's ID token if it was begun with one."""
+    return connection.scalar(delete(sessions).where(_t.digest == _digest(text)).returning(_t.id_token))
 
 
 def csrf(connection: Connection, text: str) -> str:

@@ -48,8 +48,7 @@ def create(
     found = _role(role)
     if found.of_platform != (tenant_id is None):
         raise InputError("token_scope.platform" if found.of_platform else "token_scope", role=found.value)
-    if not 1 <= len(name) <= 100 or not name.isprintable() or name != name.strip():
-        raise InputError("token_name_invalid", name=name)
+    check_name(name)
     if tenant_id is not None:
         tenants.get(connection, tenant_id)
     if expires_us is not None and expires_us <= now_us:
@@ -64,6 +63,16 @@ def create(
         )
     )  # fmt: skip
     return NewToken(get(connection, token_id), text)
+
+
+def check_name(name: str) -> None:
+    """Check the name of a token or of a user.
+
+    Raises:
+        InputError: token_name_invalid.
+    """
+    if not 1 <= len(name) <= 100 or not name.isprintable() or name != name.strip():
+        raise InputError("token_name_invalid", name=name)
 
 
 def _role(word: str) -> Role:

@@ -30,7 +30,7 @@ async function call(method, path, body, key) {
   const answer = await fetch(api + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   const value = await answer.json().catch(() => null);
   if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
-  return value;
+  return answer.status === 204 ? answer.headers.get("Location") : value;
 }
 
 // The same for each try of one click until it is answered: a repeated request does nothing twice.
@@ -134,8 +134,7 @@ document.addEventListener("click", async (event) => {
   // The second click of a double click is no wish of its own.
   if (event.detail > 1 && (button.dataset.call || (button.form && button.type === "submit"))) { event.preventDefault(); return; }
   if ("signOut" in button.dataset) {
-    await call("DELETE", "/session");
-    location.assign(root + "/sign-in");
+    location.assign(await call("DELETE", "/session") ?? root + "/sign-in");  // or the provider's page that signs out there
   } else if (button.type === "button" && button.dataset.call) {
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
     let body = button.dataset.body && JSON.parse(button.dataset.body);
@@ -158,7 +157,7 @@ document.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
       await call("POST", "/session", { token: form.elements.token.value.trim() });
-      location.assign(root + "/");
+      location.assign(form.dataset.next);
     } catch (error) {
       tell(error.message, true);
     }
