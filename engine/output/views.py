@@ -367,6 +367,11 @@ def token(made: Any) -> None:
     say(f"token {made.token.name}, role {made.token.role} (shown only once):", "", f"    {made.text}", "")
 
 
+def sign_in_link(made: Any) -> None:
+    """Show a link, the only time."""
+    say(made.path, f"{made.role} {made.name} of {made.tenant_id}, once, until {shown_instant(made.expires_at)}")
+
+
 def rotated(done: Any) -> None:
     """Show the result of a rotation of keys."""
     say(f"{done.renewed} secrets encrypted with key {done.key_id}")
@@ -423,7 +428,7 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 }
 #: What came of a change, by the kind of its result.
 SHORT_VIEWS: dict[str, Callable[[Any], None]] = {
-    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token,
+    "Tenant": tenant, "ScriptVersion": version, "Schedule": schedule, "Action": action, "NewToken": token, "SignInLink": sign_in_link,
     "Rotated": rotated, "Account": usage, "ScriptDiff": script_diff, "ScheduleDiff": schedule_diff,
     "Checked": checked, "Preview": preview, "WhatIf": what_if, "Activity": activity,
 }  # fmt: skip

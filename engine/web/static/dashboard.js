@@ -52,7 +52,7 @@ const browserZone = knownZone(Intl.DateTimeFormat().resolvedOptions().timeZone);
 const forms = new Map();
 
 function zoneShown() {
-  const chosen = localStorage.getItem("zone") ?? "schedule";
+  const chosen = kept.getItem("zone") ?? "schedule";
   if (chosen === "UTC") return "UTC";
   return (chosen === "schedule" && document.getElementById("main")?.dataset.zone) || browserZone;
 }
@@ -303,8 +303,8 @@ if (main && stale) {
   nameCells(main);
   const choice = document.querySelector("[data-zone-choice]");
   if (choice) {
-    choice.value = localStorage.getItem("zone") ?? "schedule";
-    choice.addEventListener("change", () => { localStorage.setItem("zone", choice.value); location.reload(); });
+    choice.value = kept.getItem("zone") ?? "schedule";
+    choice.addEventListener("change", () => { kept.setItem("zone", choice.value); location.reload(); });
   }
   showTimes(document);
   keepFresh();

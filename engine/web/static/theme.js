@@ -1,8 +1,10 @@
 // Before the page is drawn: the colours that the reader chose, else the browser's.
 "use strict";
-document.documentElement.dataset.theme = localStorage.getItem("theme") ?? "";
+// What a reader chose stays in the browser, except in a frame of another site that may keep nothing.
+const kept = (() => { try { return localStorage; } catch { return { getItem: () => null, setItem: () => undefined }; } })();
+document.documentElement.dataset.theme = kept.getItem("theme") ?? "";
 document.addEventListener("click", (event) => {
   if (!event.target.closest("[data-theme-switch]")) return;
   const dark = document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  localStorage.setItem("theme", document.documentElement.dataset.theme = dark === "dark" ? "light" : "dark");
+  kept.setItem("theme", document.documentElement.dataset.theme = dark === "dark" ? "light" : "dark");
 });

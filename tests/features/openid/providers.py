@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+from tests.guides import steps
 
 CLIENT = "lodger"
 #: Users of the mock: what the provider says about them.
@@ -26,29 +28,11 @@ USERS: dict[str, dict[str, Any]] = {
     "eve": {"org": "acme"},
     "zoe": {"groups": ["developers"]},
 }
-RULES = """
-[signin]
-issuer = "{issuer}"
-client_id = "lodger"
-client_secret = "not checked here"
-title = "Example"
-session_minutes = 60
-
-[[signin.rules]]
-claim = "groups"
-value = "lodger-admins"
-role = "admin"
-
-[[signin.rules]]
-claim = "groups"
-value = "developers"
-role = "editor"
-tenant_claim = "org"
-
-[[signin.rules]]
-role = "viewer"
-tenant_claim = "org"
-"""
+#: The file of the guide, for a provider that is yet to be named.
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "sign-in-with-openid-connect.md"
+(RULES,) = (
+    step.text.replace("https://login.example.com", "{issuer}") for step in steps(GUIDE.read_text()) if step.title
+)
 
 
 @contextmanager

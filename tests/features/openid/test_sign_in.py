@@ -27,14 +27,15 @@ def configure(lodge: RunningApi, folder: Path, text: str) -> None:
 
 
 @pytest.fixture
-def lodge(tmp_path: Path) -> Iterator[RunningApi]:
+def lodge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningApi]:
+    monkeypatch.setenv("OIDC_CLIENT_SECRET", "not checked here")
     with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", api_failures_per_minute=10_000) as made:
         made.furnish()
         Dashboard(made.api).add()
         yield made
 
 
-def browser(lodge: RunningApi) -> httpx2.Client:
+def visitor(lodge: RunningApi) -> httpx2.Client:
     return httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers={"accept": "text/html"})
 
 
@@ -62,7 +63,7 @@ def test_users_of_a_provider_are_callers_by_their_claims(lodge: RunningApi, tmp_
             ("bob", "editor", "acme", "bob"),  # an unproved mail address is no name
             ("eve", "viewer", "acme", "eve"),
         ):
-            with browser(lodge) as client:
+            with visitor(lodge) as client:
                 shown = client.get("/t/acme/schedules")
                 assert shown.headers["location"] == "/sign-in?next=/t/acme/schedules"
                 page = client.get(shown.headers["location"]).text
@@ -89,13 +90,13 @@ def test_users_of_a_provider_are_callers_by_their_claims(lodge: RunningApi, tmp_
                     == f"{lodge.url}/sign-in"
                 )
                 assert client.get("/t/acme/schedules").status_code == 303
-        with browser(lodge) as client:
+        with visitor(lodge) as client:
             refused = sign_in("zoe", client)
             assert refused.status_code == 403
             assert "which tenant is yours" in refused.text
         entries = [each for each in lodge.engine.audit.list() if each.verb == "sessions.begin"]
         assert {each.actor for each in entries} == {"ann@shop.example", "bob", "eve"}
-        with browser(lodge) as client:
+        with visitor(lodge) as client:
             sign_in("ann", client)
             lodge.clock.advance(3600)
             assert client.get("/api/v1/me", headers=JSON).status_code == 401, "the session has a life of its own"
@@ -156,7 +157,7 @@ def test_a_provider_that_lies_signs_no_user_in(lodge: RunningApi, tmp_path: Path
     with provider() as liar:
         configure(lodge, tmp_path, RULES.replace("{issuer}", liar.issuer))
         for lie, (status, change) in LIES.items():
-            with subtests.test(lie), browser(lodge) as client:
+            with subtests.test(lie), visitor(lodge) as client:
                 liar.claims, liar.algorithm, liar.published = {}, "RS256", [liar.key]
                 change(liar)
                 sent = query(client.get("/sign-in/openid"))
@@ -178,7 +179,7 @@ def test_a_sign_in_belongs_to_one_browser_and_happens_once(lodge: RunningApi, tm
             honest.codes["code"] = sent["code_challenge"], sent["nonce"]
             return client.get("/sign-in/callback", params={"code": "code", "state": sent["state"]} | more)
 
-        with browser(lodge) as client, browser(lodge) as victim:
+        with visitor(lodge) as client, visitor(lodge) as victim:
             asked = client.get("/sign-in/openid")
             cookie = asked.headers["set-cookie"].lower()
             assert "httponly" in cookie
@@ -229,7 +230,7 @@ def test_next_is_a_page_of_the_dashboard(lodge: RunningApi, tmp_path: Path, subt
     with provider() as honest:
         configure(lodge, tmp_path, RULES.replace("{issuer}", honest.issuer))
         for wanted, page in NEXT.items():
-            with subtests.test(wanted), browser(lodge) as client:
+            with subtests.test(wanted), visitor(lodge) as client:
                 sent = query(client.get("/sign-in/openid", params={"next": wanted}))
                 honest.codes["code"] = sent["code_challenge"], sent["nonce"]
                 done = client.get("/sign-in/callback", params={"code": "code", "state": sent["state"]})
@@ -239,7 +240,7 @@ def test_next_is_a_page_of_the_dashboard(lodge: RunningApi, tmp_path: Path, subt
 
 
 def test_a_provider_that_is_away_has_a_page(lodge: RunningApi, tmp_path: Path) -> None:
-    with browser(lodge) as client:
+    with visitor(lodge) as client:
         assert client.get("/sign-in/openid").status_code == 404
         assert "Sign in with" not in client.get("/sign-in").text
         with provider() as honest:
@@ -263,7 +264,7 @@ def test_a_provider_that_is_away_has_a_page(lodge: RunningApi, tmp_path: Path) -
 
 
 def test_claims_that_the_provider_has_elsewhere_are_asked_for(lodge: RunningApi, tmp_path: Path) -> None:
-    with provider() as honest, browser(lodge) as client:
+    with provider() as honest, visitor(lodge) as client:
         configure(lodge, tmp_path, RULES.replace("{issuer}", honest.issuer))
         for more, role in (
             ({"groups": ["lodger-admins"]}, "admin"),
