@@ -19,7 +19,9 @@ from lodger.engine.server.app import Api
 from lodger.engine.server.auth import is_page, keep_session
 from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
+from lodger.engine.service.engine import Engine
 from lodger.engine.store.tenants import sessions, sign_in_codes
+from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.web import listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
@@ -225,15 +227,23 @@ class Dashboard:
         by: str,
         *,
         next_page: str,
+        of: Caller | None = None,
         life_us: int = sessions.LIFE_US,
         id_token: str | None = None,
     ) -> Response | None:
         """Begin a session (:func:`lodger.engine.web.sign_in.begin`) and lead to a page; None if there is no caller.
 
+        ``of`` is the caller if it is known before: its session lives in the ledger of its tenant. Otherwise each ledger is asked for it.
         After a link on another site a page leads on, because browsers send no strict cookie with a redirect that another site has begun.
         """
-        work = partial(sign_in.begin, self._api.engine.context, request, find, by, life_us=life_us, id_token=id_token)
-        begun = await self._api.calls.run("sign-in", work)
+        engine = self._api.engine
+
+        def begin_at(ledger: Engine) -> NewSession | None:
+            return sign_in.begin(ledger.context, request, find, by, life_us=life_us, id_token=id_token)
+
+        begun = await self._api.calls.run(
+            "sign-in", lambda: engine.ask_each(begin_at) if of is None else begin_at(engine.at(of.tenant_id))
+        )
         if begun is None:
             return None
         if request.headers.get("sec-fetch-site") in {"none", "same-origin"}:
@@ -261,6 +271,7 @@ class Dashboard:
         return self._html(body, 401 if code else 200)
 
     def _html(self, body: str, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
+        """Return a response with HTML and its security headers."""
         headers = {"content-security-policy": self._policy, "referrer-policy": "same-origin"} | dict(more or {})
         return Response(body, status, headers, "text/html; charset=utf-8")
 

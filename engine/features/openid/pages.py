@@ -138,7 +138,7 @@ class OpenIdPages:
 
         life_us = provider.configured.session_minutes * 60_000_000
         answer = await self._pages.begin(
-            request, find, "OpenID Connect", next_page=next_page, life_us=life_us, id_token=id_token
+            request, find, "OpenID Connect", of=caller, next_page=next_page, life_us=life_us, id_token=id_token
         )
         assert answer is not None
         return answer
