@@ -18,7 +18,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+from tests.api.running_api import RunningApi
 from tests.guides import steps
+
+from lodger.engine.service.platform_file import PlatformFile
 
 CLIENT = "lodger"
 #: Users of the mock: what the provider says about them.
@@ -33,6 +36,12 @@ GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "sign-in-with-openid-con
 (RULES,) = (
     step.text.replace("https://login.example.com", "{issuer}") for step in steps(GUIDE.read_text()) if step.title
 )
+
+
+def configure(lodge: RunningApi, folder: Path, text: str) -> None:
+    place = folder / "lodger.toml"
+    place.write_text(text)
+    PlatformFile(place).apply(lodge.engine)
 
 
 @contextmanager

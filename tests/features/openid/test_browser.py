@@ -3,12 +3,11 @@
 from pathlib import Path
 
 from tests.api.running_api import RunningApi
-from tests.features.openid.providers import RULES, mock_provider
-from tests.features.openid.test_sign_in import configure, lodge
+from tests.features.openid.providers import RULES, configure, mock_provider
 from tests.web.browsing import Browser, opened
 from tests.web.conftest import browser, no_leaks
 
-__all__ = ["browser", "lodge", "no_leaks"]
+__all__ = ["browser", "no_leaks"]
 
 
 def test_a_browser_signs_in_and_out_at_the_provider(lodge: RunningApi, tmp_path: Path, browser: Browser) -> None:

@@ -1,7 +1,7 @@
 """Signing in at an OpenID Connect provider: with a published one, and against one that lies."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -9,30 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from joserfc.jwk import RSAKey
-from tests.api.running_api import RunningApi, running_api
-from tests.features.openid.providers import RULES, Provider, mock_provider, provider
+from tests.api.running_api import RunningApi
+from tests.features.openid.providers import RULES, Provider, configure, mock_provider, provider
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.service.platform_file import PlatformFile
-from lodger.engine.web.dashboard import Dashboard
 
 JSON = {"accept": "application/json"}
 STRICT = re.compile("lodger=[^;]+; HttpOnly; Max-Age=3600; Path=/; SameSite=strict", re.IGNORECASE)
-
-
-def configure(lodge: RunningApi, folder: Path, text: str) -> None:
-    place = folder / "lodger.toml"
-    place.write_text(text)
-    PlatformFile(place).apply(lodge.engine)
-
-
-@pytest.fixture
-def lodge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningApi]:
-    monkeypatch.setenv("OIDC_CLIENT_SECRET", "not checked here")
-    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", api_failures_per_minute=10_000) as made:
-        made.furnish()
-        Dashboard(made.api).add()
-        yield made
 
 
 def visitor(lodge: RunningApi) -> httpx2.Client:
