@@ -3,7 +3,7 @@ const { uncurry, utf8, utf8Text, primordials: p } = $;
 const { Headers } = $.headers;
 const { bytesOf, isBlob, of, copied, whole, streamed } = $.blobs;
 const { isForm, encode, decode } = $.forms;
-const { recordOf, isReadable } = $.streams;
+const { isReadable, isLocked, isDisturbed } = $.streams;
 const { exec, slice } = p;
 const upper = uncurry(String.prototype.toUpperCase);
 const lower = uncurry(String.prototype.toLowerCase);
@@ -46,8 +46,7 @@ function bodyOf(given) {
   if (isBlob(given)) return { __proto__: null, type: given.type === "" ? null : given.type, bytes: bytesOf(given) };
   if (isForm(given)) return encode(given);
   if (isReadable(given)) {
-    const record = recordOf(given);
-    if (record.disturbed || record.reader !== null) throw new TypeError("the stream of a body has been read, or is locked");
+    if (isDisturbed(given) || isLocked(given)) throw new TypeError("the stream of a body has been read, or is locked");
     return { __proto__: null, type: null, stream: given };
   }
   const text = `${given}`;
@@ -109,7 +108,7 @@ class Message {
   }
   get bodyUsed() {
     const { stream } = this.#body;
-    return this.#used || (stream !== undefined && recordOf(stream).disturbed);
+    return this.#used || (stream !== undefined && isDisturbed(stream));
   }
 
   async #taken(raw = false) {
@@ -150,12 +149,7 @@ for (const name of ["_fill", "_peek", "_take", "_twin"]) delete Message[name];
 // A stored body as a stream.
 function opened(body, used) {
   const whence = body.refusal !== undefined ? refusing(body.refusal) : body.more !== undefined ? arriving(body) : streamed(body.bytes !== undefined ? body.bytes : utf8(body.text));
-  if (used) {
-    const record = recordOf(whence);
-    record.disturbed = true;
-    record.queue = [];
-    if (record.state === "readable") $.streams.finish(record);
-  }
+  if (used) whence.cancel();
   return whence;
 }
 

@@ -1,12 +1,28 @@
-// ReadableStream, WritableStream and TransformStream of the Streams standard, with default readers.
+// The Streams standard: ReadableStream, WritableStream and TransformStream with what belongs to them.
 
 interface QueuingStrategy<T = any> {
   highWaterMark?: number;
   size?(chunk: T): number;
 }
+declare class CountQueuingStrategy implements QueuingStrategy {
+  constructor(init: { highWaterMark: number });
+  readonly highWaterMark: number;
+  readonly size: () => 1;
+}
+declare class ByteLengthQueuingStrategy implements QueuingStrategy<ArrayBufferView> {
+  constructor(init: { highWaterMark: number });
+  readonly highWaterMark: number;
+  readonly size: (chunk: ArrayBufferView) => number;
+}
+interface UnderlyingByteSource {
+  type: "bytes";
+  autoAllocateChunkSize?: number;
+  start?(controller: ReadableByteStreamController): unknown;
+  pull?(controller: ReadableByteStreamController): unknown;
+  cancel?(reason?: unknown): unknown;
+}
 interface UnderlyingSource<T = any> {
-  /** With `bytes`, every chunk is a view of bytes. */
-  type?: "bytes";
+  type?: undefined;
   start?(controller: ReadableStreamDefaultController<T>): unknown;
   pull?(controller: ReadableStreamDefaultController<T>): unknown;
   cancel?(reason?: unknown): unknown;
@@ -37,6 +53,27 @@ declare class ReadableStreamDefaultController<T = any> {
   close(): void;
   error(reason?: unknown): void;
 }
+declare class ReadableByteStreamController {
+  private constructor();
+  readonly byobRequest: ReadableStreamBYOBRequest | null;
+  readonly desiredSize: number | null;
+  enqueue(chunk: ArrayBufferView): void;
+  close(): void;
+  error(reason?: unknown): void;
+}
+declare class ReadableStreamBYOBRequest {
+  private constructor();
+  readonly view: ArrayBufferView | null;
+  respond(bytesWritten: number): void;
+  respondWithNewView(view: ArrayBufferView): void;
+}
+declare class ReadableStreamBYOBReader {
+  constructor(stream: ReadableStream<Uint8Array>);
+  readonly closed: Promise<undefined>;
+  read<V extends ArrayBufferView>(view: V, options?: { min?: number }): Promise<{ value: V; done: false } | { value: V | undefined; done: true }>;
+  cancel(reason?: unknown): Promise<void>;
+  releaseLock(): void;
+}
 declare class ReadableStreamDefaultReader<T = any> {
   constructor(stream: ReadableStream<T>);
   readonly closed: Promise<undefined>;
@@ -45,11 +82,13 @@ declare class ReadableStreamDefaultReader<T = any> {
   releaseLock(): void;
 }
 declare class ReadableStream<T = any> implements AsyncIterable<T> {
+  constructor(source: UnderlyingByteSource, strategy?: { highWaterMark?: number });
   constructor(source?: UnderlyingSource<T>, strategy?: QueuingStrategy<T>);
   static from<T>(items: Iterable<T> | AsyncIterable<T>): ReadableStream<T>;
   readonly locked: boolean;
   cancel(reason?: unknown): Promise<void>;
-  getReader(): ReadableStreamDefaultReader<T>;
+  getReader(options: { mode: "byob" }): ReadableStreamBYOBReader;
+  getReader(options?: { mode?: undefined }): ReadableStreamDefaultReader<T>;
   pipeThrough<O>(pair: { readable: ReadableStream<O>; writable: WritableStream<T> }, options?: PipeOptions): ReadableStream<O>;
   pipeTo(target: WritableStream<T>, options?: PipeOptions): Promise<void>;
   tee(): [ReadableStream<T>, ReadableStream<T>];
