@@ -30,14 +30,12 @@ def peer() -> Iterator[Peer]:
 
 def run(peer: Peer, source: str, *, runtime: str = "quickjs", grants: tuple[str, ...] = (), **more: Any) -> Finished:
     """Run one script; ``@@`` in it is where the peer is."""
-    shop, budgets = Shop(), more.pop("budgets", None)
+    shop = Shop()
     granted = parse(grants or (f"fetch:http://127.0.0.1:{peer.port}",))
 
     async def go() -> Finished:
         pool = Pool(runtime=runtime, size=1, cores=1, profile="trusted")
-        executor = SandboxExecutor(
-            pool, shop.read, shop.datasets, Frozen(), way_out=WayOut(opened(peer)), budgets=budgets
-        )
+        executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen(), way_out=WayOut(opened(peer)))
         await executor.start()
         try:
             return await executor.execute(
