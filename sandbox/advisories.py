@@ -1,4 +1,4 @@
-"""Known errors of the engines and packages inside the sandbox: a list of Lodger's, compared with what is installed. For the parent."""
+"""Known errors of the engines and packages inside the sandbox: a list of Lodger's, compared with the installed versions. For the parent."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ class Advisory:
     Attributes:
         engines: engines that have or had it: keys of the list's table ``engines``.
         fixed_in: the first version of the engine without it; "" if there is none.
-        contained_by: what keeps it from leaving the sandbox; "" if nothing is known to.
+        contained_by: the wall that contains it; "" if none is known.
     """
 
     id: str

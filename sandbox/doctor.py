@@ -39,7 +39,7 @@ class Wall:
 
     Attributes:
         name: in reports and in the zygote's report.
-        holds_off: what it prevents.
+        holds_off: the attack that it prevents.
         remedy: how an operator gets it.
         probe: returns "" if this host can raise it, otherwise the reason. Changes nothing.
     """

@@ -43,7 +43,7 @@ class Slot(Protocol):
     """The right of an attempt to compute, which it does not need while its worker sleeps for an answer."""
 
     def leave(self, memory_bytes: int) -> None:
-        """Return the slot; ``memory_bytes`` is what the script holds meanwhile."""
+        """Return the slot; ``memory_bytes`` is the memory that the script holds meanwhile."""
         ...
 
     async def enter(self) -> None:
@@ -63,7 +63,7 @@ class Job:
         tag: the caller's name for it, for logs and ``ps`` only; never sent to the worker.
         now_us: initial value of the script's clock, microseconds since 1970.
         seed: 32 bytes that all its randomness is drawn from; empty for a new seed.
-        trace: what the script is to see of the clock, from the report of an earlier run; None for the real clock.
+        trace: readings of the clock that the script is to see, from the report of an earlier run; None for the real clock.
         tenant: owner of the script; compiled modules are cached per tenant. Never sent to the worker.
         slot: given back while the worker sleeps for an answer; None to hold none.
         stop: when it is done, the worker is killed and the report says cancelled, with logs and usage up to then.
@@ -127,7 +127,7 @@ class Report:
         logs: in order, bounded by the limits; a last line says so if some were dropped.
         dropped_logs: number of lines beyond the limits.
         walls: maps each wall's name to whether it was active.
-        trace: what the script saw of the clock, for a :class:`Job` that repeats it.
+        trace: readings of the clock by the script, for a :class:`Job` that repeats it.
     """
 
     outcome: Outcome

@@ -32,7 +32,7 @@ class Realm(Protocol):
     """A new global scope for one attempt, never used again."""
 
     def replay(self, trace: bytes) -> None:
-        """Let the script see what an earlier attempt saw of the clock; called after ``bound``, if at all."""
+        """Replay the readings of the clock of an earlier attempt; called after ``bound``, if at all."""
         ...
 
     def bound(self, limits: dict[str, int]) -> None:
@@ -50,7 +50,7 @@ class Runtime(Protocol):
     name: str
 
     def prepare(self, settings: dict[str, str]) -> None:
-        """Load what all workers share, from the paths in ``settings``, and warm it up."""
+        """Load the files that all workers share, from the paths in ``settings``, and warm them up."""
         ...
 
     def fresh(self) -> Realm:

@@ -59,7 +59,7 @@ _TYPESCRIPT = re.compile(
 
 @dataclass(frozen=True)
 class Outline:
-    """What a text imports and exports."""
+    """Imports and exports of a text."""
 
     text: str
 

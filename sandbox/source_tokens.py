@@ -65,7 +65,7 @@ def tokens(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def code_of(text: str) -> str:
-    """Return a text of the same length: comments and the contents of literals are spaces, lines stay, and it ends with what was read."""
+    """Return a text of the same length: comments and the contents of literals are spaces, lines stay; cut at the last read character."""
     parts = []
     if text.startswith("#!"):
         parts.append(" " * len(text.partition("\n")[0]))

@@ -1,4 +1,4 @@
-"""``lodger escape``: attacks this host's walls with the whole suite and reports what held."""
+"""``lodger escape``: attacks this host's walls with the whole suite and reports which walls held."""
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(db: str | None, *, local: str | None = None, creates: bool = False) -> Iterator["Engine"]:
-    """Open what :func:`_opened` does; at the end of the block, ledgers whose part was missing in an answer are named on stderr."""
+    """Open the same as :func:`_opened`; at the end of the block, ledgers whose part was missing in an answer are named on stderr."""
     with _opened(db, local=local, creates=creates) as engine, unreachable_ledgers() as missing:
         yield engine
     if missing:
@@ -34,7 +34,7 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
 
     Raises:
         InputError, Unavailable: the place is no ledger, or the host refuses.
-        Usage: verb_local, place_ambiguous, and what is wrong with the profiles.
+        Usage: verb_local, place_ambiguous, and errors of the profiles.
     """
     place = chosen(db)
     if place.server is not None:

@@ -1,4 +1,4 @@
-"""What the platform gives the engine of a command: its file, and with ``--expose`` a Python function of its own."""
+"""Parts of a platform for the engine of a command: its file, and with ``--expose`` a Python function of its own."""
 
 import sys
 from collections.abc import Callable
@@ -32,7 +32,7 @@ File = Annotated[
 
 
 def preparation(expose: str | None, platform: Path | None) -> "Callable[[sync.Engine], None] | None":
-    """Return a function that gives an engine what the file and the Python function say; None where there is neither.
+    """Return a function that applies the file and the Python function to an engine; None where there is neither.
 
     Raises:
         InputError: platform_file.

@@ -190,7 +190,7 @@ def _clock(engine: "Engine", clock: Clock) -> Check:
 
 
 def _written(engine: "Engine") -> Check:
-    """Compare the ledger's past with its clock: what was written in the future stops schedules until then."""
+    """Compare the ledger's past with its clock: rows written in the future stop schedules until then."""
     from lodger.engine.store.lifecycle import wrong_clock
 
     now_us = engine.context.ledger_us()
@@ -227,7 +227,7 @@ def _nodes(engine: "Engine") -> Check:
 
 
 def _retention(engine: "Engine") -> Check:
-    """Check what the nodes report about history that they cannot delete without holding up others."""
+    """Check reports of the nodes about history that they cannot delete without holding up others."""
     figures = [each for each in engine.metrics.read() if each.name == "lodger_retention_too_slow"]
     left = int(sum(sample.value for each in figures for sample in each.samples))
     if not left:

@@ -39,7 +39,7 @@ class Event:
             was raised: ``rule``, ``alert``), ``budget`` (four fifths of it are used: ``budget``, ``per``,
             ``limit``, ``used``), ``spent`` (a tenant has used up what it may use in a day), ``fault``.
         at_us: the engine's clock, microseconds since 1970.
-        details: what belongs to the kind: ``state``, ``outcome``, ``slot_us``, ``slot_to_us``, ``reason``, ``lateness_ms``,
+        details: values of the kind: ``state``, ``outcome``, ``slot_us``, ``slot_to_us``, ``reason``, ``lateness_ms``,
             ``next_us``, ``attempt``, and for ``finished`` the executor's ``finished`` itself.
     """
 
@@ -63,7 +63,7 @@ class EventBus:
         self._lock = threading.Lock()
 
     def subscribe(self, kind: type[E], handler: Callable[[E], None]) -> Callable[[], None]:
-        """Call a handler with each event of exactly this type; call what is returned to unsubscribe."""
+        """Call a handler with each event of exactly this type; the returned function unsubscribes."""
 
         call = partial(handler)  # an object of its own, by which it is found again
 
@@ -137,7 +137,7 @@ class LeaseRenewed:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLost:
-    """The node has no lease until it registers anew: what was claimed under the lost one is dropped."""
+    """The node has no lease until it registers anew: actions claimed under the lost one are dropped."""
 
     reason: str
 

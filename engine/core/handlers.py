@@ -28,7 +28,7 @@ class Call:
         params: as they were bound, with the defaults of the handler's fields.
         slot: None for a request.
         attempt: which try this is, from 1.
-        action_id: the same for every try: use it as an idempotency key, because what a handler does is done at least once.
+        action_id: the same for every try: use it as an idempotency key, because a handler is called at least once.
         node: name of the node that runs it.
         cancelled: set once the run is cancelled or its deadline has passed; the engine no longer waits for the handler then.
         log: writes a line to the action's log.

@@ -240,7 +240,7 @@ class ProcessMetrics(Collector):
             histogram.observe(each, exemplar)
 
     def collect(self) -> Iterator[Family]:
-        """Yield what this process has counted, in the order of the table, with its exemplars."""
+        """Yield the metrics of this process, in the order of the table, with its exemplars."""
         for prepare in self.before_read:
             prepare()
         for family in self._registry.collect():
@@ -249,7 +249,7 @@ class ProcessMetrics(Collector):
             yield family
 
     def read(self) -> list[Metric]:
-        """Return what this process has counted, in the order of the table."""
+        """Return the metrics of this process, in the order of the table."""
         return [
             metric(spec.name, (Sample(each.name, tuple(each.labels.items()), each.value) for each in family.samples))
             for spec, family in zip(_OF_PROCESS, self.collect(), strict=True)

@@ -27,7 +27,7 @@ class Field:
 
     Attributes:
         type: one of TYPES; ``list`` holds texts.
-        required: it must be given; what is not required and not given has its default, or is absent.
+        required: it must be given; others that are not given have their default, or are absent.
         min, max: of a number its value, of a text its letters, of a list its items.
         choices: of a ``choice``.
     """

@@ -33,5 +33,5 @@ def note_unreachable(*names: str) -> None:
 
 
 def sentence(names: set[str]) -> str:
-    """Return what people are told."""
+    """Return the sentence for people."""
     return f"these ledgers cannot be reached, and their part is missing: {', '.join(sorted(names))}; see lodger ledger list"

@@ -55,7 +55,7 @@ def code_frame(source: str, line: int | None, column: int | None = None, *, befo
 
 
 def detail_lines(details: dict[str, Any] | None, indent: str = "  ") -> list[str]:
-    """Return what an error carries besides its message, one line each: own fields, and causes and errors below one another."""
+    """Return the parts of an error besides its message, one line each: own fields, and causes and errors below one another."""
     lines = []
     for name, value in (details or {}).items():
         for each in value if isinstance(value, list) else [value]:

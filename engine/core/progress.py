@@ -1,6 +1,6 @@
 """Progress of long operations, reported to a listener of the current task or thread, if there is one.
 
-Applies to what the engine does for that task or thread, as :mod:`lodger.engine.core.access.audit_context` does; a server
+Applies to the engine's work for that task or thread, as :mod:`lodger.engine.core.access.audit_context` does; a server
 does not pass it on to its clients.
 """
 

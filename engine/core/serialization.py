@@ -1,4 +1,4 @@
-"""The JSON shape of what the engine answers: one for HTTP, its client, the command line and the audit log.
+"""The JSON shape of the engine's answers: one for HTTP, its client, the command line and the audit log.
 
 The shape of a value is that of its type: dataclasses are objects, instants are RFC 3339 with Z, enumerations their words.
 """

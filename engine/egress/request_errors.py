@@ -9,7 +9,7 @@ class NoAnswer(Exception):
     Attributes:
         code: stable machine name, the script's.
         message: the script's sentence; the same for every reason of one code that concerns the network.
-        reason: what happened, for the operator.
+        reason: the cause, for the operator.
         moved_bytes: sent and received until then.
     """
 
@@ -35,7 +35,7 @@ class SecretRefused(Refused):
 
     Args:
         name: of the secret, which the script has named.
-        hosts: what it is bound to.
+        hosts: that the secret is bound to.
         origin: where it would have gone.
     """
 

@@ -33,5 +33,5 @@ def bar(what: str, unit: str, *, as_json: bool = False) -> Iterator[Callable[[in
 
 
 def to_stderr(text: str) -> None:
-    """Show on stderr what takes long."""
+    """Show the name of a long step on stderr."""
     sys.stderr.write(f"{text} …\n")

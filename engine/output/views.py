@@ -384,7 +384,7 @@ def _tenant_gone(_result: None) -> None:
 
 
 def activity(found: Any) -> None:
-    """Show what runs and is due, and the last hour by minutes in which something ended."""
+    """Show the numbers of running and due actions, and the last hour by minutes in which an action ended."""
     say(
         f"running {found.running}, due {found.due}, overdue {found.overdue}; in the last hour done {found.done}, failed {found.failed}"
     )

@@ -1,1 +1,1 @@
-"""What a slot becomes: run, skip or gap. Pure functions of values; it must never read a clock or a database."""
+"""Decisions about slots: run, skip or gap. Pure functions of values; it must never read a clock or a database."""

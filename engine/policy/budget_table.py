@@ -1,4 +1,4 @@
-"""Budgets: what an attempt may use, and what the operator allows a tenant (how many, how often, how much a day)."""
+"""Budgets: limits of an attempt, and limits that the operator sets a tenant (how many, how often, how much a day)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -21,7 +21,7 @@ class BudgetSpec:
         attempt: limit of an attempt, None where a limit of the process bounds it.
         day: default limit of a tenant's day, None for no limit.
         effect: counted when the run is committed, for only then it happens; everything else counts whatever becomes of the run.
-        help: what is counted.
+        help: the counted thing.
         need: maximum that one call uses, of what counts whatever becomes of the run; ``lot``: how much an attempt takes of the day at once.
     """
 
@@ -66,11 +66,11 @@ MAX = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Overdrawn:
-    """A budget that what was asked would pass: the row of the table that says so.
+    """A budget that a request would pass: the row of the table that says so.
 
     Attributes:
         per: ``attempt``, ``day`` or ``tenant``.
-        used: before what was asked.
+        used: before the request.
     """
 
     name: str
@@ -173,7 +173,7 @@ ALLOWANCE_NAMES = frozenset(spec.name for spec in ALLOWANCES)
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What one tenant is allowed: the operator's settings, with what the tenant's own limits say instead.
+    """Limits of one tenant: the operator's settings, replaced by the tenant's own limits.
 
     None in a daily budget means no limit.
     """
@@ -235,7 +235,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a tenant has used on one UTC day, what runs now included in ``runs``."""
+    """Usage of a tenant on one UTC day; running actions are included in ``runs``."""
 
     runs: int = 0
     cpu_us: int = 0

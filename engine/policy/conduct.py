@@ -1,4 +1,4 @@
-"""How a schedule's actions behave once they exist: when they are due, how long they may wait, their order, what ends them."""
+"""Conduct of a schedule's actions: when they are due, how long they may wait, their order, and their end."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -95,7 +95,7 @@ class Conduct:
         expires_s: an action that has not started so long after it was due is ``expired``; 0 means never.
         priority: high, normal or low.
         pause_after: the schedule is paused after so many failed actions in a row; 0 means never.
-        labels: what a node must carry to run it; see :mod:`lodger.engine.core.access.labels`.
+        labels: that a node must carry to run it; see :mod:`lodger.engine.core.access.labels`.
         placement: ``any`` node, or once on ``every_node`` that carries the labels.
     """
 

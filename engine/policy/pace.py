@@ -27,7 +27,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What earlier runs took, milliseconds."""
+    """Durations of earlier runs, milliseconds."""
 
     runs: int
     median_ms: float
@@ -35,7 +35,7 @@ class Pace:
 
     @property
     def limit_ms(self) -> float | None:
-        """What is longer than this is slow; None while too few runs are known."""
+        """Return the duration above which a run is slow; None while too few runs are known."""
         if self.runs < MIN_RUNS:
             return None
         return max(

@@ -1,4 +1,4 @@
-"""What a run takes of a node (a slot, reserved memory, one of the slots for long runs), and how many slots a node in trouble uses.
+"""Room of a node for runs (slots, reserved memory, slots for long runs), and how many slots a node in trouble uses.
 
 A node that hardly keeps its lease uses half as many slots after each late renewal or lost lease, and twice as many again after each
 renewal in time: its own runs may be what takes its CPU time.
@@ -21,7 +21,7 @@ def long_slots(slots: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is free on a node.
+    """Free room of a node.
 
     Attributes:
         long: slots that long runs may still take.
@@ -43,7 +43,7 @@ class Room:
         return limits.memory_bytes * number <= self.memory_bytes and (limits.wall_ms <= LONG_MS or number <= self.long)
 
     def without(self, number: int, limits: Limits) -> "Room":
-        """Return what is left when so many runs with these limits have started."""
+        """Return the room that is left when so many runs with these limits have started."""
         return replace(
             self,
             slots=self.slots - number,

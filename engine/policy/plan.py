@@ -1,4 +1,4 @@
-"""What each slot becomes that a tick owes: a run, a skip, or a gap for a stretch of slots with one common reason.
+"""Plan of the slots that a tick owes: a run, a skip, or a gap for a stretch of slots with one common reason.
 
 The missed policy decides for a whole tick that comes late, so that an engine that was off for a month answers with one decision and
 not with a burst; the overlap policy decides for slots that are on time. A backfill runs the slots of a range that did not run.
@@ -21,7 +21,7 @@ _PART = re.compile(r"(\d+)\s*([smhd])")
 
 
 class MissedKind(StrEnum):
-    """What becomes of slots that were not ticked in time."""
+    """Policy for slots that were not ticked in time."""
 
     SKIP = "skip"  # none of them runs
     LATEST = "latest"  # the latest runs, the rest is one gap row
@@ -231,7 +231,7 @@ def stretch(recurrence: Recurrence, after: datetime, to: datetime, reason: str) 
 
 
 def held_behind_backfill(step: Step) -> Step:
-    """Return the step with a run held until the schedule's backfill has ended, unless it cancels what is unfinished."""
+    """Return the step with a run held until the schedule's backfill has ended, unless it cancels unfinished actions."""
     return replace(step, held=True) if isinstance(step, Run) and not step.cancels else step
 
 
@@ -275,7 +275,7 @@ def _all(
     now: datetime,
     spacing: Spacing | None,
 ) -> list[Step]:
-    """Run the newest catch_up_max slots, oldest first; what is older becomes one gap."""
+    """Run the newest catch_up_max slots, oldest first; older ones become one gap."""
     slots: list[datetime] = []
     slot, is_slot = _last(recurrence, now, first)
     while is_slot and len(slots) < terms.catch_up_max:

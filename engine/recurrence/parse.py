@@ -145,7 +145,7 @@ def parse_rule(
     Args:
         spec: text with its kind (None: recognised), anchor and zone.
         default_tz: zone of the schedule, used when neither text nor spec names one.
-        dst: what gaps and folds do; None and None fields are the language's default.
+        dst: policy for gaps and folds; None and None fields are the language's default.
         now: aware instant from which ``in 90s`` counts; nothing else looks at it.
 
     Raises:

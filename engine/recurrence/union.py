@@ -1,4 +1,4 @@
-"""Unions of recurrences: the parts of one rule, and what exclusions leave of the rules of a schedule."""
+"""Unions of recurrences: the parts of one rule, and the rules of a schedule without its exclusions."""
 
 from collections.abc import Sequence
 from datetime import datetime

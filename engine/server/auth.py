@@ -202,7 +202,7 @@ class Authentication:
         return caller
 
     async def _read(self, address: str, look: Callable[[Connection], Found | None]) -> Found | None:
-        """Return what a function finds in any ledger: a tenant's tokens and sessions live in its own, the platform's in the first."""
+        """Return the first result of a function over all ledgers: a tenant's sessions live in its own, the platform's in the first."""
 
         def of_ledger(engine: Engine) -> tuple[Found] | None:
             with engine.context.database.read() as connection:
@@ -258,7 +258,7 @@ class LastUse:
         return len(self._pending)
 
     async def write(self) -> None:
-        """Write what is queued. If the database is unavailable it is logged and dropped: the next use queues it again."""
+        """Write the queued uses. If the database is unavailable it is logged and dropped: the next use queues it again."""
         self._alone = self._alone or asyncio.Lock()
         self._thread = self._thread or CapacityLimiter(1)
         async with self._alone:

@@ -173,7 +173,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
 
     @router.get(ROOT + "/me", operation_id="me", tags=["service"], response_model=Me, responses=errors_of(401, 429))
     async def me(request: Request) -> Response:
-        """Return the caller, and what its role may do."""
+        """Return the caller, and the operations of its role."""
         caller = authenticated(request).caller
         answer = Me(
             token_id=caller.token_id, name=caller.name, prefix=caller.prefix, role=caller.role,

@@ -144,7 +144,7 @@ class Stream(StreamingResponse):
         self._live, self._token_id, self._events = live, token_id, events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what comes until either side ends."""
+        """Send events until either side ends."""
         try:
             await super().__call__(scope, receive, send)
         finally:

@@ -147,7 +147,7 @@ _NO_CHANGE = {409, 412}
 
 
 def described(route: Route) -> dict[str, Any]:
-    """Return what the framework cannot derive from an endpoint: its answers, errors, body and headers."""
+    """Return the parts of a description that the framework cannot derive from an endpoint: its answers, errors, body and headers."""
     takes = body_of(route) is not None or route.raw is not None
     errors = errors_of(
         *(
@@ -272,7 +272,7 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
 
 
 def _explain(documented: dict[str, Any], fields: dict[str, Any]) -> None:
-    """Move what a docstring says of its arguments or attributes to the fields of these names."""
+    """Move a docstring's texts about arguments or attributes to the fields of these names."""
     lead, *sections = _SECTION.split(documented.get("description", ""))
     if sections:
         documented["description"] = lead

@@ -159,7 +159,7 @@ def request_id(request: Request) -> str:
 
 
 def require(request: Request, tenant_id: str | None, role: Role) -> Caller:
-    """Return the caller if it may see this tenant and its role covers what is needed.
+    """Return the caller if it may see this tenant and its role covers the needed one.
 
     Raises:
         Refused: tenant_unknown, word for word as for a tenant that does not exist; role_too_low.

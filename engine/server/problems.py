@@ -46,7 +46,7 @@ class Refused(Explained):
 
     @classmethod
     def with_texts_of(cls, error: Explained, status: int, headers: Mapping[str, str]) -> Self:
-        """Return the refusal that says what another error says."""
+        """Return the refusal with the texts of another error."""
         refused = cls.of(error)
         refused.status, refused.headers = status, dict(headers)
         return refused
@@ -94,7 +94,7 @@ _noted: dict[str, float] = {}
 
 
 def _note(error: Exception, status: int, scope: Scope) -> None:
-    """Log a failed request with its path and id: each unexpected error, and what is unavailable once a minute."""
+    """Log a failed request with its path and id: each unexpected error, and an unavailable service once a minute."""
     code, now_s = str(getattr(error, "code", type(error).__name__)), time.monotonic()
     if status != 500 and now_s < _noted.get(code, -NOTED_S) + NOTED_S:
         return
@@ -165,7 +165,7 @@ _ROUTING = {
 
 
 async def routing_error(request: Request, error: Exception) -> Response:
-    """Answer what the framework refuses itself: an unknown path or method."""
+    """Answer a request that the framework refuses itself: an unknown path or method."""
     assert isinstance(error, HTTPException)
     headers = dict(error.headers or {})
     if error.status_code == 405:

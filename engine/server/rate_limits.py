@@ -35,7 +35,7 @@ class RateLimit:
         return max(1.0, wait_s) if wait_s else 0.0
 
     def require(self, key: str, subject: str) -> dict[str, str]:
-        """Count one, and return the headers that tell what is left.
+        """Count a request, and return the headers with the remaining number.
 
         Args:
             subject: whose requests are limited, for the message.
@@ -97,7 +97,7 @@ class _Share:
 
 @dataclass(slots=True)
 class _Loop:
-    """What belongs to the event loop that uses a :class:`Threads` first."""
+    """Limiter that belongs to the event loop which uses a :class:`Threads` first."""
 
     total: asyncio.Semaphore
     threads: CapacityLimiter

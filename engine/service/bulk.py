@@ -55,7 +55,7 @@ def counted(connection: Connection, statement: Select[Any]) -> Matched:
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """What can be done to all objects of a noun that match a filter.
+    """Changes of all objects of a noun that match a filter.
 
     Attributes:
         noun: its name in the plural.

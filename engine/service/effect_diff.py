@@ -30,7 +30,7 @@ class EffectChange:
 
     Attributes:
         mark: as in :func:`lines`.
-        title: what it changes.
+        title: the changed row, key, or receiver.
         line: its place in the script (``main.js:3``), if it is known.
     """
 
@@ -54,7 +54,7 @@ def lines(effects: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def changes(effects: Iterable[dict[str, Any]]) -> list[EffectChange]:
-    """Return effects with their values before and after; what is sent has its text as values that did not change."""
+    """Return effects with their values before and after; mails, events and requests have their text as values that did not change."""
     return [
         EffectChange(head[:1], head[2:], tuple(rows), effect.get("line"))
         for effect in effects

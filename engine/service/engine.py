@@ -139,7 +139,7 @@ class Engine(Nouns[Sync]):
         return self
 
     def ask_each(self, look: "Callable[[Engine], T | None]") -> T | None:
-        """Return what a function finds in one ledger after the other; None if it finds nothing in any.
+        """Return the result of a function that is asked in one ledger after the other; None if it finds nothing in any.
 
         Raises:
             Unavailable: ledger_unreachable, if it found nothing in the others.
@@ -392,7 +392,7 @@ class Engine(Nouns[Sync]):
         return decorate
 
     def problems(self) -> list[str]:
-        """Return the codes of what is wrong: reasons why the ledger cannot be used, a wrong time, databases whose row security is in the
+        """Return the codes of problems: reasons why the ledger cannot be used, a wrong time, databases whose row security is in the
         way or unused, or that do not answer.
         """
         return self.unready() or self._row_security_problems()

@@ -115,7 +115,7 @@ class PlatformFile:
         return f"{self.path}:{found[0]}"
 
     def wrong(self, path: tuple[object, ...], reason: object) -> InputError:
-        """Return the error that says what is wrong with a key."""
+        """Return the error of a key."""
         return InputError("platform_file", place=self.place(*path), reason=reason)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The store context: what store functions need beside a connection (ids, caches, settings). It has no state of its own."""
+"""The store context: parameters of store functions beside a connection (ids, caches, settings). It has no state of its own."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ class StoreContext:
 
     Attributes:
         database_time: whether lease times come from the database's clock; with an injected clock they come from that clock.
-        minutes: what ended in past minutes, by tenant, its generation and the minute; of :mod:`lodger.engine.store.actions.activity`.
+        minutes: ended actions of past minutes, by tenant, its generation and the minute; of :mod:`lodger.engine.store.actions.activity`.
     """
 
     database: Database

@@ -1,4 +1,4 @@
-"""The files of a version as they are stored: those of its author, and beside them what was made of them at upload.
+"""The files of a version as they are stored: those of its author, and beside them the files made of them at upload.
 
 One JSON object of texts by name. An author's file has no colon in its name and does not leave its folder, so these names are free:
 
@@ -52,7 +52,7 @@ def authored(stored: Mapping[str, str]) -> dict[str, str]:
 
 
 def runnable(stored: Mapping[str, str]) -> dict[str, str]:
-    """Return what a run needs: copies of other scripts' files included, TypeScript as JavaScript, no declarations.
+    """Return the files of a run: copies of other scripts' files included, TypeScript as JavaScript, no declarations.
 
     Under ``map:`` it has the source map, which is no module.
     """

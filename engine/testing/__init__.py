@@ -1,6 +1,6 @@
 """For a platform's own tests: the engine on a ledger of its own, a clock that the test moves, a node that works at once.
 
-It must never be imported by what serves tenants.
+It must never be imported by code that serves tenants.
 """
 
 from lodger.engine.testing.clock import FakeClock

@@ -1,4 +1,4 @@
-"""A node without background services: it does what is due when the stage asks for it."""
+"""A node without background services: it does due work when the stage asks for it."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -41,7 +41,7 @@ class Pretender:
         """Release nothing: functions hold no resources."""
 
     async def execute(self, claim: Claim) -> Finished:
-        """Call the function; what it raises is the script's error."""
+        """Call the function; its exception is the script's error."""
         function = self._functions.get(claim.script_name)
         if function is None:
             said = f"there is no substitute for the script {claim.script_name!r}; give one with Stage(pretend=…)"
@@ -83,7 +83,7 @@ class InlineNode(Node):
         self._faults.append(event.error)
 
     async def settle(self) -> None:
-        """Do everything that is due now, and what comes of it, until nothing more can be done at this instant."""
+        """Do all work that is due now or follows from it, until none is left at this instant."""
         await self.lease_keeper.round()
         await self._still()
 

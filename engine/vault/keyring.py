@@ -64,7 +64,7 @@ class Keyring:
         """Add a new newest key and return its id; create the file if there is none.
 
         Raises:
-            Unavailable: keys_unset and what :meth:`keys` raises; keys_unwritable.
+            Unavailable: keys_unset, keys_unwritable, and the errors of :meth:`keys`.
         """
         before = self.keys() if self.path.exists() else {}
         made = secrets.token_hex(4)

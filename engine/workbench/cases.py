@@ -68,7 +68,7 @@ _FORMS: dict[str, Any] = {
 
 @dataclass(slots=True)
 class Case:
-    """One case, and after its run what is wrong with it.
+    """One case, and after its run its failures.
 
     Attributes:
         path: file of the test.
@@ -96,7 +96,7 @@ class Case:
 
 @dataclass(slots=True)
 class TestRun:
-    """All cases of a folder, and what prevented files from being read."""
+    """All cases of a folder, and the errors of files that could not be read."""
 
     __test__ = False
     cases: list[Case] = field(default_factory=list)
@@ -313,7 +313,7 @@ class _Play:
                 raise InputError.told(refused[0].code, refused[0].message, fix=refused[0].fix)
 
     def _judge(self, case: Case, tenant_id: str) -> None:
-        """Compare the outcomes, and let the case's check look at what came of it."""
+        """Compare the outcomes, and let the case's check look at the results."""
         stage = self._stage
         actions = [each for each in stage.actions(tenant_id) if each.script != SEED]
         later = [each for each in actions if each.requested_by and each.state == "ready"]
@@ -390,7 +390,7 @@ def plain(value: Any) -> Any:
 
 
 def _note(case: Case, verdict: Mapping[str, Any]) -> None:
-    """Note what a check threw, with the line of the test."""
+    """Note the error of a check, with the line of the test."""
     place: dict[str, Any] = {}
     for file, line, column in _PLACE.findall(str(verdict.get("stack", ""))):
         if file.endswith(case.path.name):

@@ -1,4 +1,4 @@
-"""What must change in a ledger so that it has the scripts and schedules of a folder: compared first, then applied by the operations."""
+"""Changes of a ledger that give it the scripts and schedules of a folder: compared first, then applied by the operations."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -35,7 +35,7 @@ class Step:
         action: create, change, delete, unchanged, or keep: made by this deployment, and not in the folder any more.
         kind: script or schedule.
         seen: version or revision that was compared; 0 if it does not exist.
-        diff: what changes, as lines.
+        diff: the changes, as lines.
         dropped, added: slots that a change of rules drops and adds within 31 days.
         id: of a schedule that exists: another one may get its name.
     """
@@ -61,7 +61,7 @@ def make_plan(
     """Compare a folder with a tenant's scripts and schedules; nothing is written.
 
     Returns:
-        The steps in the order in which they are applied, and what prevents that.
+        The steps in the order in which they are applied, and the findings that prevent that.
     """
     engine.tenants.get(tenant_id)
     findings = [each for each in (*folder.findings, *stocking.unused(folder)) if each.level == "error"]
@@ -179,7 +179,7 @@ def _settings(folder: ScriptFolder, script: FolderScript, current: ScriptVersion
 
 
 def settings_of(folder: ScriptFolder, name: str) -> dict[str, Any]:
-    """Return the settings of a script; what the file does not say is the default."""
+    """Return the settings of a script; absent ones have their default."""
     return {"grants": None, "params": None} | folder.file.scripts.get(name, {})
 
 
@@ -232,7 +232,7 @@ def apply(
     why: str | None,
     done: Callable[[Step], None],
 ) -> None:
-    """Apply a plan's steps. Each is refused if the object has changed since the plan was made; what was applied before stays.
+    """Apply a plan's steps. Each is refused if the object has changed since the plan was made; steps applied before stay.
 
     Args:
         why: the reason, which follows the deployment's name.

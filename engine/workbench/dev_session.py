@@ -1,4 +1,4 @@
-"""A folder of scripts at work on a virtual clock: a throw-away ledger, real workers, and reports of what happens."""
+"""A folder of scripts at work on a virtual clock: a throw-away ledger, real workers, and reports of events."""
 
 import contextlib
 import json
@@ -78,7 +78,7 @@ class DevSession:
         self._store(set(self.folder.scripts), None)
 
     def _store(self, changed: set[str], before: ScriptFolder | None) -> None:
-        """Store changed scripts with those that import them, and changed schedules; report new versions, and what was refused."""
+        """Store changed scripts with those that import them, and changed schedules; report new versions, and refusals."""
         engine, folder = self._stage.engine, self.folder
         old = {
             each.name: each.version for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))
@@ -122,7 +122,7 @@ class DevSession:
         self._way_out.give(TENANT, recordings)
 
     def reload(self, at: datetime | None = None) -> bool:
-        """Store what has changed in the folder since the last look; whether anything has. What is refused leaves the old version.
+        """Store changes of the folder since the last look; return whether there are any. A refused change leaves the old version.
 
         Args:
             at: instant to which time passes before that; now by default.

@@ -1,4 +1,4 @@
-"""Findings about a folder of scripts: what is wrong, where, and what to write instead."""
+"""Findings about a folder of scripts: the fault, its place, and the text to write instead."""
 
 import difflib
 from collections.abc import Iterable

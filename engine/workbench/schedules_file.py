@@ -54,7 +54,7 @@ def keys(operation: str) -> dict[str, Parameter]:
 
 @dataclass(frozen=True, slots=True)
 class Dev:
-    """Data for development: what a throw-away ledger of ``lodger dev`` and ``lodger test`` begins with.
+    """Data for development: first rows of a throw-away ledger of ``lodger dev`` and ``lodger test``.
 
     Attributes:
         grants: grants of the tenant in addition to the defaults.
@@ -71,7 +71,7 @@ class Dev:
 
 @dataclass(frozen=True, slots=True)
 class SchedulesFile:
-    """The content of the file; what was wrong is left out and is among the findings.
+    """The content of the file; invalid parts are left out and are among the findings.
 
     Attributes:
         name: name of the deployment, which marks what ``lodger deploy`` makes.
@@ -218,7 +218,7 @@ class _Reader:
             return left
 
     def _check_schedule(self, name: str, table: dict[str, Any]) -> None:
-        """Check what the operation checks beyond the types: policies, limits, grants, rules."""
+        """Make the operation's checks beyond the types: policies, limits, grants, rules."""
         path = ("schedules", name)
         for key in _PARTS:
             if key in table:
@@ -234,7 +234,7 @@ class _Reader:
                 del table["rules"]
 
     def _try(self, path: tuple[str, ...], check: Any, *arguments: Any) -> bool:
-        """Call a check; note what it refuses at a place, and return whether it did not."""
+        """Call a check; note its refusal at a place; return whether it passed."""
         try:
             check(*arguments)
         except InputError as error:

@@ -69,7 +69,7 @@ class ScriptFolder:
         scripts: by name, each after those that it imports.
         tests: files with tests, by path.
         file: the content of schedules.toml.
-        findings: what is wrong with the files themselves.
+        findings: faults of the files themselves.
         modules: files that export nothing by default: they are no scripts, and scripts import them.
     """
 
@@ -186,7 +186,7 @@ def _is_module(path: Path) -> bool:
 
 
 def _order(found: dict[str, FolderScript]) -> list[str]:
-    """Return the names in an order in which each script comes after those that it imports; a version keeps what it finds."""
+    """Return the names in an order in which each script comes after those that it imports; a version keeps its imported files."""
     needs = {
         name: sorted(script.imports & found.keys())
         for name, script in sorted(found.items(), key=lambda item: (not item[1].is_library, item[0]))

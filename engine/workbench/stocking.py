@@ -1,4 +1,4 @@
-"""Stores a folder's scripts and schedules in a ledger through the operations, and returns what they refuse as findings."""
+"""Stores a folder's scripts and schedules in a ledger through the operations, and returns refusals as findings."""
 
 import re
 from collections.abc import Iterable
@@ -81,7 +81,7 @@ def is_refused(folder: ScriptFolder, script: FolderScript, refused: Iterable[Fin
 def further_mistakes(
     engine: "Engine", tenant_id: str, folder: ScriptFolder, names: Iterable[str], refused: Iterable[Finding]
 ) -> list[Finding]:
-    """Return what else is wrong with the files of refused scripts, each file by itself; a refusal tells one mistake."""
+    """Return further faults of refused scripts, each file by itself; a refusal tells one."""
     known = {(each.file, each.line) for each in refused}
     looked_at: set[str] = set()
     found = []
@@ -112,7 +112,7 @@ def _near_file(folder: ScriptFolder, message: str) -> str:
 
 
 def _problems(engine: "Engine", tenant_id: str, file: str, text: str, *, entry: bool) -> Iterable[ScriptError]:
-    """Return what is wrong with one file, whatever the files are that it imports."""
+    """Return the faults of one file, apart from the files that it imports."""
     try:
         if file.endswith(".json"):
             check_json(file, text)
@@ -152,7 +152,7 @@ def store_schedule(
 
 
 def whole(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an edit after which a schedule has the state of these keys: what is left out gets its default."""
+    """Return the arguments of an edit after which a schedule has the state of these keys: absent ones get their default."""
     known = schedules_file.keys("schedules.create")
     defaults = {name: each.default for name, each in known.items() if not each.needed and name != "version"}
     return defaults | fields | ({"dst": fields.get("dst") or DstPolicy()})
@@ -195,7 +195,7 @@ def absent_scripts(folder: ScriptFolder, fields: dict[str, Any]) -> list[str]:
 
 
 def readable(fields: dict[str, Any]) -> bool:
-    """Whether a schedule has what it needs; if not, a finding says so."""
+    """Whether a schedule has its required keys; if not, add a finding."""
     return all(name in fields for name, each in schedules_file.keys("schedules.create").items() if each.needed)
 
 

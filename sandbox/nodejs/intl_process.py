@@ -82,7 +82,7 @@ class IntlProcesses:
         return question.answer
 
     def close(self) -> None:
-        """End the processes and threads; what waits for an answer gets an error. Blocks for a moment; safe to call twice."""
+        """End the processes and threads; waiting questions get an error. Blocks for a moment; safe to call twice."""
         with self._changed:
             self._closed = True
             keepers, waiting = [*self._keepers], [each for questions in self._waiting.values() for each in questions]
@@ -227,7 +227,7 @@ class _Keeper:
 
 
 def _exchange(process: "subprocess.Popen[bytes]", line: bytes, wall_s: float) -> bytes:
-    """Send a line and return the answer up to its end of line, or what came of it; without a line, return the first byte."""
+    """Send a line and return the answer up to its end of line, or the part of it that came; without a line, return the first byte."""
     assert process.stdin is not None
     assert process.stdout is not None
     source, sink = process.stdout.fileno(), process.stdin.fileno()

@@ -63,7 +63,7 @@ def start(node: Path, program: str, *, cpu_s: int, heap_mib: int) -> "subprocess
 
 
 def ready(source: int, sink: int | None, seconds: float) -> tuple[bool, bool]:
-    """Wait until output can be read, or input (if given) written. Descriptors of a busy node are beyond what select() takes."""
+    """Wait until output can be read, or input (if given) written. Descriptors of a busy node are beyond the range of select()."""
     pipes = select.poll()
     pipes.register(source, select.POLLIN)
     if sink is not None:

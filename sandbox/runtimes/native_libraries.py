@@ -1,4 +1,4 @@
-"""SHA-256 digests of the native code that runs inside the sandbox, and the check of what is installed. For the parent process."""
+"""SHA-256 digests of the native code that runs inside the sandbox, and the check of the installed files. For the parent process."""
 
 import functools
 import hashlib
@@ -76,7 +76,7 @@ def find_node() -> Path | None:
 
 
 def examine() -> tuple[NativeLibrary, ...]:
-    """Return what is installed of the table. Raises SandboxError if wasmtime is missing."""
+    """Return the installed libraries of the table. Raises SandboxError if wasmtime is missing."""
     native = (_installed("quickjs-native"),) if has_native() else ()
     node = find_node()
     return _installed("quickjs"), *native, *(() if node is None else (_examined("node", node),))

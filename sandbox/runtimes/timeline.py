@@ -65,7 +65,7 @@ class Timeline:
     # the clock
 
     def replay(self, trace: bytes) -> None:
-        """Read this trace from now on, instead of the clock; what is no trace ends the replay where it stands."""
+        """Read this trace from now on, instead of the clock; the replay ends where the trace is invalid."""
         size = len(trace) // TRACE_ENTRY.size * TRACE_ENTRY.size
         self._entries = [*TRACE_ENTRY.iter_unpack(trace[:size])][::-1]
 
@@ -153,7 +153,7 @@ class Timeline:
         return self._ms
 
     def send(self, channel: "Channel", *, last: bool = False) -> None:
-        """Send what was noted since the last frame, before a frame that a script caused; ``last``: it will see no more."""
+        """Send the readings noted since the last frame, before a frame that a script caused; ``last``: it will see no more."""
         if last and self._reads and self._entries is None:
             self._note(END, self._ms)
         if self._trace:

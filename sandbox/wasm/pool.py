@@ -243,6 +243,7 @@ class WasmPool:
             self._on_refused()
 
     async def _stop_lost(self) -> None:
+        """Stop the zygotes that were lost."""
         while self._lost:
             await self._lost.pop().stop()
 

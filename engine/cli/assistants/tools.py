@@ -52,7 +52,7 @@ def serve(engine: "Engine", tenant_id: str, *, drafts: bool, write: bool) -> MCP
     Args:
         engine: a local engine, or a client with the same operations.
         tenant_id: tenant of every call; a tool has no parameter for it.
-        drafts: offer only what a throw-away ledger can answer.
+        drafts: offer only the tools that a throw-away ledger can answer.
         write: offer operations that change something, too.
     """
     server = MCPServer("lodger", instructions=_INSTRUCTIONS, version=VERSION, log_level="WARNING")

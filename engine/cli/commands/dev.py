@@ -201,7 +201,7 @@ class Screen:
                     last = time.monotonic()
 
     def _catch_up(self) -> None:
-        """Run what is due up to the shown instant; if that takes long, the clock waits for it, so that keys are heard."""
+        """Run actions that are due up to the shown instant; if that takes long, the clock waits for it, so that keys are heard."""
         end = time.monotonic() + PATIENCE_S
         while self._due is not None and self._due <= self._now and time.monotonic() < end:
             self._session.step()
@@ -210,7 +210,7 @@ class Screen:
             self._now = self._session.now
 
     def _press(self, key: str) -> bool:
-        """Do what a key says; whether anything may have happened in the ledger."""
+        """Handle a key; return whether anything may have happened in the ledger."""
         if key == "n":
             self._session.step()
             self._now = self._session.now
@@ -228,7 +228,7 @@ class Screen:
         return key in {"n", "r"}
 
     def _names(self) -> list[str]:
-        """Return what r can run: schedules, then scripts without one."""
+        """Return the choices of the key r: schedules, then scripts without one."""
         scheduled = [each.name for each in self._schedules]
         bound = {step["script"] for each in self._schedules for step in each.steps}
         return [

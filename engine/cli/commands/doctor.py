@@ -178,7 +178,7 @@ def _ledger(db: str | None) -> dict[str, Any]:
 
 
 def show_checks(found: "Sequence[Check]") -> None:
-    """Print a line for each check, and what to do about those that are not ok."""
+    """Print a line for each check, and the fix of those that are not ok."""
     for each in found:
         say(f"{each.state:4}  {each.name:20} {each.value}")
         if each.state != "ok":

@@ -1,1 +1,1 @@
-"""Names, labels, grants, origins, roles and the audit context: values that say what may be done, and for which actor. No I/O."""
+"""Names, labels, grants, origins, roles and the audit context: values that say which actor may do which operation. No I/O."""

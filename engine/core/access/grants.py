@@ -174,7 +174,7 @@ def parse(texts: Iterable[str]) -> Grants:
 
 
 def written(grant: Grant) -> str:
-    """Write a grant in its one spelling; what is written is what :func:`parse` reads."""
+    """Return the one spelling of a grant, which :func:`parse` reads."""
     kind, verb, name = grant
     if kind in _ROWS:
         if name:

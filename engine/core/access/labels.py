@@ -1,4 +1,4 @@
-"""Labels: what a schedule or tenant requires of a node, and what a node carries."""
+"""Labels: requirements of a schedule or tenant on a node, and properties of a node."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -38,5 +38,5 @@ def written(labels: Iterable[str]) -> str:
 
 
 def carries(node: Collection[str], requires: str) -> bool:
-    """Whether a node with these labels may run what requires those (as :func:`written` gives them)."""
+    """Whether a node with these labels may run actions that require those (as :func:`written` gives them)."""
     return all(label in node for label in requires.split(" ")) if requires else True

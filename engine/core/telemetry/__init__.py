@@ -1,1 +1,1 @@
-"""Records of the log as JSON. It must never import what an extra installs."""
+"""Records of the log as JSON. It must never import a package of an extra."""

@@ -1,4 +1,4 @@
-"""Log lines about what the host lacks: one when an outage begins, one every 30 s with a count, one when it is over."""
+"""Log lines about outages of the host's services: one when an outage begins, one every 30 s with a count, one when it is over."""
 
 import logging
 from collections.abc import Callable

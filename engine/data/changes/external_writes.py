@@ -72,7 +72,7 @@ def _text(rows: TableDataset, key: Any) -> str:
 
 
 def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[], None]:
-    """Report what sessions flush; see :meth:`lodger.engine.sync.Engine.record_sessions`."""
+    """Report rows that sessions flush; see :meth:`lodger.engine.sync.Engine.record_sessions`."""
 
     def flushed(session: "Session", _context: object) -> None:
         for each in session.new:

@@ -165,7 +165,7 @@ def require_complete(connection: Connection, source: str, owner: str, at: Positi
     """Require that every change after a position is still there.
 
     Raises:
-        CallRefused: ``changes_forgotten``: retention has taken what was not read yet; ``changes_rewound``: the database was put
+        CallRefused: ``changes_forgotten``: retention has deleted unread changes; ``changes_rewound``: the database was put
             back to an earlier state, so that its numbers begin anew.
     """
     row = connection.execute(select(_f.xid, _f.seq).where(_f.source == source, _f.owner == owner)).first()

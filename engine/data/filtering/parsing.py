@@ -147,7 +147,7 @@ def _undefined(where: str) -> CallRefused:
 
 
 def _without_tag(value: Any) -> Any:
-    """Return what a script wrote: its wire marks objects with keys that begin with $."""
+    """Return an object as the script wrote it: the wire marks objects with keys that begin with $."""
     return value["$object"] if isinstance(value, dict) and value.keys() == {"$object"} else value
 
 

@@ -31,7 +31,7 @@ class Compiler:
 
     Args:
         driver: the database's.
-        related: compiles a condition on what a foreign key leads to.
+        related: compiles a condition on the row that a foreign key leads to.
     """
 
     def __init__(self, driver: Driver, related: Callable[[Compare | In], Clause] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The registry of what a platform gives scripts: exposed sets by name (every other name is a collection), and functions."""
+"""The registry of a platform's sets and functions for scripts: exposed sets by name (every other name is a collection), and functions."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -47,7 +47,7 @@ _SETTING = re.compile(r"[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*", re.ASCII)
 
 
 class ExposeOptions(TypedDict, total=False):
-    """What else can be said of an exposed table; see :func:`expose`."""
+    """Further options of an exposed table; see :func:`expose`."""
 
     read: Sequence[str | Column[Any]] | None
     write: Sequence[str | Column[Any]]

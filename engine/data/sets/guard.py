@@ -63,7 +63,7 @@ _NEEDED = [(name, privilege) for name, some in NEEDED.items() for privilege in s
 
 
 def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool = True) -> DatabaseIsolation:
-    """Inspect a database for row security objects; log a warning for what is missing.
+    """Inspect a database for row security objects; log a warning for missing ones.
 
     Args:
         sets: its exposed sets.

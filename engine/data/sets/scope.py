@@ -133,7 +133,7 @@ class Scope:
         return delete(rows.table).where(self._within(rows))
 
     def insert_document(self, connection: Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
-        """Insert a document. A server executes this, and the two below, with what is waited for next."""
+        """Insert a document. A server executes this, and the two below, with the next awaited statement."""
         _insert_document.run(connection, self._document(rows, key) | {"text": body, "now": now_us})
 
     def update_document(self, connection: Connection, rows: Collection, key: str, body: str, now_us: int) -> None:

@@ -16,7 +16,7 @@ from lodger.engine.core.refusal import bad_request
 
 
 class Kind(StrEnum):
-    """What a column holds, as the script's types name it."""
+    """Kind of a column's values, as the script's types name it."""
 
     INT = "int"
     BIGINT = "bigint"

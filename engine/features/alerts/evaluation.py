@@ -38,7 +38,7 @@ _Key = tuple[str, str, str | None, str, str]
 
 @dataclass(slots=True)
 class Changes:
-    """What an evaluation has found to do."""
+    """Changes that an evaluation has found."""
 
     consumed: list[QueueKey] = field(default_factory=list)
     raised: list[dict[str, Any]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Changes:
 
 
 def find(context: StoreContext, connection: Connection, now_us: int) -> Changes:
-    """Return what has to be done at this instant; reads only."""
+    """Return the changes of alerts at this instant; reads only."""
     changes = Changes()
     active = rules.list_active(connection)
     changes.consumed, queued = conditions.queued(connection, {each.tenant_id for each in active})
@@ -151,7 +151,7 @@ def _close(
 
 
 def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Alert]:
-    """Evaluate every rule, store what follows, and return the raised alerts."""
+    """Evaluate every rule, store the changes of alerts, and return the raised ones."""
     rules.lock_all(connection)
     changes = find(context, connection, now_us)
     if changes.raised:

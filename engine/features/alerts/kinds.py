@@ -11,7 +11,7 @@ from lodger.engine.recurrence.calendar.zones import python_zone
 
 
 class AlertKind(StrEnum):
-    """What an alert reports."""
+    """Kind of condition that an alert reports."""
 
     FAILED = "failed"
     RECOVERED = "recovered"

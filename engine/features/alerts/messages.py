@@ -24,7 +24,7 @@ class Alert:
 
     Attributes:
         schedule: the schedule's name, None without one.
-        details: what belongs to its kind.
+        details: values of its kind.
         occurrences: how often it has happened while it was open.
         closed_at: when it was over; None while it is open.
         sent_at: when its messages entered the outbox; None while it waits for the end of quiet hours.

@@ -39,7 +39,7 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True)
 class BackfillPreview:
-    """What a backfill of a range would do. ``left_alone``: as of :class:`Backfill`.
+    """Preview of a backfill of a range. ``left_alone``: as of :class:`Backfill`.
 
     Attributes:
         slots: number of slots that would run; ``first`` and ``last`` are None if there is none.
@@ -70,7 +70,7 @@ def preview(
     end_us: int,
     now_us: int,
 ) -> BackfillPreview:
-    """Return what :func:`backfill` would do now, with its errors."""
+    """Return a preview of :func:`backfill`, with its errors."""
     plan = _plan(context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=False)
     first, last = (plan.run[0], plan.run[-1]) if plan.run else (None, None)
     return BackfillPreview(plan.schedule_id, len(plan.run), first, last, plan.left_alone)

@@ -1,4 +1,4 @@
-"""Answers of scripts to requests to their URLs: what a run returns becomes a response, for senders that wait for it."""
+"""Answers of scripts to requests to their URLs: the result of a run becomes a response, for senders that wait for it."""
 
 import asyncio
 import json

@@ -118,7 +118,7 @@ class NewScriptUrl:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a new URL is to be."""
+    """Properties of a new URL."""
 
     name: str
     script: str

@@ -144,7 +144,7 @@ class UrlRequests:
             raise UrlRefused(413, "url_body_too_large", reason=error.why) from None
 
     def _charge(self, connection: Connection, tenant_id: str, now_us: int) -> list[usage.Warned]:
-        """Count the run on the tenant's day, and return what to warn of; refuse it if the day's budget or the storage is used up."""
+        """Count the run on the tenant's day, and return the budgets to warn of; refuse it if the day's budget or the storage is used up."""
         context, day = self._context, now_us // usage.DAY_US
         today = usage.usages_of_day(context, connection, [tenant_id], day)[tenant_id]
         limit = today.allowed.of_day(BUDGET)

@@ -11,7 +11,7 @@ from lodger.engine.web.pages import scripts
 
 
 async def _shadow(reader: Reader, name: str) -> Shadow | None:
-    """Return the shadow of a script, None if it has none or the caller may not see what it was told."""
+    """Return the shadow of a script, None if it has none or the caller may not see its input."""
     if not reader.caller.role.covers(Role.EDITOR):
         return None
     try:

@@ -68,7 +68,7 @@ class ShadowRuns(Service):
         context.bus.subscribe(BatchCommitted, self._committed)
 
     async def stop(self) -> None:
-        """Compare for some seconds more what waits, then end; the rest is not compared."""
+        """Compare waiting runs for some seconds more, then end; the rest is not compared."""
         if self._task is not None:
             await either(self._idle.wait(), self.clock.sleep(DRAIN_S))
         await super().stop()
@@ -97,7 +97,7 @@ class ShadowRuns(Service):
             self.wake()
 
     async def round(self) -> float:
-        """Compare what waits, while slots are free."""
+        """Compare waiting runs while slots are free."""
         while self._waiting and len(self._attempts.running) < self.context.settings.slots:
             await self._compare(self._next())
         late_s = self.clock.elapsed_s() - PATIENCE_S

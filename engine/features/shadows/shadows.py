@@ -70,7 +70,7 @@ class Shadow:
     runs: tuple[ShadowRun, ...] = ()
 
     def summary(self) -> dict[str, str | int]:
-        """Return what its end is reported with."""
+        """Return the details by which its end is reported."""
         return {
             "script": self.name, "version": self.version, "live_version": self.live_version, "state": self.state,
             "agreed": self.agreed, "differed": self.differed, "undecided": self.undecided, "missed": self.missed,

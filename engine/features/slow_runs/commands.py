@@ -8,7 +8,7 @@ from lodger.engine.service.humanize import humanize_duration
 
 
 def _flags(each: Any) -> list[str]:
-    """Return what is unusual about the durations of a schedule."""
+    """Return words for unusual durations of a schedule."""
     found = [str(each.onset)] if each.onset else []
     found += ["slow"] if each.slow and not each.onset else []
     return found + ([f"overruns its interval: {each.overruns} of 5"] if each.overruns else [])

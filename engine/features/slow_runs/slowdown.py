@@ -24,7 +24,7 @@ class Onset(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What runs of one step of a schedule usually take.
+    """Usual durations of one step of a schedule.
 
     Attributes:
         since_us: end of the latest run that it was taken from.

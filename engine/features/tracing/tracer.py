@@ -61,7 +61,7 @@ class Tracer:
         raise ImportError(f"there is no exporter {exporter}")
 
     async def close(self) -> None:
-        """Export what is left, and end the thread."""
+        """Export the remaining spans, and end the thread."""
         await asyncio.to_thread(self._provider.shutdown)
 
     def traced(self, executor: Executor) -> "TracedExecutor":
@@ -95,7 +95,7 @@ class Tracer:
             yield span
 
     def calls(self) -> Callable[[str], AbstractContextManager[object]]:
-        """Return what records the span of a host call, by the call's name, below the present span."""
+        """Return a function that records the span of a host call, by the call's name, below the present span."""
         parent = context.get_current()
 
         def call(name: str) -> AbstractContextManager[object]:

@@ -47,7 +47,7 @@ def read(text: str) -> Phrase:
     """Return the parse tree of a rule.
 
     Raises:
-        Unread: with texts that may say what was meant.
+        Unread: with texts that may have been meant.
     """
     return _Grammar(text).rule()
 
@@ -369,7 +369,7 @@ class _Grammar:
         raise self.unexpected("a unit or a weekday", "day")
 
     def _named_month_follows(self, begin: int) -> bool:
-        """Whether what follows an ordinal and its days is *of the month*, of a month or of the quarter."""
+        """Whether the words after an ordinal and its days are *of the month*, of a month or of the quarter."""
         self.at, here = begin, self.at
         while self.peek().kind in ("nth", "weekday", "days", "and", ",", "the", "last", "business", "unit"):
             if self.kinds("unit") and self.peek(-1).kind != "business":
@@ -601,7 +601,7 @@ class _Grammar:
         return number
 
     def _nth(self) -> list[Days]:
-        """Ordinals, then what they count: a weekday, weekdays, days, or nothing."""
+        """Read ordinals and the counted noun: a weekday, weekdays, days, or none."""
         begin = self.at
         numbers, places, breaks = [self._ordinal()], [self.left[begin]], []
         while True:

@@ -1,4 +1,4 @@
-"""What the parts of a clause mean together; parts without effect, contradictions and double meanings are refused."""
+"""The common meaning of a clause's parts; parts without effect, contradictions and double meanings are refused."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What to write instead of a rule in English that is refused: only texts that are accepted are named."""
+"""Texts to write instead of a refused rule in English: only accepted ones are named."""
 
 import re
 import tomllib
@@ -118,7 +118,7 @@ def _quoted(texts: list[str]) -> str:
 
 
 def _accepted(candidates: Iterable[str], most: int) -> Iterator[str]:
-    """Yield the candidates that are accepted, and what mends the others, nearest first."""
+    """Yield accepted candidates, and mended texts of the others, nearest first."""
     waiting = deque((" ".join(each.split()).strip(" ,;"), 0) for each in candidates)
     seen: set[str] = set()
     while waiting and most and len(seen) < _MAX_TRIED:
@@ -160,7 +160,7 @@ def _years(text: str) -> Iterator[str]:
 
 
 def _other_languages(text: str) -> Iterator[str]:
-    """Yield rules of other languages for what English does not say here."""
+    """Yield rules of other languages for wishes that English cannot say here."""
     yield from _years(text)
     if match := _NEAREST.search(text):
         time = _AT.search(text)

@@ -23,7 +23,7 @@ def parse(
         text: DTSTART, RRULE, RDATE, EXDATE, EXRULE lines (RFC 5545 §3.8.5), or one bare rule.
         dtstart: anchor when the text has none: RFC 5545 or ISO, an instant when it ends in Z or an offset.
         tz: IANA zone of local times when the text names none; None is UTC.
-        dst: what gaps and folds do; absent fields take the language's default.
+        dst: policy for gaps and folds; absent fields take the language's default.
 
     Raises:
         RuleInvalid: with code, reason, cure and position.

@@ -35,7 +35,7 @@ class RuleSequence:
     """A LocalSequence from DTSTART on, up to UNTIL, at most COUNT members.
 
     Args:
-        rule: as written; what it lacks is derived from ``start``.
+        rule: as written; missing parts are derived from ``start``.
         start: DTSTART, local seconds. It is a member only when it fulfils the rule.
         until: last local second that may be a member.
 

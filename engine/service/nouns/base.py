@@ -175,7 +175,7 @@ class Noun(Operations[M]):
         return self.context.clock.now_us()
 
     def _read(self, look: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return what a function of the store finds, in one transaction."""
+        """Return the result of a function of the store, in one transaction."""
         with self.context.database.read() as connection:
             return look(connection, *args, **kwargs)
 

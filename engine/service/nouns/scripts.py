@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _compared(version: ScriptVersion) -> dict[str, str]:
-    """Return what a comparison shows: the files, and the versions of other scripts that they import."""
+    """Return the compared parts: the files, and the versions of other scripts that they import."""
     lines = "\n".join(f"{root} version {number}" for root, number in sorted(version.uses.items()))
     return version.modules | ({"imports:": lines} if lines else {})
 

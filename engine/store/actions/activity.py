@@ -1,4 +1,4 @@
-"""Activity of the last hour: actions that ended in each minute with their lateness, failures by outcome, and what is due now."""
+"""Activity of the last hour: actions that ended in each minute with their lateness, failures by outcome, and the actions due now."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ MINUTE_US = 60_000_000
 MINUTES = 60
 #: Minutes that still change: the present one, and the one before it, whose last commits may be under way.
 OPEN_MINUTES = 2
-#: Maximum number of actions that one statement reads; what is older follows with the next call.
+#: Maximum number of actions that one statement reads; older ones follow with the next call.
 MAX_ROWS = 100_000
 #: Minutes kept of all tenants together.
 KEPT = 20_000
@@ -61,14 +61,14 @@ class ActivityMinute:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What runs and is due now, and the last hour by minutes.
+    """Running and due actions, and the last hour by minutes.
 
     Attributes:
         running: attempts that run.
         due: actions and slots that have not started although their time has come, overdue ones included.
         overdue: those among them that have been due for more than ten seconds.
         minutes: the last sixty, oldest first; the last one has not ended.
-        complete_from: what ended before this instant is not counted yet: a busy hour is read in several calls.
+        complete_from: actions that ended before this instant are not counted yet: a busy hour is read in several calls.
         done, failed: over these minutes.
         late_p50_ms, late_p99_ms: over these minutes.
         caught_up: actions of missed slots, which count for no lateness.

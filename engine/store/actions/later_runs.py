@@ -1,4 +1,4 @@
-"""One-off runs that scripts, and URLs of scripts, request: stored in the transaction of what requests them, and bounded."""
+"""One-off runs that scripts, and URLs of scripts, request: stored in the transaction of their request, and bounded."""
 
 import json
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class LaterRun:
         action_id: id of its action.
         params: JSON text.
         key: names one waiting run of the script.
-        requested_by: what requested it.
+        requested_by: the run or URL that requested it.
     """
 
     tenant_id: str

@@ -195,7 +195,7 @@ class Database:
                 raise
 
     def file_watcher(self) -> CommitWatcher | None:
-        """Return what watches a file for commits of others than :meth:`write`, or None for a server."""
+        """Return a watcher of a file for commits by other ways than :meth:`write`, or None for a server."""
         return self.driver.file_watcher(self._writer)
 
     def server_watcher(self) -> ServerWatcher | None:

@@ -1,4 +1,4 @@
-"""What an open database gives: read snapshots and write transactions."""
+"""The interface of an open database: read snapshots and write transactions."""
 
 from contextlib import AbstractContextManager
 from typing import Protocol

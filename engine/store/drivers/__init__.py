@@ -57,7 +57,7 @@ class Driver(ABC):
         has_clock: all processes share the server's clock, and leases use it.
         has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`subscribe`).
         has_zones: a timestamp column can keep its zone.
-        hot_options: what its DBAPI's cursor is told with each statement of the hot path.
+        hot_options: options of its DBAPI's cursor for each statement of the hot path.
     """
 
     name: ClassVar[str]
@@ -95,7 +95,7 @@ class Driver(ABC):
         """Return a pool for one of the platform's databases."""
 
     def writer(self, pool: Engine) -> Writer:
-        """Return what opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
+        """Return a function that opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
         return pool
 
     @property
@@ -134,7 +134,7 @@ class Driver(ABC):
         """Whether the database has ended a transaction that the connection still considers open."""
 
     def file_watcher(self, writer: Any) -> CommitWatcher | None:
-        """Return what watches a file for commits of others than this :meth:`writer`, or None for a server."""
+        """Return a watcher of a file for commits by other ways than this :meth:`writer`, or None for a server."""
         return None
 
     def server_watcher(

@@ -49,7 +49,7 @@ def _idle(connection: Any) -> bool:
 
 
 class _Borrowed:
-    """A connection that stays the caller's: what would end its transaction does nothing."""
+    """A connection that stays the caller's: commit, rollback and close do nothing."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

@@ -63,8 +63,8 @@ class Check:
 
     Attributes:
         state: ok, warn or fail.
-        value: what was found.
-        why: what follows from it; ``fix``: what to do. Empty for ok.
+        value: the found value.
+        why: the consequence; ``fix``: the remedy. Empty for ok.
     """
 
     name: str
@@ -176,7 +176,7 @@ class JsonPath(Protocol):
         """Return whether a value that the path leads to through lists satisfies a condition; it may be NULL.
 
         Args:
-            holds: gets what :meth:`held` returns for each of them.
+            holds: receives the result of :meth:`held` for each of them.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""What tables of the ledger need besides columns, constraints and indexes, such as triggers. Drivers write it in their SQL."""
+"""Properties of the ledger's tables besides columns, constraints and indexes, such as triggers. Drivers write them in their SQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stored(NamedTuple):
 
 
 class ScriptAccess(NamedTuple):
-    """What the role of scripts may do with the rows of one tenant.
+    """Rights of the role of scripts on the rows of one tenant.
 
     Attributes:
         privileges: as in GRANT.
@@ -64,7 +64,7 @@ class Churn(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TableGuards:
-    """What one table needs.
+    """The guards of one table.
 
     Attributes:
         append_only: rows are never updated, and deleted only under this condition on ``OLD``, which is SQL.
@@ -83,6 +83,6 @@ def guards(**needs: Any) -> dict[str, TableGuards]:
 
 
 def guards_of(table: Table) -> TableGuards:
-    """Return what a table needs."""
+    """Return the guards of a table."""
     found: TableGuards = table.info.get(_KEY) or TableGuards()
     return found

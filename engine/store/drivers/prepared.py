@@ -50,7 +50,7 @@ class Prepared:
 
 
 class PreparedWrite:
-    """A statement without rows that is compiled on first use; a server executes it with what is waited for next.
+    """A statement without rows that is compiled on first use; a server executes it with the next awaited statement.
 
     Args:
         build: builds it for a driver.
@@ -118,7 +118,7 @@ class CompiledOnce:
 
 
 def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any]:
-    """Return what makes named tuples, of the types that the columns declare, of a query's rows."""
+    """Return a function that makes named tuples of a query's rows, of the types that the columns declare."""
     if not isinstance(statement, Select):
         return tuple
     columns = list(statement.selected_columns)
@@ -269,7 +269,7 @@ def mark(connection: Connection, of: object) -> object:
 
 
 def mark_of(error: BaseException | None) -> Any:
-    """Return what the statement that failed belongs to; None if it is not known, or was waited for at once."""
+    """Return the mark of the statement that failed; None if it is not known, or was waited for at once."""
     while error is not None:
         found = getattr(getattr(error, "orig", error), "mark", None)
         if found is not None:
@@ -296,7 +296,7 @@ def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> Non
 
 
 def _explained(connection: Connection, statement: str, values: Any, error: Exception) -> BaseException:
-    """Return what SQLAlchemy would raise for an error of the DBAPI; a lost connection leaves the pool.
+    """Return SQLAlchemy's exception for an error of the DBAPI; a lost connection leaves the pool.
 
     Raises:
         Exception: the error itself if it is not the DBAPI's; as its own cause it would have no end.

@@ -139,14 +139,14 @@ def claim(
 ) -> list[Claim]:
     """Claim up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
-    Tenants share the free slots evenly; what one leaves, the next may take.
+    Tenants share the free slots evenly; unused ones are left to the next tenant.
 
     Args:
         room: the node's free memory and other capacity; an action that does not fit waits and records the reason.
         spent: receives the exhausted budget of each tenant that has used up its day.
         wait: wait for locks. Otherwise nothing is claimed while the node's row is locked, or actions have to expire.
-        ahead_us: claim what comes due until then, too; it begins when it is due.
-        answers: receives what fills the result when it is called after the commit; None to return a full one at once.
+        ahead_us: claim actions that come due until then, too; each begins when it is due.
+        answers: receives functions that fill the result when they are called after the commit; None to return a full one at once.
     """
     claimed: list[Claim] = []
 
@@ -415,7 +415,7 @@ def _claims_of(
     tenant_rows: dict[str, AnyRow],
     now_us: int,
 ) -> Callable[[], list[Claim]]:
-    """Set the deadlines of the started actions of kind host; return what returns the claims of all."""
+    """Set the deadlines of the started actions of kind host; return a function that returns all claims."""
     keys = _revision_keys(rows)
     context.revision_cache.revisions(connection, keys)
     revisions = {key: context.revision_cache.revision(connection, *key) for key in keys}

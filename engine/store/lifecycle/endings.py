@@ -35,7 +35,7 @@ _c, _behind = actions.c, actions.alias("behind")
 
 @cache
 def unended() -> Select[Any]:
-    """Select actions with what their end needs: limits of their tenants, actions held behind them. Tenants are locked before."""
+    """Select actions with the columns for their end: limits of their tenants, actions held behind them. Tenants are locked before."""
     return select(
         _c.tenant_id, _c.id, _c.schedule_id, _c.revision, _c.step, _c.attempt, _c.node_id, _c.lease_epoch, _c.started_us, _c.due_at,
         _c.reason, _c.tenant_faults, _c.engine_faults, _c.conflicts, _c.steps, _c.node_key,
@@ -61,7 +61,7 @@ class Ending:
         spent: used amounts of its budgets, by name.
         has_reservation: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
         day: day that its effects are counted on, in days since 1970; None for the day on which it ends.
-        record: what it was told, for a replay, compressed; None if it is not recorded.
+        record: its record for a replay, packed; None if it is not recorded.
     """
 
     row: Any

@@ -216,7 +216,7 @@ _reset_served = update(turns).where(*_served_in_future).values(served_us=bindpar
 
 
 class Overdue(NamedTuple):
-    """What there is for a recovery to do.
+    """Work that a recovery has found.
 
     Attributes:
         in_future: a lease or a time of service lies in the future, because a clock was set back.
@@ -232,7 +232,7 @@ class Overdue(NamedTuple):
 
 
 def find_overdue(context: StoreContext, connection: Connection, now_us: int) -> Overdue:
-    """Return what a recovery has to do, in one statement, because every node asks several times a lease; reads only."""
+    """Return the work of a recovery, by one statement, because every node asks several times a lease; reads only."""
     found = connection.execute(_queries(context, connection).overdue, {"now": now_us, "lease_now": now_us}).one()
     return Overdue(*map(bool, found))
 

@@ -1,4 +1,4 @@
-"""What scripts can read about their schedule: its last successful run and its next slots."""
+"""The schedule as its scripts see it: its last successful run and its next slots."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime

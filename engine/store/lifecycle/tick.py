@@ -1,6 +1,6 @@
 """The tick: turns due schedules into actions. One transaction writes a row per slot or per gap, and moves the clock.
 
-Nothing is pending between transactions: an edit, a pause or a deletion first accounts what the old revision owes.
+Nothing is pending between transactions: an edit, a pause or a deletion first accounts the slots that the old revision owes.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -84,14 +84,14 @@ _update_clocks = UpdateMany(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a tick has to know, asked in one round trip: due clocks, locked, and the unfinished actions of their schedules."""
+    """Questions of a tick, asked in one round trip: due clocks, locked, and the unfinished actions of their schedules."""
 
     clocks: Callable[[], list[AnyRow]]
     unfinished: Callable[[], dict[tuple[str, str], Unfinished]] | None = None
 
 
 def ask(connection: Connection, now_us: int, ahead_us: int = 0) -> Asked:
-    """Ask what :func:`tick` has to know. Nothing that this transaction changes afterwards may be about these schedules."""
+    """Ask the questions of :func:`tick`. No later change of this transaction may be about these schedules."""
     until_us = max(now_us, ahead_us)
     if not driver_of(connection).has_row_locks:
         rows = due.due_clocks(connection, until_us, TICK_BATCH)
@@ -240,7 +240,7 @@ def _accounted_to(row: AnyRow) -> datetime:
 def _decide(
     context: StoreContext, row: AnyRow, revision: Revision, unfinished: Unfinished, now: datetime, reason: str | None
 ) -> list[Step]:
-    """Decide what the owed slots of a schedule on one node key become."""
+    """Decide for the owed slots of a schedule on one node key: run, skip or gap."""
     after = _accounted_to(row)
     if reason is not None:
         return stretch(revision.recurrence, after, now, reason)
@@ -267,7 +267,7 @@ def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing 
 def _add_rows(
     connection: Connection, changes: _Changes, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
 ) -> None:  # fmt: skip
-    """Add the rows of one schedule and node key to the sheet, and what they mean for its unfinished actions."""
+    """Add the rows of one schedule and node key to the sheet, with their effect on its unfinished actions."""
     runs = [step for step in steps if isinstance(step, Run)]
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):

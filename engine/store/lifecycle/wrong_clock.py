@@ -183,7 +183,7 @@ def _moved(instant_us: int | None, ahead_us: int, limit_us: int, now_us: int) ->
 
 
 def _return_clocks(context: StoreContext, connection: Connection, limit_us: int) -> None:
-    """Let schedules go on after their last slot that has come, or after their beginning; their missed-slot policy decides what runs."""
+    """Let schedules go on after their last slot that has come, or after their beginning; their missed-slot policy decides the rest."""
     rows = connection.execute(clocks.where(_k.accounted_us > limit_us).with_for_update(of=tables.schedule_clock)).all()
     for tenant_id in {row.tenant_id for row in rows}:
         context.forget(tenant_id)  # what a revision counts from may have moved
@@ -216,5 +216,5 @@ def _return_clocks(context: StoreContext, connection: Connection, limit_us: int)
 
 
 def describe(found: list[Ahead]) -> str:
-    """Return in a sentence what was written in the future."""
+    """Return a sentence about the rows that were written in the future."""
     return "a clock that was ahead has written " + ", ".join(f"{each.rows} rows of {each.table}" for each in found)

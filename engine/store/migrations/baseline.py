@@ -29,7 +29,7 @@ _version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32), pr
 
 
 def create(connection: Connection) -> None:
-    """Create the tables, what protects and counts their rows, and the first rows."""
+    """Create the tables, their guards, and the first rows."""
     import_module("lodger.engine.features")
     driver = driver_of(connection)
     metadata.create_all(connection, checkfirst=False)

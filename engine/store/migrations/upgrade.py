@@ -71,7 +71,7 @@ def upgrade(connection: Connection, progress: Progress = ignore_progress, *, now
 
 
 def _refuse_older_nodes(connection: Connection, oldest: str, now_us: int) -> None:
-    """Refuse to take away what living nodes use."""
+    """Refuse an upgrade that removes something which living nodes use."""
     usable = known()[known().index(oldest) :]
     older = [row.name for row in connection.execute(_ALIVE, {"now_us": now_us}) if row.schema_revision not in usable]
     if older:

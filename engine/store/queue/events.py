@@ -1,4 +1,4 @@
-"""Events of scripts and of the engine that leave the engine, and the hook of what receives them."""
+"""Events of scripts and of the engine that leave the engine, and the hook of their receivers."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

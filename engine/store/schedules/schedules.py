@@ -1,4 +1,4 @@
-"""Schedules: create, edit, pause, resume, delete. Every change accounts what the old state owes in the same transaction."""
+"""Schedules: create, edit, pause, resume, delete. Every change accounts the slots that the old state owes in the same transaction."""
 
 import json
 from collections.abc import Mapping

@@ -79,7 +79,7 @@ def imported_scripts(files: Mapping[str, str]) -> set[str]:
 
 
 def _root(file: str, wanted: str, linked: Mapping[str, str]) -> str | None:
-    """Return what an import begins with if it leaves the script: ``lib:NAME@VERSION`` or ``../SCRIPT``; None if it does not."""
+    """Return the beginning of an import that leaves the script: ``lib:NAME@VERSION`` or ``../SCRIPT``; None if it does not."""
     found = joined(file.encode(), wanted.encode())
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Tenants beside what they did: runs and budgets of the present UTC day, failures of the last 24 hours, the latest action."""
+"""Tenants with their activity: runs and budgets of the present UTC day, failures of the last 24 hours, the latest action."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _NEVER = "00000000-0000-0000-0000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class TenantActivity:
-    """A tenant and what it did.
+    """A tenant with its activity.
 
     Attributes:
         runs: attempts of the present UTC day.

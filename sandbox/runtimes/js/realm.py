@@ -75,7 +75,7 @@ class QuickRealm(HostFunctions):
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
 
     def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
-        """Map what compiling the modules made of the memory, before :meth:`bound`, and close the file. Reads no byte of it."""
+        """Map the memory image of the compiled modules, before :meth:`bound`, and close the file. Reads no byte of it."""
         image.map_over(self.guest, descriptor, layout, limits["memory_bytes"])
         _pages, self._way, _count = IMAGE_HEAD.unpack_from(layout)
 

@@ -73,8 +73,8 @@ class WatchedConnection(psycopg.Connection[Any]):
     """A connection with a time limit on every wait; psycopg calls :meth:`wait`, which checks the clock ten times a second.
 
     Attributes:
-        is_last: whether what is waited for next ends the transaction, which only reads: its end is sent along.
-        mark: what the statements that are sent from now on belong to; the error of one has it as attribute ``mark``.
+        is_last: whether the next awaited statement ends the transaction, which only reads: its end is sent along.
+        mark: owner of the statements that are sent from now on; the error of one has it as attribute ``mark``.
         patience_s: maximum time to wait for an answer; a thread's own limit
             (:class:`lodger.engine.store.drivers.patience.Patience`) takes precedence.
         sent: number of statements that were kept, those that were sent included.
@@ -102,7 +102,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     @property
     def begins(self) -> bool:
-        """Whether statements are kept, or the next one begins a transaction."""
+        """Whether the next statement need not be sent alone: others are kept for it, or it begins a transaction."""
         return self._pipeline is not None or (
             not self.autocommit and self.pgconn.transaction_status == TransactionStatus.IDLE
         )
@@ -156,7 +156,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             raise AssertionError("a command of a pipeline waits for nothing")
 
     def flush(self) -> None:
-        """Send what is kept, and wait for its results.
+        """Send the kept statements, and wait for their results.
 
         Raises:
             psycopg.Error: of the first statement that failed.

@@ -49,7 +49,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def integrity(raw: Any) -> list[str]:
-    """Return what SQLite's own checks of pages, indexes and foreign keys find."""
+    """Return the findings of SQLite's own checks of pages, indexes and foreign keys."""
     found = [row[0] for row in raw.execute("PRAGMA integrity_check(5)") if row[0] != "ok"]
     return found + [
         f"{row[0]}: row {row[1]} refers to nothing in {row[2]}" for row in raw.execute("PRAGMA foreign_key_check")
