@@ -1,10 +1,10 @@
 """The event bus, events for people (:class:`Event`), and events by which the services of a node work together."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, NotRequired, TypedDict, TypeVar
 
 from lodger.engine.core.execution import Claim
 
@@ -48,7 +48,139 @@ class Event:
     tenant_id: str | None = None
     schedule_id: str | None = None
     action_id: str | None = None
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __new__(cls, kind: str = "", *_args: object, **_named: object) -> "Event":  # noqa: PYI034 - of another class
+        """Return an event of its kind's class, so that hooks and listeners know the types of its details."""
+        return object.__new__(TYPED.get(kind, cls))
+
+
+class StartedDetails(TypedDict):
+    """An attempt has started; instants in microseconds since 1970."""
+
+    script: str
+    attempt: int
+    slot_us: int | None
+    due_us: int
+    lateness_ms: float
+    origin: str
+    node: str
+
+
+class FinishedDetails(TypedDict):
+    """An attempt has ended; the action has too, unless its state is waiting_retry or ready."""
+
+    script: str
+    state: str
+    outcome: str
+    attempt: int
+    step: int
+    slot_us: int | None
+    retry_at_us: int | None
+    next_us: int | None
+    finished: Any
+
+
+class OverdueDetails(TypedDict):
+    """Actions wait longer than ``missed_after_s``."""
+
+    number: int
+    oldest_ms: float
+
+
+class SlowedDetails(TypedDict):
+    """Runs of a schedule have become slower, at once (jump) or little by little (drift)."""
+
+    script: str
+    step: int
+    onset: Literal["jump", "drift"]
+    from_ms: float
+    to_ms: float
+
+
+class ShadowDetails(TypedDict):
+    """A script's shadow was compared in all wanted runs."""
+
+    script: str
+    version: int
+    live_version: int
+    state: str
+    agreed: int
+    differed: int
+    undecided: int
+    missed: int
+
+
+class BudgetDetails(TypedDict):
+    """Four fifths of a budget are used; ``attempt`` if it is an attempt's."""
+
+    budget: str
+    per: Literal["attempt", "day"]
+    limit: int
+    used: int
+    attempt: NotRequired[int]
+
+
+class SpentDetails(TypedDict):
+    """A tenant has used up what it may use in a day."""
+
+    reason: str
+
+
+class StartedEvent(Event):
+    """Of hooks ``started`` and ``late``."""
+
+    __slots__ = ()
+    details: StartedDetails
+
+
+class FinishedEvent(Event):
+    """Of hooks ``finished`` and ``failed``."""
+
+    __slots__ = ()
+    details: FinishedDetails
+
+
+class OverdueEvent(Event):
+    """Of hook ``late``, without an action."""
+
+    __slots__ = ()
+    details: OverdueDetails
+
+
+class SlowedEvent(Event):
+    """Of hook ``slowed``."""
+
+    __slots__ = ()
+    details: SlowedDetails
+
+
+class ShadowEvent(Event):
+    """Of hook ``shadow``."""
+
+    __slots__ = ()
+    details: ShadowDetails
+
+
+class BudgetEvent(Event):
+    """Of hook ``budget``."""
+
+    __slots__ = ()
+    details: BudgetDetails
+
+
+class SpentEvent(Event):
+    """Of hook ``budget``, when nothing is left."""
+
+    __slots__ = ()
+    details: SpentDetails
+
+
+#: The classes of kinds whose details have types; other events are of class :class:`Event`.
+TYPED: Final[dict[str, type[Event]]] = {
+    "started": StartedEvent, "finished": FinishedEvent, "overdue": OverdueEvent, "slowed": SlowedEvent, "shadow": ShadowEvent,
+    "budget": BudgetEvent, "spent": SpentEvent,
+}  # fmt: skip
 
 
 class EventBus:
@@ -82,7 +214,7 @@ class EventBus:
 
     def publish(self, event: object) -> None:
         """Call every handler of the event's type."""
-        for handler in self._handlers.get(type(event), ()):
+        for handler in self._handlers.get(Event if isinstance(event, Event) else type(event), ()):
             handler(event)
 
 

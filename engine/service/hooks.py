@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus
@@ -22,8 +22,9 @@ _log = logging.getLogger("lodger.hooks")
 KEPT = 10_000
 #: Maximum time to wait for hooks at the end, seconds.
 CLOSE_S = 10.0
-Hook = Callable[[Event], object]
-H = TypeVar("H", bound=Callable[[Event], object])
+#: Takes the events of its name: :class:`Event` or those classes of it.
+Hook = Callable[[Any], object]
+H = TypeVar("H", bound=Hook)
 HookName = Literal["started", "finished", "failed", "late", "slowed", "shadow", "budget"]
 
 

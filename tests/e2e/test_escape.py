@@ -22,6 +22,15 @@ def ten_lines() -> str:
     return re.search(r"```python\n(# my_attacks.py\n.*?)```", GUIDE.read_text(), re.DOTALL)[1]
 
 
+def test_quick_is_one_attack_of_each_class() -> None:
+    every, quick = (lodger("escape", "--list", "--json", *more).json["cases"] for more in ((), ("--quick",)))
+    classes = [case["class"] for case in quick]
+    assert sorted(classes) == sorted({case["class"] for case in every})
+    assert [case["id"] for case in quick] == [each["id"] for each in every if each in quick]
+    (one,) = lodger("escape", "--quick", "--class", "A3", "--list", "--json").json["cases"]
+    assert one["class"] == 3
+
+
 def test_json_and_filters() -> None:
     said = lodger("escape", "--case", "A3-object-constructor", "--case", "B33-timer", "--json")
     assert said.code == 0, said

@@ -1,16 +1,18 @@
 """Hooks: the events of each name and tenant, a slow one, one that raises, one that is a coroutine function."""
 
 import asyncio
+import copy
 import queue
 import threading
 from datetime import timedelta
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from tests.node.harness import OK, Script, working
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.events import Event, EventBus
+from lodger.engine.core.events import TYPED, Event, EventBus
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.effects.finished import Finished
@@ -178,3 +180,21 @@ def test_a_coroutine_function_runs_on_the_loop_that_set_it(tmp_path: Path) -> No
             assert [event.action_id for event in kept] == [asked.id]
 
     asyncio.run(scenario())
+
+
+def test_events_are_of_the_classes_of_their_kinds_with_all_details() -> None:
+    with Stage(pretend={"good": lambda _params: 1, "bad": broken}, runs_per_day=2, missed_after_s=10) as stage:
+        stage.engine.tenants.create("acme")
+        for name in ("good", "bad"):
+            stage.engine.scripts.put("acme", name, "export default () => 1")
+            stage.engine.run_in("acme", name, 0)
+        stage.engine.run_in("acme", "good", 0)
+        stage.settle()
+        heard = [event for event in stage.events if event.kind in TYPED]
+        assert {event.kind for event in heard} >= {"started", "finished", "spent"}
+        for event in heard:
+            details = get_type_hints(TYPED[event.kind])["details"]
+            assert type(event) is TYPED[event.kind]
+            assert details.__required_keys__ <= set(event.details) <= set(details.__annotations__), event
+            assert copy.deepcopy(event) == event
+    assert type(Event("ticked", 0)) is Event
