@@ -51,6 +51,7 @@ class Wall:
 
 
 def _always() -> str:
+    """Return "": this wall can always be raised."""
     return ""
 
 

@@ -52,6 +52,7 @@ class ImageCompilation(Compilation):
     max_bytes = 64 * MIB
 
     def _payload(self) -> tuple[int, bytes]:
+        """Return the bundle whose modules are compiled."""
         return frames.COMPILE, codec.bundle(replace(self._job.bundle, context="{}"))
 
 
@@ -116,11 +117,13 @@ class ScriptImages:
         return task
 
     def _made(self, key: _Key, task: "asyncio.Task[bool]") -> None:
+        """Forget the finished task of an image."""
         self._making.pop(key, None)
         if not task.cancelled():
             task.exception()  # a pool that cannot run anything is reported by its attempts
 
     async def _make(self, key: _Key, job: Job) -> bool:
+        """Make the image of a script; return whether there is one."""
         modules = {**job.bundle.modules, **standard_modules.imported(job.bundle.modules)}
         async with self._turn:
             bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules)
@@ -134,6 +137,7 @@ class ScriptImages:
         return False
 
     def _note(self, key: _Key, bound: bytes | None) -> None:
+        """Remember the compiled code that belongs to a script."""
         self._known[key] = bound
         self._known.move_to_end(key)
         while len(self._known) > _MAX_KNOWN:

@@ -108,12 +108,14 @@ def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
 
 
 def _at(file: str, text: str, at: int, name: str, message: str) -> ScriptError:
+    """Return an error at a place of a file."""
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     return ScriptError(name, message, f"    at {file}:{line}:{column}", file=file, line=line, column=column)
 
 
 def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
+    """Return the words for an import that a script does not have; None if it has it."""
     if wanted.startswith((LIB, "lodger:")) or standard_modules.is_one(wanted):
         return None
     said = f"cannot find module '{wanted}'"
@@ -139,6 +141,7 @@ def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
 
 
 def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:
+    """Yield errors of CommonJS."""
     code = outline.code
     if "require" in code and not _OWN_REQUIRE.search(code):
         for each in _REQUIRE.finditer(code):

@@ -71,6 +71,7 @@ def unknown_names(modules: Mapping[str, str], of_platform: Collection[str] = ())
 
 
 def _unknown(file: str, text: str, at: int, said: str, name: str, known: frozenset[str] | set[str]) -> ScriptError:
+    """Return the error of an unknown name."""
     near = get_close_matches(name, sorted(known), 1, 0.75)
     advice = _INSTEAD.get(name) or (near[0] if near else "")
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)

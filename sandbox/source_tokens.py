@@ -84,6 +84,7 @@ def code_of(text: str) -> str:
 
 
 def _spaces(text: str) -> str:
+    """Return a text with all characters but line ends as spaces."""
     return _NOT_LINE.sub(" ", text)
 
 

@@ -40,6 +40,7 @@ def read(path: Path) -> tuple[NamedLedger, ...]:
 
 
 def _ledger(name: str, value: object, folder: Path) -> NamedLedger:
+    """Return a named ledger of the file, checked."""
     made = NamedLedger(name, value) if isinstance(value, str) else NamedLedger(name, **dict(value))  # type: ignore[call-overload]  # checked below
     if not _NAME.fullmatch(name) or not isinstance(made.url, str) or not made.url:
         raise ValueError(f"{name!r} is not a name with a URL")

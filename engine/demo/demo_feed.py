@@ -63,6 +63,7 @@ class Feed:
         self._forget()
 
     def _now(self) -> datetime:
+        """Return the present instant of the demonstration's clock."""
         return from_us(self._engine.context.clock.now_us())
 
     async def look(self) -> None:

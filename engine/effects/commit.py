@@ -218,6 +218,7 @@ class _Commit:
         return isinstance(effect, ROW_EFFECTS) and effect.rows.name in self.wall.written
 
     def _apply_or_refuse(self, index: int, effect: Effect) -> None:
+        """Write one effect; a refusal names the effect."""
         before = prepared.mark(self.connection, _Placed(index, effect))
         try:
             self._apply(index, effect)

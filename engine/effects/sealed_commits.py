@@ -98,6 +98,7 @@ def seal(
 
 
 def _encode_end(claim: Claim, finished: Finished, day: int) -> str:
+    """Return the end of a sealed attempt as JSON text."""
     body = {
         "script": claim.script_name,
         "slot_us": claim.slot_us,
@@ -211,6 +212,7 @@ def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:
 
 
 def _apply_own(connection: Connection, write_set: WriteSet, finished: Finished, now_us: int) -> Finished:
+    """Apply the effects in the ledger that belong to a commit in another database."""
     try:
         commit.apply(connection, write_set, now_us=now_us, verify=False)
     except NotApplied as refused:

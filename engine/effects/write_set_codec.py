@@ -80,6 +80,7 @@ def _set(rows: Dataset) -> list[str]:
 
 
 def _set_of(named: list[str], datasets: Datasets) -> Dataset:
+    """Return the set that a stored name refers to."""
     kind, name = named
     if kind == "collection":
         return Collection(name)
@@ -92,6 +93,7 @@ def _key(rows: Dataset, key: Any) -> Any:
 
 
 def _key_of(rows: Dataset, key: Any) -> Any:
+    """Return the key of a row from its stored form."""
     return unpack(rows.key.kind, key)
 
 
@@ -129,6 +131,7 @@ _ROWS = ("row", "changes", "amounts")
 
 
 def _effect_of(body: dict[str, Any], datasets: Datasets) -> Effect:
+    """Return an effect from its stored form."""
     made = _CLASSES[body["is"]]
     given = {name: value for name, value in body.items() if name != "is"}
     if issubclass(made, ROW_EFFECTS):

@@ -180,6 +180,7 @@ class Reporter:
                 self._settled(Finish(settled, finished, claim.script_name, claim.slot_us, upcoming), action, claim.step)
 
     def _sealed_settled(self, event: SealedSettled) -> None:
+        """Publish the end of an attempt whose sealed commit has ended."""
         each = event.finish.settled
         self._settled(event.finish, (each.tenant_id, each.schedule_id, each.action_id), each.step)
 

@@ -347,23 +347,27 @@ def _skip(slot: datetime, busy: int, waiting: int, _last: bool, _queue_max: int)
 
 
 def _queue_one(slot: datetime, busy: int, waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
+    """Run a slot, wait for the running one, or skip if one waits already."""
     if waiting:
         return Skip(slot, OVERLAP)
     return Run(slot, held=bool(busy))
 
 
 def _queue_all(slot: datetime, busy: int, waiting: int, _last: bool, queue_max: int) -> Run | Skip:
+    """Run a slot or wait, up to the maximum of waiting slots."""
     if waiting >= queue_max:
         return Skip(slot, QUEUE_FULL)
     return Run(slot, held=bool(busy or waiting))
 
 
 def _cancel_running(slot: datetime, busy: int, waiting: int, last: bool, _queue_max: int) -> Run | Skip:
+    """Run the last owed slot and cancel the unfinished ones; skip the others."""
     # A run that the next slot of the same tick would cancel is never begun.
     return Run(slot, cancels=bool(busy or waiting)) if last else Skip(slot, OVERLAP)
 
 
 def _cancel_other(slot: datetime, busy: int, waiting: int, last: bool, _queue_max: int) -> Run | Skip:
+    """Run the last owed slot after the unfinished ones have ended gracefully; skip the others."""
     unfinished = bool(busy or waiting)
     return Run(slot, held=unfinished, cancels=unfinished) if last else Skip(slot, OVERLAP)
 

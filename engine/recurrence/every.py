@@ -51,6 +51,7 @@ class Every(Recurrence):
     last_us: int = _LAST_US
 
     def _first_us(self) -> int:
+        """Return the first slot in microseconds."""
         if self.starts:
             return self.anchor_us
         return _FIRST_US + (self.anchor_us - _FIRST_US) % self.period_us
@@ -132,6 +133,7 @@ def _length_of(text: str) -> tuple[int, str]:
 
 
 def _length(length: str, at: int) -> int:
+    """Return a length of time, checked."""
     unit = UNITS.get(length.lower()) if length.isascii() and len(length) > 2 else None
     period = unit or parse_duration(length, at)
     if not period:

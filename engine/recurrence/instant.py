@@ -41,6 +41,7 @@ def parse_time(text: str, index: int = 0) -> datetime:
 
 
 def _offset(zone: str) -> timedelta:
+    """Return the offset of a zone that has a fixed one."""
     if zone in "Zz":
         return timedelta(0)
     hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)

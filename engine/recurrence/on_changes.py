@@ -58,4 +58,5 @@ def named(rules: ScheduleRules) -> tuple[str, ...]:
 
 
 def _is(spec: RuleSpec) -> bool:
+    """Whether a rule is the rule of changes."""
     return spec.kind == Kind.CHANGES or (spec.kind is None and begins(spec.text))

@@ -81,6 +81,7 @@ def kind_of(spec: RuleSpec) -> Kind:
 
 
 def _checked(spec: RuleSpec) -> tuple[str, Kind]:
+    """Return text and kind of a rule, checked."""
     # A spec comes out of JSON: its types are a promise, not a fact.
     for name in ("text", "dtstart", "tz", "counted_from"):
         value: object = getattr(spec, name)
@@ -98,6 +99,7 @@ def _checked(spec: RuleSpec) -> tuple[str, Kind]:
 
 
 def _kind(name: Kind | str) -> Kind:
+    """Return the kind of rule that a name means."""
     try:
         return Kind(name)
     except ValueError:
@@ -105,6 +107,7 @@ def _kind(name: Kind | str) -> Kind:
 
 
 def _anchor(text: str) -> datetime:
+    """Return the instant that an interval is counted from."""
     try:
         return parse_time(text.strip())
     except RuleInvalid as error:
@@ -118,6 +121,7 @@ def _local_start(start: datetime, home: Zone) -> int:
 
 
 def _zoned(local: LocalSequence, tz: str | None, index: int | None, dst: DstPolicy) -> Zoned:
+    """Return a local rule in its zone."""
     return Zoned(local, zone("UTC" if tz is None else tz, index), dst)
 
 

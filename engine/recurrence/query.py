@@ -34,6 +34,7 @@ _KNOWN = {"id", "n", "inclusive", "previous", "counts", "exclude", *_TEXTS}
 
 
 def _checked(request: Mapping[str, Any]) -> None:
+    """Refuse a malformed request."""
     for name in _TEXTS:
         if not isinstance(request.get(name), str | None):
             raise InputError("bad_request.text", name=name, type=type(request[name]).__name__)
@@ -53,6 +54,7 @@ def _checked(request: Mapping[str, Any]) -> None:
 
 
 def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fold]) -> Any:
+    """Return a member of a request that has fixed choices."""
     value = request.get(name)
     if value is None:
         return None
@@ -64,6 +66,7 @@ def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fo
 
 
 def _moment(text: str, tz: str | None) -> datetime:
+    """Return an instant of a request."""
     try:
         return local_instant(parse_time(text.strip()), tz)
     except RuleInvalid as error:
@@ -124,6 +127,7 @@ def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
 
 
 def _schedule(spec: RuleSpec, request: Mapping[str, Any], dst: DstPolicy, now: datetime) -> CompiledSchedule:
+    """Return the compiled schedule of a request."""
     rule = parse_rule(spec, dst=dst, now=now)
     exclusions = []
     for i, text in enumerate(request.get("exclude") or ()):
@@ -136,6 +140,7 @@ def _schedule(spec: RuleSpec, request: Mapping[str, Any], dst: DstPolicy, now: d
 
 
 def _answered(request: Mapping[str, Any], now: datetime | None) -> dict[str, Any]:
+    """Return the answer to a checked request."""
     _checked(request)
     tz = request.get("tz")
     if tz is not None:
@@ -225,6 +230,7 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
 
 
 def _shown(error: InputError) -> dict[str, Any]:
+    """Return an error, JSON-able."""
     return {"index": None} | error.as_dict()
 
 
@@ -236,6 +242,7 @@ def answer_lines(lines: Iterable[str], *, now: datetime | None = None) -> Iterat
 
 
 def _line(line: str, now: datetime | None) -> dict[str, Any]:
+    """Return the answer to one line of a batch."""
     if len(line) > LONGEST_LINE:
         return {"id": None, "error": _shown(InputError("bad_request.long", maximum=LONGEST_LINE))}
     try:

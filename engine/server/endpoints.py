@@ -157,6 +157,7 @@ def _check_query(request: Request, model: type[QueryModel] | None) -> None:
 
 
 def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Callable[[], dict[str, Any]]) -> None:
+    """Add the routes that are no operations."""
     readiness = Readiness(engine.unready)
 
     @router.get("/healthz", operation_id="healthz", tags=["service"], include_in_schema=False)

@@ -197,6 +197,7 @@ def add(router: APIRouter, engine: Engine, calls: Calls) -> None:
 
 
 def _read(engine: Engine, look: Callable[[Connection], Any]) -> Any:
+    """Run a query of a live stream in a thread."""
     with engine.context.database.read() as connection:
         return look(connection)
 

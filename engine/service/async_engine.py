@@ -78,6 +78,7 @@ class Threads:
         )
 
     async def _in_turn(self, tenant_id: object, work: Callable[[], T]) -> T:
+        """Run a slow verb in a thread, a few of one tenant at a time."""
         bound = partial(contextvars.copy_context().run, work)
         async with self._turns.setdefault(tenant_id, asyncio.Semaphore(SLOW_PER_TENANT)):
             return await asyncio.get_running_loop().run_in_executor(self._slow, bound)

@@ -36,6 +36,7 @@ _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
 
 
 def _resolved(text: str) -> str:
+    """Return a text, or the value of the environment variable that it names."""
     found = _VARIABLE.fullmatch(text)
     if found is None:
         return text
@@ -104,6 +105,7 @@ class PlatformFile:
 
     @cached_property
     def _places(self) -> Mapping[tuple[str, ...], toml_places.Position]:
+        """Return the places of the file's keys."""
         return toml_places.places(self._text)
 
     def place(self, *path: object) -> str:
@@ -138,6 +140,7 @@ class PlatformFile:
         )
 
     def _read(self, name: str, model: Any, body: Mapping[str, Any]) -> Any:
+        """Return a section of the file, checked."""
         try:
             return TypeAdapter(model).validate_python(body[name])
         except ValidationError as error:
@@ -195,6 +198,7 @@ class ExposedTable(Table):
 
 
 def _expose(engine: "Engine", tables: Mapping[str, ExposedTable], file: PlatformFile) -> None:
+    """Expose the tables of the file."""
     for name, each in tables.items():
         options: Any = {key: getattr(each, key) for key in each.model_fields_set - {"table"}}
         place = file.place("tables", name)

@@ -18,9 +18,11 @@ class _FakeAlarm:
         self.cancelled = False
 
     def cancel(self) -> None:
+        """Drop the call of an alarm."""
         self.cancelled = True
 
     def ring(self) -> None:
+        """Make the call of an alarm, unless it was cancelled."""
         if not self.cancelled:
             self._callback()
 

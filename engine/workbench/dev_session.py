@@ -110,6 +110,7 @@ class DevSession:
         self._give_recordings()
 
     def _give_recordings(self) -> None:
+        """Hand the folder's recordings to the way out."""
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:

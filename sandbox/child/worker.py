@@ -36,6 +36,7 @@ _NO_NUMBERS = bytes(LIMITS_WIRE.size)
 
 
 def _numbers(payload: bytes) -> "dict[str, int]":
+    """Return the limits of a header by name."""
     return dict(zip(HEADER_FIELDS, LIMITS_WIRE.unpack(payload), strict=True))
 
 
@@ -75,6 +76,7 @@ def run_worker(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[i
 
 
 def _attempt(channel: SocketChannel, boot: "Boot", realm: "Realm") -> None:
+    """Receive one job, run it and send its end."""
     kind, numbers = channel.receive()
     if kind != HEADER or len(numbers) != LIMITS_WIRE.size:
         os._exit(71)

@@ -119,6 +119,7 @@ class Runtime:
 
 
 def _tidy_heap() -> None:
+    """Set the allocator's thresholds, and return free memory before the fork."""
     # Returns free heap memory to the kernel and keeps large blocks in separate mappings: otherwise the peak memory of a worker would not
     # count megabytes that it inherits as free.
     libc = ctypes.PyDLL(None)

@@ -207,6 +207,7 @@ class WasmPool:
         return runtime_settings("wasm")
 
     async def _bring_up(self) -> Zygote:
+        """Start the zygote and check its walls."""
         self._require_open()
         await self._stop_lost()
         zygote = self.zygote_type(self._adopt, self._on_lost, self._on_refused, self._cgroup)

@@ -39,6 +39,7 @@ class SealedCode:
 
 
 def _memory_file() -> int:
+    """Return the descriptor of a new file in memory that can be sealed."""
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:
         return os.memfd_create("lodger-code", flags | _NOEXEC_SEAL)

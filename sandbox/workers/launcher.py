@@ -163,6 +163,7 @@ def pid_in_text(pidfd: int) -> int:
 
 
 def _settle_once(future: "asyncio.Future[None]") -> None:
+    """Complete a future, unless it is completed."""
     if not future.done():
         future.set_result(None)
 

@@ -191,6 +191,7 @@ class WarmPool:
                 self._waiting.remove(waiter)
 
     def _none_ready(self) -> ZygoteFailed:
+        """Return the error of a pool without a ready worker."""
         return ZygoteFailed(
             "no_worker", "no worker became ready", why=self._last_message or f"none within {_TAKE_S:g} s"
         )
@@ -297,6 +298,7 @@ class WarmPool:
         return sum(zygote.requested for zygote in zygotes)
 
     async def _bring_up(self) -> None:
+        """Start the first zygote and fork its workers."""
         self._zygote = await self._start_zygote()
         self._forks = 0
         self._context = AttemptContext(0, self.walls, self._now_us)

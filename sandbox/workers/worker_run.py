@@ -298,6 +298,7 @@ class WorkerRun:
         self._worker.kill()  # it was promised an image; another worker is given the job without one
 
     def _write_on(self) -> None:
+        """Send the rest of the bytes that the socket did not take."""
         try:
             del self._outgoing[: self._socket.send(memoryview(self._outgoing)[:_CHUNK])]
         except BlockingIOError:
@@ -472,12 +473,14 @@ class WorkerRun:
         self._hand_over(self._log_buffer.add(payload[0], payload[1:], self._now_us()))
 
     def _log_part(self, payload: bytes) -> None:
+        """Keep a part of a log line."""
         if not payload or self._job.bundle.wasm is None or not self._log_buffer.add_part(payload):
             self._decide(
                 verdict.protocol_error("parts of log lines far beyond the limit, or from a runtime that sends none")
             )
 
     def _hand_over(self, line: LogLine | None) -> None:
+        """Give a complete log line to the host."""
         if line is not None:
             try:
                 self._host.log(line)

@@ -244,6 +244,7 @@ def _shown(wanted: AggregateQuery, key: tuple[Any, ...], part: PartialAggregate)
 
 
 def _one_class(measure: Measure, item: OwnField, ends: dict[int, Any]) -> tuple[int, Any]:
+    """Return the extreme value inside documents; values of several types are refused."""
     if len(ends) > 1 or OTHER in ends:
         held = "lists or objects" if OTHER in ends else "values of several types"
         raise CallRefused(
@@ -265,6 +266,7 @@ def _average(kind: Kind, item: OwnField, total: Any, count: int) -> Any:
 
 
 def _group_shown(item: OwnField | PeriodField, value: Any) -> Any:
+    """Return the value of a group as scripts see it."""
     if isinstance(item, PeriodField):
         return None if value is None else item.days[value].isoformat()
     if isinstance(item, ColumnField):

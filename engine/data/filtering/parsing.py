@@ -372,6 +372,7 @@ def operand(field: Field, value: Any, op: Op) -> Any:
 
 
 def _path_operand(field: PathField, value: Any, op: Op) -> tuple[int, Any]:
+    """Return the operand of a comparison inside a document, with its rank."""
     try:
         rank, inner = classed(strict_json.normal(value))
     except CallRefused as refusal:

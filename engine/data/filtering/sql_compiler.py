@@ -159,6 +159,7 @@ class Compiler:
         return or_(found, column.is_(None)) if None in wanted else found
 
     def _path_in(self, field: PathField, values: Sequence[tuple[int, Any]]) -> Clause:
+        """Compile the membership of a value inside a document in a list."""
         ways: list[Clause] = []
         for rank in sorted({rank for rank, _ in values}):
             bound = [self._inner(rank, inner) for of, inner in values if of == rank]

@@ -386,6 +386,7 @@ def _part(
 
 
 def _of_path(part: PartialAggregate, index: int, measure: Measure, cells: Sequence[Any]) -> None:
+    """Add the cells of a measure inside documents to a group."""
     if measure in (Measure.MIN, Measure.MAX):
         held = zip((*_RANKS, OTHER), cells, strict=True)
         ends = {rank: float(cell) if rank == NUMBER else cell for rank, cell in held if cell is not None}

@@ -245,6 +245,7 @@ class Datasets:
 
 
 def _elsewhere(name: str) -> CallRefused:
+    """Return the refusal of a set that other nodes have and this one lacks."""
     what = (
         "a function that this node's process has not declared"
         if "." in name

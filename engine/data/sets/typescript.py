@@ -84,6 +84,7 @@ _PARAMS = {
 
 
 def _of_param(field: Field) -> str:
+    """Return the TypeScript type of a param."""
     if field.choices:
         return " | ".join(json.dumps(each, ensure_ascii=False) for each in field.choices)
     return _PARAMS.get(field.type, "string")

@@ -14,6 +14,8 @@ from lodger.engine.output.result_output import AsJson, Database, TenantId, say, 
 
 
 def _add(app: typer.Typer, opened: groups.Opened) -> None:
+    """Add the commands to the group of tenants."""
+
     @app.command()
     def export(
         tenant: TenantId,

@@ -9,6 +9,7 @@ from lodger.engine.output.views import when
 
 
 def _taken(lock: Any) -> None:
+    """Show a lock that was taken, or its holder."""
     say(
         "the lock has another holder"
         if lock is None
@@ -17,6 +18,7 @@ def _taken(lock: Any) -> None:
 
 
 def _freed(had: bool) -> None:
+    """Show whether a lock was released."""
     say("the lock is free" if had else "this holder no longer has the lock")
 
 

@@ -131,6 +131,7 @@ def _unanswered(record: AttemptRecord, made: list[MadeCall], *, failed: bool) ->
 
 
 def _of_ends(before: Ended, now: Ended) -> str:
+    """Return the first difference of two ends, "" if there is none."""
     if now.outcome is not before.outcome:
         return f"outcome was {_outcome(before)}, is {_outcome(now)}"
     if before.outcome not in STOPPED and _error(before) != _error(now):
@@ -141,6 +142,7 @@ def _of_ends(before: Ended, now: Ended) -> str:
 
 
 def _of_changes(was: list[MadeCall], made: list[MadeCall]) -> str:
+    """Return the first difference of two lists of calls, "" if there is none."""
     for one, two in zip(was, made, strict=False):
         if one != two:
             return f"called {_shown(one)}, calls {_shown(two)}"

@@ -12,6 +12,8 @@ from lodger.engine.output.result_output import ActionId, AsJson, Database, Tenan
 
 
 def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
+    """Add the commands to the group of actions."""
+
     @app.command()
     def record(
         tenant: TenantId,
@@ -70,6 +72,8 @@ def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
 
 
 def _add_rehearsals(app: typer.Typer, opened: groups.Opened) -> None:
+    """Add the command to the group of scripts."""
+
     @app.command()
     def rehearse(
         tenant: TenantId,

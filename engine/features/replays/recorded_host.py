@@ -89,6 +89,7 @@ class RecordedHost:
         return Reply(False, json.dumps({"code": "not_recorded", "message": said}))
 
     def _cut_short(self) -> bool:
+        """Whether the record ends before the attempt did."""
         return not self._record.complete or self._record.ended.outcome in STOPPED
 
     def _depart(self, departure: Departure) -> None:
@@ -99,6 +100,7 @@ class RecordedHost:
                 turn.set_result(None)
 
     async def _in_order(self, recorded: RecordedCall) -> Reply:
+        """Answer a recorded call at its place among the answers."""
         if recorded.order is None:  # the attempt ended before the answer
             self.unanswered = True
             await asyncio.get_running_loop().create_future()

@@ -146,6 +146,7 @@ def _place(ended: Ended) -> "tuple[Any, ...] | None":
 
 
 def _begin_alike(one: "tuple[Any, ...]", two: "tuple[Any, ...]") -> bool:
+    """Whether the shorter of two lists is the beginning of the other."""
     shorter = min(len(one), len(two))
     return one[:shorter] == two[:shorter]
 

@@ -126,6 +126,7 @@ def _compared(row: AnyRow, step: int, revision: Revision, runs: list[AnyRow]) ->
 
 
 def _to_next_slot_ms(revision: Revision, slot_us: int | None) -> float | None:
+    """Return the milliseconds from a slot to the next one of its schedule."""
     if slot_us is None or revision.fault is not None:
         return None
     following = revision.recurrence.next_after(from_us(slot_us))

@@ -58,6 +58,7 @@ class SlowRuns(Service):
         return ROUND_S
 
     async def _look_at_runs(self, now_us: int) -> None:
+        """Publish running attempts that take longer than usual."""
         running = self._attempts.running
         # What has ended and is not written yet will be among the ended.
         self._reported &= self._attempts.keys | {(claim.action_id, claim.attempt) for claim, _took in self._ended}

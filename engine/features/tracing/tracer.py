@@ -138,6 +138,7 @@ class Tracer:
                 self._export(claim.action_id, start_us, _attributes(claim), found.state, found.outcome)
 
     def _sealed_settled(self, event: SealedSettled) -> None:
+        """End the spans of attempts whose sealed commits have ended."""
         found = event.finish.settled
         if found.state in _FINAL and event.finish.slot_us is not None:
             about = {

@@ -122,6 +122,7 @@ class WebhookSender(Sender):
             )
 
     def _switch_off(self, row: Row[Any]) -> None:
+        """Switch off a webhook that has failed for too long."""
         with self._database.write() as connection:
             webhooks.switch_off(connection, *webhooks.owner(row.tenant_id, row.target), self._clock.now_us())
 

@@ -112,6 +112,7 @@ class Attempt(Session):
             return await self._in_turn(name, arguments)
 
     async def _in_turn(self, name: str, arguments: str) -> Reply:
+        """Answer a call after the earlier ones, or at once if its kind needs no order."""
         call = CALLS.get(name)
         if call is not None and call.apart:
             return await self._reply(name, arguments)

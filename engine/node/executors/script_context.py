@@ -87,6 +87,7 @@ def _known(tz: str) -> str:
 
 
 def _last_run(claim: Claim) -> dict[str, Any] | None:
+    """Return the script's view of the last successful run of its schedule."""
     if claim.last_start_us is None:
         return None
     started = _tag(claim.last_start_us)

@@ -105,6 +105,7 @@ class LedgerLoop(Service):
             await self.wait(wait)
 
     def _ends_wait_s(self) -> float:
+        """Return the seconds until ended attempts are written."""
         return self._ends.wait_s(self._now()) if self._ends in self._awake() else math.inf
 
     def _outdated(self) -> list[Part]:
@@ -113,6 +114,7 @@ class LedgerLoop(Service):
         return [part for part in self._awake() if not part.is_looking and part.is_outdated(now)]
 
     async def _look_of(self, part: Part) -> None:
+        """Let one part read its dependencies."""
         try:
             await part.look()
         except Exception as error:  # noqa: BLE001 - published, and tried again
@@ -144,6 +146,7 @@ class LedgerLoop(Service):
         self._rests[part] = min(rest_s * 2, BACKOFF_MAX_S), self.clock.elapsed_s() + rest_s
 
     def _wait_s(self) -> float:
+        """Return the seconds until the next part wants to write."""
         now = self._now()
         waits = [part.wait_s(now) for part in self._awake()]
         rests = [until - now.s for part, (_rest, until) in self._rests.items() if part in self._parts and until > now.s]

@@ -100,6 +100,7 @@ class ChangeFeed(Service):
         return answer
 
     async def _look_at_all(self) -> None:
+        """Look for unread changes of all followed schedules."""
         for database in self._databases():
             end = await self._tried(database, feed.end)
             if end is not None:
@@ -183,6 +184,7 @@ class ChangeFeed(Service):
                 await asyncio.to_thread(self._tidy, database, before, now_us - RECEIPT_DAYS * DAY_US)
 
     def _tell_horizon(self, place: str, held: FeedLag, now_us: int) -> None:
+        """Publish that changes of a database are held back by a long transaction, or no longer."""
         held_s = 0.0 if held.held_us is None else max(0.0, (now_us - held.held_us) / 1_000_000)
         process_metrics = self._meters
         process_metrics.put("lodger_feed_held_seconds", held_s, place)

@@ -118,6 +118,7 @@ class Listener(Service):
                 self._later = asyncio.get_running_loop().call_later(WINDOW_S * 2, self._once_more)
 
     def _once_more(self) -> None:
+        """Report a change again, for a transaction that was not visible at the notification."""
         self._later = None
         self.context.bus.publish(ChangeReported())
 

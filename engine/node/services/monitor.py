@@ -81,6 +81,8 @@ class Monitor(Service):
         self.context.bus.publish(self.context.event(kind, action, **details))
 
     async def _look_at_ledger(self, now_us: int) -> None:
+        """Publish overdue actions and database sessions that wait for each other."""
+
         def look(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
             return gauges.overdue(connection, now_us), lock_waits.chains(connection)
 

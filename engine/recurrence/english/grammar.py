@@ -387,6 +387,7 @@ class _Grammar:
         return 2 + article if self.peek(ahead + 1 + article).value == unit else 0
 
     def _of_month(self, ahead: int) -> int:
+        """Return the number of following tokens that mean *of the month*, *quarter* or *year*."""
         return self._of("month", ahead) or self._of("quarter", ahead) or self._of("year", ahead)
 
     # Days
@@ -730,6 +731,7 @@ class _Grammar:
         return found
 
     def _of_quarter(self, days: Days) -> Days:
+        """Return days of a quarter."""
         try:
             return in_quarter(days)
         except ValueError:
@@ -1234,6 +1236,7 @@ class _Grammar:
         return at.kind in ("weekday", "days", "nth", "last", "date", "slashed", "business") or self._is_date()
 
     def zone_of(self, _strong: bool, first: int) -> None:
+        """Read the zone of a rule."""
         self.take("in")
         token = self.next()
         self.take("time")

@@ -46,12 +46,14 @@ def from_dateutil(rule: Any) -> RuleSpec:
 
 
 def _members(rule: object, name: str) -> list[Any]:
+    """Return the values of a part of a dateutil rule."""
     return list(getattr(rule, name))
 
 
 def _spec(
     start: datetime, rules: Iterable[Any], rdates: list[datetime], exrules: Iterable[Any], exdates: list[datetime]
 ) -> RuleSpec:
+    """Return the rule that dateutil objects mean."""
     lines = [f"DTSTART{_moment(start)}"]
     lines += [f"RRULE{_line(each, start)}" for each in rules]
     lines += [f"RDATE{_moment(each)}" for each in rdates]
@@ -61,12 +63,14 @@ def _spec(
 
 
 def _written(moment: datetime) -> str:
+    """Return a moment in the form of iCalendar."""
     if moment.microsecond:
         raise RuleInvalid("dateutil_unreadable.microseconds", moment=moment)
     return f"{moment.year:04}{moment:%m%dT%H%M%S}"
 
 
 def _moment(moment: datetime) -> str:
+    """Return a moment in the form of iCalendar, with its zone."""
     name = _zone_of(moment)
     if name is None:
         return f":{_written(moment)}"
@@ -74,6 +78,7 @@ def _moment(moment: datetime) -> str:
 
 
 def _zone_of(moment: datetime) -> str | None:
+    """Return the name of a moment's zone; None without one."""
     return None if moment.tzinfo is None else _zone_name(moment.tzinfo, moment)
 
 
@@ -114,6 +119,7 @@ def _line(rule: Any, start: datetime) -> str:
 
 
 def _until(until: datetime, start: datetime) -> str:
+    """Return the end of a rule in the form of iCalendar."""
     if until.tzinfo is None or until.tzinfo is start.tzinfo:  # the wall clocks are compared
         return f"{_written(until)}{'Z' if _zone_of(until) == 'UTC' else ''}"
     return f"{_written(until.astimezone(UTC))}Z"

@@ -26,6 +26,7 @@ class _Reader:
         self._place = 0
 
     def next_is(self, *sorts: Sort) -> bool:
+        """Whether the next token is of one of these sorts."""
         return self._tokens[self._place].sort in sorts
 
     def peek(self) -> Token:

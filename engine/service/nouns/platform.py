@@ -48,6 +48,7 @@ class Nodes(Noun[M]):
         return self._set_paused(Nodes.resume, node, None)
 
     def _set_paused(self, verb: Callable[..., Any], node: str, paused_us: int | None) -> NodeRow:
+        """Pause or resume a node."""
         with self._changing(verb, None, node) as change:
             found = node_rows.get(self.context, change.connection, node, self._now_us)
             change.before({"name": found.name, "state": found.state})

@@ -143,6 +143,7 @@ def _with_connection(driver: Driver, url: URL, work: Callable[[Connection], T], 
 
 
 def _on_disk(work: Callable[[], None], file: Path) -> None:
+    """Do some work and flush the resulting file to the disk."""
     try:
         work()
     except OSError as error:

@@ -158,6 +158,7 @@ def settle(
 def _settle_one(
     context: StoreContext, connection: Connection, changes: _Changes, ending: Ending, now_us: int
 ) -> Settled:
+    """Add the changes of one ended attempt; return the action's state."""
     row, outcome = ending.row, ending.outcome
     schedule: str | None = row.schedule_id
     revision = context.revision_cache.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
@@ -219,6 +220,7 @@ def _bind(connection: Connection, endings: Iterable[Ending]) -> None:
 
 
 def _count_faults(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]:
+    """Return the action's numbers of failures, and the seconds until it is tried again."""
     row, outcome = ending.row, ending.outcome
     if _needed_label(ending) is not None and row.reason != SUPERSEDED:
         return FailureCounts(tenant=row.tenant_faults, engine=row.engine_faults, conflicts=row.conflicts), 0.0
@@ -389,6 +391,7 @@ def find_committed(connection: Connection, node_id: str, unconfirmed: Iterable[t
 
 
 def _present_state(claim: Claim, row: AnyRow) -> Settled:
+    """Return the state of an action whose end was committed before."""
     state = row.state
     if row.attempt != claim.attempt:  # a later attempt has started already
         is_own = Outcome(row.outcome).blames is Blame.TENANT

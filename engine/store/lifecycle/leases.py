@@ -172,6 +172,7 @@ def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescue
 
 
 def _take_back(context: StoreContext, connection: Connection, node_ids: list[str], now_us: int) -> list[Settled]:
+    """Return the running actions of lost nodes to the queue."""
     if not node_ids:
         return []
     _lock_tenants(connection, is_running, actions.c.node_id.in_(node_ids))

@@ -73,6 +73,7 @@ def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer:
 
 
 def _of_queues(rows: Any, driver: Driver) -> Select[Any]:
+    """Select the due actions of queues."""
     return _limit_each(rows) if driver.has_lateral else _one_limit(rows)
 
 
@@ -91,6 +92,7 @@ def _one_limit(rows: Any) -> Select[Any]:
 
 
 def _limit_each(rows: Any) -> Select[Any]:
+    """Select the first due actions of each queue."""
     ranked = union_all(
         *(_first_of_priority(int(rank), rows.c.tenant, rows.c.labels, rows.c.maximum, rows) for rank in Priority)
     ).subquery()

@@ -63,6 +63,7 @@ async def overview(reader: Reader) -> tuple[str, Values]:
 
 
 def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:
+    """Yield findings about nodes."""
     if nodes is None:
         return
     there = list(nodes)
@@ -96,6 +97,7 @@ def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:
 
 
 def _of_work(late: list[Any], count: str, activity: Any, blocked: list[Any] | None) -> Iterator[Finding]:
+    """Yield findings about late and failed actions, and about blocked database sessions."""
     if blocked:
         yield Finding(
             "bad",

@@ -28,6 +28,7 @@ class ModuleMachine:
         self.linker = self._link()
 
     def _link(self) -> int:
+        """Define the imports of modules; return the linker."""
         at = self.lib.at
         linker: int = at["wasmtime_linker_new"](self.engine)
         space = SPACE.encode()
@@ -45,6 +46,7 @@ class ModuleMachine:
         return linker
 
     def _callback(self, name: str, parameters: str, answers: bool) -> object:
+        """Return a C function that an import calls."""
         trap = self.lib.at["wasmtime_trap_new"]
         count = len(parameters)
         kind = slots(count)

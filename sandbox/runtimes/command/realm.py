@@ -252,11 +252,13 @@ class ModuleRealm:
         self._channel.answer(DONE, result or b"null")
 
     def _of_exit(self, code: int) -> Stopped:
+        """Return the end of a module with this exit code."""
         if self._full():
             return self._out_of_memory()
         return Stopped("script_error", "ExitCode", f"the module ended with exit code {code}")
 
     def _of_trap(self, trap: Trapped) -> Stopped:
+        """Return the end of a module that was stopped by a trap."""
         details = self._place(trap.frames)
         if trap.code == TRAP_STACK_OVERFLOW:
             text = "the module's calls are nested too deeply; check for infinite recursion"
@@ -282,6 +284,7 @@ class ModuleRealm:
         return f'{{"stack":{quoted(stack)},"file":null,"line":null,"column":null}}'.encode()
 
     def _finish_log(self) -> None:
+        """Send the last incomplete log line."""
         assert self._channel is not None
         if self._line:
             self._log(bytes(self._line))

@@ -109,11 +109,13 @@ class ModuleLibrary(Library):
         return offered
 
     def _vector(self, function: str, module: c_void_p) -> "list[int]":
+        """Return the items of a vector that the library fills."""
         vector = ByteVec()
         self.at[function](module, byref(vector))
         return list((c_void_p * vector.size).from_address(vector.data)) if vector.size else []
 
     def _name(self, name: "int | None") -> str:
+        """Return a name of a module as text."""
         if not name:
             return ""
         vector = ByteVec.from_address(name)

@@ -94,6 +94,7 @@ def find_guest() -> Path:
 
 
 def _package(name: str) -> Path:
+    """Return the folder of an installed package."""
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise RealmUnavailable(

@@ -95,6 +95,7 @@ def _fill_gaps(guest: Guest) -> None:
 
 
 def _segments(image: bytes) -> list[bytes]:
+    """Return the parts of a memory image that are not zero."""
     segments = []
     at, zero = 0, bytes(_PAGE)
     while at < len(image):
@@ -189,6 +190,7 @@ def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: 
 
 
 def _write(path: Path, data: bytes) -> None:
+    """Write a new file and flush it to the disk."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)

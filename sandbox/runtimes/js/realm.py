@@ -416,6 +416,7 @@ class QuickRealm(HostFunctions):
         raise trap
 
     def _below_stack(self) -> bool:
+        """Whether the guest's stack pointer has passed the end of its stack."""
         # The guest's stack is at the bottom of its memory and grows down: an overflow wraps below zero.
         return self.guest.stack_pointer() >= self.guest.size()
 

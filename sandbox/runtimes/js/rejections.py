@@ -42,6 +42,7 @@ def _counted(value: bytes, step: int) -> bytes:
 
 
 def _load(offset: int) -> bytes:
+    """Return the instructions that load a value of a structure."""
     return bytes.fromhex("2007 2903") + bytes((offset,))
 
 
@@ -193,6 +194,7 @@ def _runtime_field(image: bytes) -> int:
 
 
 def _types(body: bytes) -> list[bytes]:
+    """Return the function types of a section."""
     count, at = unleb(body, 0)
     found = []
     for _ in range(count):
@@ -205,5 +207,6 @@ def _types(body: bytes) -> list[bytes]:
 
 
 def _appended(vector: bytes, item: bytes) -> bytes:
+    """Return a vector with one more item."""
     count, at = unleb(vector, 0)
     return leb(count + 1) + vector[at:] + item

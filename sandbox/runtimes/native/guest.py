@@ -57,6 +57,7 @@ class NativeGuest:
             pass
 
     def _evaluate(self, text: str) -> None:
+        """Evaluate JavaScript in the engine."""
         self.context.eval(text + "\n;undefined")
 
     def _take(self, place: str, names: "tuple[str, ...]") -> "dict[str, Any]":

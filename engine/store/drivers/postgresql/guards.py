@@ -115,6 +115,7 @@ def _counting(table: str, stored: Stored) -> Iterator[str]:
 
 
 def _append_only(table: str, deletable: str) -> Iterator[str]:
+    """Yield the statements of a trigger that refuses changes of rows."""
     yield f"""
         CREATE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

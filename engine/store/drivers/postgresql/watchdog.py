@@ -252,6 +252,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         return super().wait(self._with_timeout(gen), *args, **kwargs)
 
     def _with_timeout(self, gen: PQGen[T]) -> PQGen[T]:
+        """Wait for an answer of the server, for a limited time."""
         own = patience.of_thread() or patience.Patience(self.patience_s)
         try:
             wants = next(gen)

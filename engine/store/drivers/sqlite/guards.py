@@ -45,6 +45,7 @@ def _counting(table: str, stored: Stored) -> Iterator[str]:
 
 
 def _append_only(table: Table, deletable: str) -> Iterator[str]:
+    """Yield the triggers that refuse changes of rows."""
     refuse = f"BEGIN SELECT RAISE(ABORT, '{APPEND_ONLY}'); END"
     same = " AND ".join(f"{column.name} = NEW.{column.name}" for column in table.primary_key)
     yield f"CREATE TRIGGER {table.name}_kept BEFORE UPDATE ON {table.name} {refuse}"
