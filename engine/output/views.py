@@ -380,7 +380,7 @@ def rotated(done: Any) -> None:
 
 
 def _tenant_gone(_result: None) -> None:
-    """Say that a tenant was deleted."""
+    """Show that a tenant was deleted."""
     say("the tenant and all its data are deleted; the audit log keeps a record of the deletion")
 
 

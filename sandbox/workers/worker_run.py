@@ -480,7 +480,7 @@ class WorkerRun:
             )
 
     def _hand_over(self, line: LogLine | None) -> None:
-        """Give a complete log line to the host."""
+        """Pass a complete log line to the host."""
         if line is not None:
             try:
                 self._host.log(line)
