@@ -192,9 +192,9 @@ def _extra(route: Route) -> dict[str, Any]:
         content = {"application/json": {"schema": {"$ref": _REF.format(model=body.__name__)}}}
         extra["requestBody"] = {"required": needed, "content": content}
     elif route.raw:
-        extra["requestBody"] = {
-            "required": True, "content": {route.media: {"schema": {"type": "string", "format": "binary"}}}
-        }  # fmt: skip
+        # Generators that know no other binary media type make the call with the second one.
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        extra["requestBody"] = {"required": True, "content": {route.media: binary, "application/octet-stream": binary}}
     headers = []
     if route.changes:
         headers += [
