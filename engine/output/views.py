@@ -385,17 +385,18 @@ def _tenant_gone(_result: None) -> None:
 
 
 def activity(found: Any) -> None:
-    """Show the numbers of running and due actions, and the last hour by minutes in which an action ended."""
+    """Show what runs and is due, and the parts of the last hours in which something ended."""
+    span = humanize_duration(len(found.parts) * found.part_s)
     say(
-        f"running {found.running}, due {found.due}, overdue {found.overdue}; in the last hour done {found.done}, failed {found.failed}"
+        f"running {found.running}, due {found.due}, overdue {found.overdue}; in the last {span} done {found.done}, failed {found.failed}"
     )
     if found.outcomes:
         say("failures: " + ", ".join(f"{name} {number}" for name, number in found.outcomes.items()))
     table(
-        ("minute", "done", "failed", "late p50", "late p99"),
+        ("from", "done", "failed", "late p50", "late p99"),
         (
-            (f"{each.start:%H:%M}", each.done, each.failed, late(each.late_p50_ms), late(each.late_p99_ms))
-            for each in found.minutes
+            (f"{each.start:%m-%d %H:%M}", each.done, each.failed, late(each.late_p50_ms), late(each.late_p99_ms))
+            for each in found.parts
             if each.done or each.failed
         ),
     )

@@ -23,7 +23,8 @@ class StoreContext:
 
     Attributes:
         database_time: whether lease times come from the database's clock; with an injected clock they come from that clock.
-        minutes: ended actions of past minutes, by tenant, its generation and the minute; of :mod:`lodger.engine.store.actions.activity`.
+        ended: what ended in past parts of a time, by tenant, its generation, hours and part, for
+            :mod:`lodger.engine.store.actions.activity`.
     """
 
     database: Database
@@ -33,7 +34,7 @@ class StoreContext:
     content_cache: ContentCache
     settings: Settings
     database_time: bool = False
-    minutes: dict[tuple[str | None, int, int], Counter[tuple[str, str | None, int]]] = field(default_factory=dict)
+    ended: dict[tuple[str | None, int, int, int], Counter[tuple[str, str | None, int]]] = field(default_factory=dict)
 
     def check_generation(self, tenant_id: str, generation: int) -> None:
         """Drop a tenant's cached revisions and versions if its generation differs from the last one seen."""

@@ -1,9 +1,10 @@
 """Charts drawn on the server as inline SVG: without scripts or styles of their own, each with a text that says what it shows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import floor, log10
 from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
@@ -12,10 +13,12 @@ from lodger.engine.service.humanize import humanize_duration
 #: Size of a chart and the margins of its axes, in units of its view box.
 WIDTH, HEIGHT = 520, 190
 LEFT, RIGHT, TOP, BOTTOM = 64, 8, 10, 24
+#: Form of an instant in a filter.
+_INSTANT = "%Y-%m-%dT%H:%M:%SZ"
 #: Size of the small chart of a schedule's durations.
 DOTS_WIDTH, DOTS_HEIGHT = 260, 56
-#: Minutes between two labels of the time axis.
-MINUTES_BETWEEN = 10
+#: Parts between two labels of the time axis.
+PARTS_BETWEEN = 10
 #: Marks of the axis of lateness, milliseconds: each about ten times the one below it.
 DECADES_MS = (1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 
@@ -25,50 +28,50 @@ def duration_text(milliseconds: float | None) -> str:
     return "–" if milliseconds is None else humanize_duration(milliseconds / 1000)
 
 
-def lateness(activity: Any) -> Markup:
-    """Return the lateness of the last hour, p50 and p99 of each minute, as a line chart with a logarithmic axis."""
-    minutes = activity.minutes
-    values = [each.late_p99_ms for each in minutes if each.late_p99_ms is not None]
+def lateness(activity: Any, listed: str) -> Markup:
+    """Return the lateness of the time, p50 and p99 of each part, as a line chart with a logarithmic axis; parts lead to ``listed``."""
+    parts_of = activity.parts
+    values = [each.late_p99_ms for each in parts_of if each.late_p99_ms is not None]
     marks = [each for each in DECADES_MS if each <= 100 or each < max(values, default=0) * 10]
     top = log10(marks[-1])
-    worst = max(minutes, key=lambda each: each.late_p99_ms or 0)
+    worst = max(parts_of, key=lambda each: each.late_p99_ms or 0)
     text = (
-        f"Lateness in the last hour by minutes: p50 {duration_text(activity.late_p50_ms)}, p99 "
+        f"Lateness in the last {span(activity)}: p50 {duration_text(activity.late_p50_ms)}, p99 "
         f"{duration_text(activity.late_p99_ms)}, the highest p99 {duration_text(worst.late_p99_ms)} at {_clock(worst.start)}."
         if values
-        else "Lateness in the last hour: no action started."
+        else f"Lateness in the last {span(activity)}: no action started."
     )
     text += f" {activity.caught_up} actions of missed slots are not counted." if activity.caught_up else ""
     shares = {duration_text(each): log10(each) / top for each in marks}
     parts = [*_value_axis(shares), *_time_axis(activity)]
     for name in ("p99", "p50"):
-        found = [getattr(each, f"late_{name}_ms") for each in minutes]
+        found = [getattr(each, f"late_{name}_ms") for each in parts_of]
         parts += _line(name, [None if each is None else log10(max(1.0, each)) / top for each in found])
-    parts += _hints(
-        minutes, lambda each: f"p50 {duration_text(each.late_p50_ms)}, p99 {duration_text(each.late_p99_ms)}"
+    parts += _links(
+        activity, listed, lambda each: f"p50 {duration_text(each.late_p50_ms)}, p99 {duration_text(each.late_p99_ms)}"
     )
     return _svg(text, WIDTH, HEIGHT, parts)
 
 
-def throughput(activity: Any) -> Markup:
-    """Return the ended actions of each minute of the last hour as bars, failed ones on top."""
-    minutes = activity.minutes
-    busiest = max(minutes, key=lambda each: each.done + each.failed)
+def throughput(activity: Any, listed: str) -> Markup:
+    """Return the ended actions of each part of the time as bars, failed ones on top, which lead to the list ``listed``."""
+    parts_of = activity.parts
+    busiest = max(parts_of, key=lambda each: each.done + each.failed)
     top = round_number(busiest.done + busiest.failed)
     text = (
-        f"Actions that ended in the last hour by minutes: {activity.done} done, {activity.failed} failed; the most, "
+        f"Actions that ended in the last {span(activity)}: {activity.done} done, {activity.failed} failed; the most, "
         f"{busiest.done + busiest.failed}, at {_clock(busiest.start)}."
     )
     parts = [*_value_axis({f"{top * part:g}": part for part in (0.0, 0.5, 1.0)}), *_time_axis(activity)]
-    step = (WIDTH - LEFT - RIGHT) / len(minutes)
-    for number, each in enumerate(minutes):
+    step = (WIDTH - LEFT - RIGHT) / len(parts_of)
+    for number, each in enumerate(parts_of):
         base = float(HEIGHT - BOTTOM)
         for name, count in (("done", each.done), ("failed", each.failed)):
             if count:
                 height = max(1.0, count / top * (HEIGHT - TOP - BOTTOM))
                 base -= height
                 parts.append(_rect(f"bar-{name}", LEFT + number * step + 0.7, base, step - 1.4, height))
-    parts += _hints(minutes, lambda each: f"{each.done} done, {each.failed} failed")
+    parts += _links(activity, listed, lambda each: f"{each.done} done, {each.failed} failed")
     return _svg(text, WIDTH, HEIGHT, parts)
 
 
@@ -117,9 +120,9 @@ def round_number(value: float) -> float:
 
 
 def _svg(text: str, width: int, height: int, parts: Iterable[Markup], kind: str = "chart") -> Markup:
+    return Markup('<svg class="{}" viewBox="0 0 {} {}" role="{}" aria-label="{}"><title>{}</title>{}</svg>').format(
     """Return a picture with its description for readers that do not see it."""
-    return Markup('<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
-        kind, width, height, text, text, Markup("").join(parts)
+        kind, width, height, "group" if kind == "chart" else "img", text, text, Markup("").join(parts)
     )
 
 
@@ -132,20 +135,21 @@ def _value_axis(shares: Mapping[str, float]) -> Iterable[Markup]:
 
 
 def _time_axis(activity: Any) -> Iterable[Markup]:
-    minutes = activity.minutes
-    step = (WIDTH - LEFT - RIGHT) / len(minutes)
-    unread = sum(each.start < activity.complete_from for each in minutes)
+    parts_of = activity.parts
+    step = (WIDTH - LEFT - RIGHT) / len(parts_of)
+    unread = sum(each.start < activity.complete_from for each in parts_of)
     if unread:
         yield _rect("unread", LEFT, TOP, unread * step, HEIGHT - TOP - BOTTOM)
-    for number, each in enumerate(minutes):
-        if each.start.minute % MINUTES_BETWEEN == 0:
+    begin, end = (11, 16) if activity.part_s * PARTS_BETWEEN < 86_400 else (5, 10)
+    for number, each in enumerate(parts_of):
+        if int(each.start.timestamp()) // activity.part_s % PARTS_BETWEEN == 0:
             x = LEFT + (number + 0.5) * step
             yield _stroke("axis", x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 4)
             if LEFT + 14 <= x <= WIDTH - 18:
                 stamp = each.start.astimezone(UTC).isoformat()
-                yield Markup('<text x="{:.1f}" y="{}" text-anchor="middle" data-clock="{}">{}</text>').format(
-                    x, HEIGHT - 6, stamp, _clock(each.start)
-                )
+                yield Markup(
+                    '<text x="{:.1f}" y="{}" text-anchor="middle" data-clock="{} {}" data-clock-at="{}">{}</text>'
+                ).format(x, HEIGHT - 6, begin, end, stamp, stamp[begin:end])
 
 
 def _line(name: str, series: Sequence[float | None]) -> Iterable[Markup]:
@@ -164,15 +168,30 @@ def _line(name: str, series: Sequence[float | None]) -> Iterable[Markup]:
             stretch = []
 
 
-def _hints(minutes: Sequence[Any], words: Any) -> Iterable[Markup]:
-    """Yield an invisible column over each minute with something to say, which a pointer shows."""
-    step = (WIDTH - LEFT - RIGHT) / len(minutes)
-    for number, each in enumerate(minutes):
-        if each.done or each.failed or each.late_p50_ms is not None:
-            hint, stamp = f"{_clock(each.start)}: {words(each)}", each.start.astimezone(UTC).isoformat()
+def span(activity: Any) -> str:
+    """Return the length of an activity's time, as it follows "the last"."""
+    hours = len(activity.parts) * activity.part_s // 3600
+    return "hour" if hours == 1 else f"{hours} hours" if hours < 48 else f"{hours // 24} days"
+
+
+def _links(activity: Any, listed: str, words: Any) -> Iterable[Markup]:
+    """Yield an invisible column over each part with something to say, which a pointer shows and which leads to its actions."""
+    step = (WIDTH - LEFT - RIGHT) / len(activity.parts)
+    told = [each.done or each.failed or each.late_p50_ms is not None for each in activity.parts]
+    reached = max((number for number, each in enumerate(told) if each), default=0)
+    for number, each in enumerate(activity.parts):
+        if told[number]:
+            stamp, end = each.start.astimezone(UTC), each.start + timedelta(seconds=activity.part_s)
+            query = (
+                f"state:done,failed,expired ended_since:{stamp:{_INSTANT}} ended_until:{end.astimezone(UTC):{_INSTANT}}"
+            )
             yield Markup(
-                '<rect class="hint" x="{:.1f}" y="{}" width="{:.1f}" height="{}"><title data-clock="{}">{}</title></rect>'
-            ).format(LEFT + number * step, TOP, step, HEIGHT - TOP - BOTTOM, stamp, hint)
+                '<a href="{}?{}" tabindex="{}"><rect class="hint" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>'
+                '<title data-clock="5 16" data-clock-at="{}">{}: {}</title></a>'
+            ).format(
+                listed, urlencode({"filter": query}), 0 if number == reached else -1,
+                LEFT + number * step, TOP, step, HEIGHT - TOP - BOTTOM, stamp.isoformat(), f"{stamp:%m-%d %H:%M}", words(each),
+            )  # fmt: skip
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:

@@ -33,15 +33,15 @@ def test_an_hour_is_counted_by_minutes_with_percentiles_of_lateness(bench: Bench
     late_runs(bench, 0.004, 2.5)
     late_runs(bench, 0.004, finished=THROWN)
     found = bench.engine.actions.activity()
-    assert len(found.minutes) == activity.MINUTES
-    assert found.complete_from == found.minutes[0].start
-    ended = [(each.done, each.failed) for each in found.minutes if each.done or each.failed]
+    assert len(found.parts) == activity.PARTS
+    assert found.complete_from == found.parts[0].start
+    ended = [(each.done, each.failed) for each in found.parts if each.done or each.failed]
     assert ended == [(2, 0), (2, 0), (0, 2)]
     assert (found.done, found.failed, found.outcomes) == (4, 2, {"script_error": 2})
-    second = found.minutes[-2]
+    second = found.parts[-2]
     # Interpolated between the bounds 2 and 3 seconds.
     assert 2000 <= (second.late_p50_ms or 0) <= (second.late_p99_ms or 0) <= 3000
-    assert found.minutes[-5].late_p50_ms is None
+    assert found.parts[-5].late_p50_ms is None
     assert [each.tenant_id for each in found.failures] == ["other", "acme"] or len(found.failures) == 2
     mine = bench.engine.actions.activity("acme")
     assert (mine.done, mine.failed, [each.tenant_id for each in mine.failures]) == (2, 1, ["acme"])
@@ -110,7 +110,7 @@ def test_a_busy_hour_is_read_in_several_calls(bench: Bench, monkeypatch: pytest.
     assert done == sorted(done)
     assert done[0] < done[-1] == 7
     assert complete == sorted(complete, reverse=True)
-    assert complete[-1] == found.minutes[0].start
+    assert complete[-1] == found.parts[0].start
 
 
 def test_what_is_due_now_is_counted(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 
 import httpx2
 from tests.api.running_api import RunningApi
@@ -12,7 +13,8 @@ from lodger.engine.effects.finished import Finished
 from lodger.engine.service.humanize import WAITS
 from lodger.engine.store.actions.monitoring import Overdue
 from lodger.engine.store.platform import node_rows
-from lodger.sandbox.job import LogLine, Usage
+from lodger.engine.web.pages.overview import RANGES
+from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 SignIn = Callable[..., httpx2.Client]
@@ -46,12 +48,12 @@ def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: Ru
     assert "<b>1</b> due now" in page
     assert "<b>2</b> of them failed" in page
     lateness, ended = re.findall(r'<svg class="chart".*?</svg>', page, re.DOTALL)
-    assert 'aria-label="Lateness in the last hour by minutes: p50' in lateness
+    assert 'aria-label="Lateness in the last hour: p50' in lateness
     assert 'class="line-p50"' in lateness or 'class="point-p50"' in lateness
-    assert 'aria-label="Actions that ended in the last hour by minutes: 2 done, 2 failed' in ended
+    assert 'aria-label="Actions that ended in the last hour: 2 done, 2 failed' in ended
     assert (ended.count('"bar-done"'), ended.count('"bar-failed"')) == (1, 1)
     assert re.search(r'text-anchor="end">\d', ended), "the axis of numbers has labels"
-    assert re.search(r'data-clock="[^"]+">\d\d:\d\d<', ended), "the axis of time has labels"
+    assert re.search(r'data-clock="[^"]+" data-clock-at="[^"]+">\d\d:\d\d<', ended), "the axis of time has labels"
     assert rows(page, "Overdue") == []
     assert "Nothing is overdue" in page
     assert rows(page, "Stopped by intent")[1:] == [
@@ -64,6 +66,40 @@ def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: Ru
     mine = signed_in("viewer", "acme").get("/").text
     assert "2 done, 1 failed" in mine
     assert "<h2>Nodes</h2>" not in mine
+
+
+def test_charts_and_errors_take_a_range_and_each_bar_leads_to_its_actions(lodge: RunningApi, signed_in: SignIn) -> None:
+    lodge.engine.scripts.put("acme", "job", "export default () => 2")
+    for fails in (False, True):
+        lodge.clock.advance(60)
+        worked(lodge, fails=fails)
+    lodge.clock.advance(3 * 3600)
+    lodge.engine.scripts.put("acme", "job", "export default () => 3")
+    worked(lodge, error=ScriptError("E", "another"), fails=True)
+    browser = signed_in("viewer", "acme")
+    assert lodge.engine.actions.activity("acme").failed + lodge.engine.actions.activity("acme").done == 1
+    seen = {}
+    for name, words in (("1h", "hour"), ("24h", "24 hours"), ("7d", "7 days"), ("30d", "30 days")):
+        page = browser.get(f"/?range={name}").text
+        (chart,) = re.findall(
+            rf'<svg class="chart"[^>]*aria-label="Actions that ended in the last {words}: .*?</svg>', page, re.DOTALL
+        )
+        ended = lodge.engine.actions.activity("acme", hours=RANGES[name])
+        bars = re.findall(r'<a href="([^"]+)"[^>]*>.*?: (\d+) done, (\d+) failed</title>', chart)
+        assert [(int(done), int(failed)) for _, done, failed in bars] == [
+            (each.done, each.failed) for each in ended.parts if each.done or each.failed
+        ]
+        for link, done, failed in bars:
+            assert browser.get(unescape(link)).text.count('<tr id="action-') == int(done) + int(failed), link
+        listed = re.search(r'href="([^"]+)"[^>]*><b>\d+</b> ended last', page)
+        assert listed is not None
+        seen[name] = browser.get(unescape(listed[1])).text.count('<tr id="action-')
+        assert seen[name] == ended.done + ended.failed
+        assert (len(rows(page, f"Errors of the last {words}")) - 1, "new since version 3" in page) == (
+            1 if name == "1h" else 2, True,
+        )  # fmt: skip
+        assert "new since version 2" not in page if name == "1h" else "new since version 2" in page
+    assert seen["1h"] < seen["24h"] == seen["30d"]
 
 
 def test_every_reason_of_waiting_has_its_words() -> None:

@@ -315,15 +315,19 @@ class Actions(Noun[M]):
             return change.made(actions.retry(self.context, change.connection, found.tenant_id, found.id, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/activity", Role.VIEWER, everywhere=True)
-    def activity(self, tenant_id: str | None = None) -> Activity:
-        """Return how many actions run and are due now, and what ended in each minute of the last hour, with its lateness.
+    def activity(self, tenant_id: str | None = None, *, hours: int = 1) -> Activity:
+        """Return how many actions run and are due now, and what ended in the last hours, in sixty parts, with its lateness.
+
+        Args:
+            hours: 1 to 720; parts of one hour are minutes.
 
         Raises:
             NotFound: tenant_unknown.
         """
         with self.context.database.read() as connection:
             generation = 0 if tenant_id is None else tenants.get(connection, tenant_id).generation
-            return activity.read(self.context, connection, tenant_id, generation, self._now_us)
+            hours = max(1, min(hours, activity.MAX_HOURS))
+            return activity.read(self.context, connection, tenant_id, generation, self._now_us, hours)
 
     @operation("GET", "/tenants/{tenant_id}/errors", Role.VIEWER, everywhere=True, items="errors")
     def errors(self, tenant_id: str | None = None, *, since: datetime | None = None) -> ErrorList:

@@ -305,6 +305,8 @@ def language() -> list_filter.Language:
             "params": params,
             "since": list_filter.since(_a.due_at),
             "until": list_filter.until(_a.due_at),
+            "ended_since": list_filter.since(_a.finished_us),
+            "ended_until": list_filter.until(_a.finished_us),
         },
         words=list_filter.either(list_filter.contains(schedule, script), error, params),
         sorts={

@@ -1,4 +1,4 @@
-"""Activity of the last hour: actions that ended in each minute with their lateness, failures by outcome, and the actions due now."""
+"""Activity of the last hours: actions that ended in each of sixty parts with their lateness, failures by outcome, and what is due now."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -26,12 +26,14 @@ from lodger.engine.store.schema.scheduling import (
 )
 
 MINUTE_US = 60_000_000
-MINUTES = 60
-#: Minutes that still change: the present one, and the one before it, whose last commits may be under way.
-OPEN_MINUTES = 2
-#: Maximum number of actions that one statement reads; older ones follow with the next call.
+#: Parts of the time; of an hour, minutes.
+PARTS = 60
+MAX_HOURS = 720
+#: Parts that still change: the present one, and the one before it, whose last commits may be under way.
+OPEN_PARTS = 2
+#: Maximum number of actions that one statement reads; what is older follows with the next call.
 MAX_ROWS = 100_000
-#: Minutes kept of all tenants together.
+#: Parts kept of all tenants together.
 KEPT = 20_000
 MAX_FAILURES = 10
 #: Upper bounds of the buckets of lateness, milliseconds. Between two of them percentiles are interpolated.
@@ -43,8 +45,8 @@ _a = actions.c
 
 
 @dataclass(frozen=True, slots=True)
-class ActivityMinute:
-    """The actions that ended in one minute.
+class ActivityPart:
+    """The actions that ended in one part of the time.
 
     Attributes:
         failed: failed or expired ones; ``done`` does not include them.
@@ -61,26 +63,27 @@ class ActivityMinute:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Running and due actions, and the last hour by minutes.
+    """What runs and is due now, and the last hours in sixty parts.
 
     Attributes:
         running: attempts that run.
         due: actions and slots that have not started although their time has come, overdue ones included.
         overdue: those among them that have been due for more than ten seconds.
-        minutes: the last sixty, oldest first; the last one has not ended.
-        complete_from: actions that ended before this instant are not counted yet: a busy hour is read in several calls.
-        done, failed: over these minutes.
-        late_p50_ms, late_p99_ms: over these minutes.
+        parts: sixty of ``part_s`` seconds, oldest first; the last one has not ended.
+        complete_from: what ended before this instant is not counted yet: a busy time is read in several calls.
+        done, failed: over these parts.
+        late_p50_ms, late_p99_ms: over these parts.
         caught_up: actions of missed slots, which count for no lateness.
         outcomes: failed actions by outcome, or by the reason if no attempt ended.
-        failures: the latest failed actions of the hour.
+        failures: the latest failed actions of that time.
     """
 
     at: datetime
     running: int
     due: int
     overdue: int
-    minutes: tuple[ActivityMinute, ...]
+    part_s: int
+    parts: tuple[ActivityPart, ...]
     complete_from: datetime
     done: int
     failed: int
@@ -121,8 +124,8 @@ def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
     bounds = ((late <= bound * 1000, literal(number)) for number, bound in enumerate(BOUNDS_MS))
     apart = ((~known, literal(_NOT_STARTED)), (each.reason == CAUGHT_UP, literal(_CAUGHT_UP)))
     bucket = case(*apart, *bounds, else_=literal(len(BOUNDS_MS)))
-    minute = (each.finished_us // literal(MINUTE_US, BigInteger)).label("minute")
-    columns = (minute, each.state, each.why, bucket.label("bucket"))
+    part = (each.finished_us // bindparam("part_us", type_=BigInteger)).label("part")
+    columns = (part, each.state, each.why, bucket.label("bucket"))
     return select(*columns, func.count()).group_by(*columns)
 
 
@@ -133,53 +136,60 @@ _ENDED = {
 
 
 def read(
-    context: StoreContext, connection: Connection, tenant_id: str | None, generation: int, now_us: int
+    context: StoreContext, connection: Connection, tenant_id: str | None, generation: int, now_us: int, hours: int = 1
 ) -> Activity:
-    """Return the activity of a tenant, or of all for None."""
-    last = now_us // MINUTE_US
-    first, reopened = last - MINUTES + 1, last - OPEN_MINUTES + 1
-    kept, owner = context.minutes, (tenant_id, generation)
-    tallies = _read(connection, tenant_id, reopened, last + 1)
-    older = [minute for minute in range(first, reopened) if (*owner, minute) not in kept]
+    """Return the activity of a tenant, or of all for None, over so many hours."""
+    part_us = hours * MINUTE_US
+    last = now_us // part_us
+    first, reopened = last - PARTS + 1, last - OPEN_PARTS + 1
+    kept, owner = context.ended, (tenant_id, generation, hours)
+    tallies = _read(connection, tenant_id, part_us, reopened, last + 1)
+    older = [part for part in range(first, reopened) if (*owner, part) not in kept]
     if older:
-        found = _read(connection, tenant_id, older[0], older[-1] + 1)
+        found = _read(connection, tenant_id, part_us, older[0], older[-1] + 1)
         while len(kept) > KEPT:
             kept.pop(next(iter(kept)), None)
-        kept.update({(*owner, minute): tally for minute, tally in found.items()})
-    for minute in range(first, reopened):
-        if (*owner, minute) in kept:
-            tallies[minute] = kept[(*owner, minute)]
+        kept.update({(*owner, part): tally for part, tally in found.items()})
+    for part in range(first, reopened):
+        if (*owner, part) in kept:
+            tallies[part] = kept[(*owner, part)]
     complete = last
     while complete > first and complete - 1 in tallies:
         complete -= 1
-    known = [tallies.get(minute, Counter()) for minute in range(first, last + 1)]
-    hour: Tally = sum(known, Counter())
+    known = [tallies.get(part, Counter()) for part in range(first, last + 1)]
+    whole: Tally = sum(known, Counter())
     return Activity(
-        from_us(now_us), *_now(connection, tenant_id, now_us),
-        tuple(_minute(first + number, tally) for number, tally in enumerate(known)), from_us(complete * MINUTE_US),
-        _number(hour, ("done",)), _number(hour, FAILED), _percentile(hour, 0.5), _percentile(hour, 0.99),
-        sum(number for (_state, _why, bucket), number in hour.items() if bucket == _CAUGHT_UP), _outcomes(hour),
-        tuple(_failures(connection, tenant_id, first * MINUTE_US)),
+        from_us(now_us), *_now(connection, tenant_id, now_us), part_us // 1_000_000,
+        tuple(_part((first + number) * part_us, tally) for number, tally in enumerate(known)), from_us(complete * part_us),
+        _number(whole, ("done",)), _number(whole, FAILED), _percentile(whole, 0.5), _percentile(whole, 0.99),
+        sum(number for (_state, _why, bucket), number in whole.items() if bucket == _CAUGHT_UP), _outcomes(whole),
+        tuple(_failures(connection, tenant_id, first * part_us)),
     )  # fmt: skip
 
 
-def _read(connection: Connection, tenant_id: str | None, first: int, end: int) -> dict[int, Tally]:
-    """Tally the minutes from ``first`` to before ``end``; the oldest are absent if there are more actions than MAX_ROWS."""
-    asked = {"since": first * MINUTE_US, "until": end * MINUTE_US, "maximum": MAX_ROWS, "tenant": tenant_id}
+def _read(connection: Connection, tenant_id: str | None, part_us: int, first: int, end: int) -> dict[int, Tally]:
+    """Tally the parts from ``first`` to before ``end``; the oldest are absent if there are more actions than MAX_ROWS."""
+    asked = {
+        "since": first * part_us,
+        "until": end * part_us,
+        "part_us": part_us,
+        "maximum": MAX_ROWS,
+        "tenant": tenant_id,
+    }
     rows = connection.execute(_ENDED[tenant_id is not None].of(connection), asked).all()
-    found: dict[int, Tally] = {minute: Counter() for minute in range(first, end)}
-    for minute, state, why, bucket, number in rows:
-        found[minute][state, why, bucket] += number
+    found: dict[int, Tally] = {part: Counter() for part in range(first, end)}
+    for part, state, why, bucket, number in rows:
+        found[part][state, why, bucket] += number
     if sum(row[-1] for row in rows) >= MAX_ROWS:
         oldest = min(row[0] for row in rows)  # was cut, unless it is the only one
-        found = {minute: tally for minute, tally in found.items() if minute > min(oldest, end - 2)}
+        found = {part: tally for part, tally in found.items() if part > min(oldest, end - 2)}
     return found
 
 
-def _minute(minute: int, tally: Tally) -> ActivityMinute:
-    """Return one minute of the activity from its tally."""
-    return ActivityMinute(
-        from_us(minute * MINUTE_US), _number(tally, ("done",)), _number(tally, FAILED), _percentile(tally, 0.5),
+def _part(start_us: int, tally: Tally) -> ActivityPart:
+    """Return one part of the activity from its tally."""
+    return ActivityPart(
+        from_us(start_us), _number(tally, ("done",)), _number(tally, FAILED), _percentile(tally, 0.5),
         _percentile(tally, 0.99),
     )  # fmt: skip
 

@@ -27,6 +27,7 @@ class ErrorGroup:
         actions: number of failed actions.
         trend: number of failed actions in each of :data:`PARTS` equal parts of the time, oldest first.
         first_version, last_version: versions of the script that failed so first and last, by their number; None if not known.
+        is_new: whether the first of them was stored in this time, and replaced another that did not fail so.
     """
 
     tenant_id: str
@@ -40,6 +41,7 @@ class ErrorGroup:
     last_at: datetime
     first_version: int | None
     last_version: int | None
+    is_new: bool
     trend: tuple[int, ...]
 
 
@@ -50,26 +52,34 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us:
     script = tables.scripts.c
     statement = (
         select(
-            _a.tenant_id, script.name, _a.error, func.count().label("actions"), func.min(_a.finished_us).label("first_us"),
+            _a.tenant_id, _a.script_id, script.name, _a.error, func.count().label("actions"), func.min(_a.finished_us).label("first_us"),
             func.max(_a.finished_us).label("last_us"), func.min(_a.script_version).label("first_version"),
             func.max(_a.script_version).label("last_version"),
             *(func.sum(case((_a.finished_us < end, 1), else_=0)).label(f"until_{at}") for at, end in enumerate(ends)),
         )
         .outerjoin_from(tables.actions, tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
         .where(tables.is_one_of(_a.state, tables.FAILED), _a.state == "failed", _a.finished_us >= since_us, _a.error.is_not(None))
-        .group_by(_a.tenant_id, script.name, _a.error)
+        .group_by(_a.tenant_id, _a.script_id, script.name, _a.error)
         .order_by(func.count().desc())
         .limit(MAX_TEXTS)
     )  # fmt: skip
     if tenant_id is not None:  # the index of failures, not the tenant's of all its actions
         statement = statement.where(driver_of(connection).unindexed(_a.tenant_id) == tenant_id)
+    each, version = statement.subquery("each"), tables.script_versions.c
+    same = (version.tenant_id == each.c.tenant_id) & (version.script_id == each.c.script_id)
+    dated = select(each, version.created_us).outerjoin_from(
+        each, tables.script_versions, same & (version.version == each.c.first_version)
+    )
     found: dict[tuple[object, ...], ErrorGroup] = {}
-    for row in connection.execute(statement).all():
+    for row in connection.execute(dated.order_by(each.c.actions.desc())).all():
         error = json.loads(row.error)
         key = (row.tenant_id, row.name, error["name"], error["message"], error["file"], error["line"])
         before = found.get(key)
         until = [0, *(int(getattr(row, f"until_{at}")) for at in range(PARTS))]
         trend = [later - earlier for earlier, later in pairwise(until)]
+        is_new = (row.first_version or 0) > 1 and (row.created_us or 0) >= since_us
+        if before is not None and (before.first_version or 0) <= (row.first_version or 0):
+            is_new = before.is_new
         versions = [each for each in (row.first_version, row.last_version) if each is not None]
         if before is not None:
             versions += [each for each in (before.first_version, before.last_version) if each is not None]
@@ -78,7 +88,7 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us:
             row.actions + (before.actions if before else 0),
             min(from_us(row.first_us), before.first_at) if before else from_us(row.first_us),
             max(from_us(row.last_us), before.last_at) if before else from_us(row.last_us),
-            min(versions, default=None), max(versions, default=None),
+            min(versions, default=None), max(versions, default=None), is_new,
             tuple(map(sum, zip(trend, before.trend, strict=True))) if before else tuple(trend),
         )  # fmt: skip
     return sorted(found.values(), key=lambda each: -each.actions)[:MAX_GROUPS]

@@ -355,7 +355,7 @@ actions = Table(
     ),
     # The last run of a schedule, also for scripts.
     Index("ix_lodger_actions_started", "schedule_id", "started_us", **partial("started_us IS NOT NULL")),
-    # Lists over all tenants; the overview of the last hour.
+    # Lists over all tenants; the overview of the last hours.
     Index("ix_lodger_actions_id", "id"),
     Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
     Index("ix_lodger_actions_failed", "finished_us", **partial(is_failed)),

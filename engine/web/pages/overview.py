@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.web import charts
 from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Reasons of actions that wait on request.
@@ -14,7 +14,7 @@ INTENDED = ("paused", "tenant_suspended", "script_suspended")
 MAX_WAITING = 1000
 #: Part of the hour's ended actions that may fail before the page says so.
 FAILING = 0.1
-#: Times over which errors are gathered, in hours.
+#: Times of charts and errors, in hours.
 RANGES = {"1h": 1, "24h": 24, "7d": 168, "30d": 720}
 
 
@@ -36,12 +36,13 @@ async def overview(reader: Reader) -> tuple[str, Values]:
     """
     tenant = reader.tenant
     everywhere = tenant["tenant_id"] is None
-    chosen = reader.request.query_params.get("range", "24h")
+    chosen = reader.request.query_params.get("range", "1h")
     if chosen not in RANGES:
         raise InputError("range_unknown", word=chosen, words=list(RANGES))
     waiting = await reader.ask("actions.overdue", **tenant, limit=MAX_WAITING)
     late = [each for each in waiting if each.why not in INTENDED]
-    activity = await reader.ask("actions.activity", **tenant)
+    activity = await reader.ask("actions.activity", **tenant, hours=RANGES[chosen])
+    begin = activity.parts[0].start
     nodes = await reader.ask("nodes.list", gone=False) if everywhere else None
     blocked = await reader.ask("metrics.blocked") if everywhere else None
     count = f"{len(late):,}{' or more' if len(late) == MAX_WAITING else ''}"
@@ -52,9 +53,11 @@ async def overview(reader: Reader) -> tuple[str, Values]:
         "overdue": late,
         "overdue_count": count,
         "intended": [each for each in waiting if each.why in INTENDED],
-        "errors": await reader.ask("actions.errors", **tenant, since=reader.now - timedelta(hours=RANGES[chosen])),
+        "errors": await reader.ask("actions.errors", **tenant, since=begin),
         "ranges": list(RANGES),
         "range": chosen,
+        "since": f"{begin:%Y-%m-%dT%H:%M:%SZ}",
+        "span": charts.span(activity),
         "nodes": nodes,
         "blocked": blocked,
         "findings": sorted(findings, key=lambda each: each.level != "bad"),
@@ -116,7 +119,7 @@ def _of_work(late: list[Any], count: str, activity: Any, blocked: list[Any] | No
     if activity.failed > FAILING * ended:
         yield Finding(
             "warn",
-            f"{activity.failed} of {ended} actions failed in the last hour.",
+            f"{activity.failed} of {ended} actions failed in the last {charts.span(activity)}.",
             "See the errors, mend, retry all",
             "errors",
         )

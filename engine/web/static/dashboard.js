@@ -75,7 +75,10 @@ function instantOf(field, zone = zoneShown()) {
 function showTimes(place) {
   const zone = zoneShown();
   for (const each of place.querySelectorAll("time[data-at]")) each.textContent = "rest" in each.dataset ? wallTime(each.dataset.at, zone).slice(11) + each.dataset.rest : wallTime(each.dataset.at, zone);
-  for (const each of place.querySelectorAll("[data-clock]")) each.textContent = wallTime(each.dataset.clock, zone).slice(11, 16) + each.textContent.slice(5);
+  for (const each of place.querySelectorAll("[data-clock]")) {
+    const [from, to] = each.dataset.clock.split(" ");
+    each.textContent = wallTime(each.dataset.clockAt, zone).slice(from, to) + each.textContent.slice(to - from);
+  }
   for (const each of place.querySelectorAll("input[data-instant]")) {
     const at = each.dataset.instant;
     if (at) each.setAttribute("value", wallTime(/Z|[+-]\d\d:\d\d$/.test(at) ? at : at + "Z", zone).replace(" ", "T"));
@@ -363,6 +366,19 @@ document.addEventListener("click", (event) => {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: form.dataset.name });
   link.click();
   URL.revokeObjectURL(link.href);
+});
+
+// The parts of a chart are one stop of the Tab key; arrow keys go from one to the next.
+
+document.addEventListener("keydown", (event) => {
+  const link = event.target.closest?.("svg.chart a"), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!link || !step) return;
+  const links = [...link.closest("svg").querySelectorAll("a")], next = links[links.indexOf(link) + step];
+  if (!next) return;
+  event.preventDefault();
+  link.setAttribute("tabindex", "-1");
+  next.setAttribute("tabindex", "0");
+  next.focus();
 });
 
 // Copying.
