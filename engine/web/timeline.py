@@ -146,7 +146,7 @@ def _sent(deliveries: Sequence[Any]) -> list[Any]:
 def _moment(x: float, words: str, at: datetime, anchor: str = "start") -> Iterator[Markup]:
     """Yield the words and the time of a moment at a place of the picture."""
     yield Markup('<text class="moment" x="{:.1f}" y="14" text-anchor="{}">{}</text>').format(x, anchor, words)
-    yield Markup('<text x="{:.1f}" y="31" text-anchor="{}" data-clock="{}">{}</text>').format(
+    yield Markup('<text x="{:.1f}" y="31" text-anchor="{}" data-clock="11 16" data-clock-at="{}">{}</text>').format(
         x, anchor, at.astimezone(UTC).isoformat(), _clock(at)
     )
 
