@@ -120,8 +120,8 @@ def round_number(value: float) -> float:
 
 
 def _svg(text: str, width: int, height: int, parts: Iterable[Markup], kind: str = "chart") -> Markup:
-    return Markup('<svg class="{}" viewBox="0 0 {} {}" role="{}" aria-label="{}"><title>{}</title>{}</svg>').format(
     """Return a picture with its description for readers that do not see it."""
+    return Markup('<svg class="{}" viewBox="0 0 {} {}" role="{}" aria-label="{}"><title>{}</title>{}</svg>').format(
         kind, width, height, "group" if kind == "chart" else "img", text, text, Markup("").join(parts)
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from lodger.engine.core.metrics import Sample, joined, metric
 from lodger.engine.features.ledgers.directory import TenantPlace
 from lodger.engine.service.bulk import Matched
-from lodger.engine.store.actions.activity import Activity, ActivityMinute
+from lodger.engine.store.actions.activity import Activity, ActivityPart
 from lodger.engine.store.records import Page, Tenant
 from lodger.engine.store.tenants.tenant_activity import TenantActivity
 
@@ -94,21 +94,21 @@ def _same_errors(found: list[Any]) -> list[Any]:
 
 def _activity(found: Sequence[Activity]) -> Activity:
     """Return the sums; percentiles are those of the ledger where they are highest."""
-    minutes: dict[Any, list[ActivityMinute]] = {}
+    parts: dict[Any, list[ActivityPart]] = {}
     for each in found:
-        for minute in each.minutes:
-            minutes.setdefault(minute.start, []).append(minute)
+        for part in each.parts:
+            parts.setdefault(part.start, []).append(part)
     outcomes = sum((Counter(each.outcomes) for each in found), Counter())
     failures = sorted((one for each in found for one in each.failures), key=lambda one: one.id, reverse=True)
     return replace(
         found[0],
         **{name: sum(getattr(each, name) for each in found) for name in ("running", "due", "overdue", "done", "failed", "caught_up")},
-        minutes=tuple(
-            ActivityMinute(
+        parts=tuple(
+            ActivityPart(
                 start, sum(each.done for each in some), sum(each.failed for each in some), _highest(some, "late_p50_ms"),
                 _highest(some, "late_p99_ms"),
             )
-            for start, some in sorted(minutes.items())[-60:]
+            for start, some in sorted(parts.items())[-60:]
         ),
         complete_from=max(each.complete_from for each in found),
         late_p50_ms=_highest(found, "late_p50_ms"), late_p99_ms=_highest(found, "late_p99_ms"),
