@@ -190,7 +190,7 @@ def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: Running
     expect(page.get_by_role("button", name="Take fetch:api.example.com")).to_be_visible()
     page.get_by_role("button", name="Take mail").first.click()
     expect(page.get_by_role("button", name="Take mail")).to_have_count(0)
-    tokens = page.locator("form[data-call='POST /tokens']")
+    tokens = page.locator("form[data-call='POST /tenants/fresh/tokens']")
     tokens.get_by_label("Name").fill("bob")
     tokens.get_by_role("button").click()
     expect(page.locator("#notice code")).to_be_focused()
