@@ -385,7 +385,7 @@ def _tenant_gone(_result: None) -> None:
 
 
 def activity(found: Any) -> None:
-    """Show what runs and is due, and the parts of the last hours in which something ended."""
+    """Show the numbers of running and due actions, and the parts of the last hours in which an action ended."""
     span = humanize_duration(len(found.parts) * found.part_s)
     say(
         f"running {found.running}, due {found.due}, overdue {found.overdue}; in the last {span} done {found.done}, failed {found.failed}"

@@ -1,4 +1,4 @@
-"""Activity of the last hours: actions that ended in each of sixty parts with their lateness, failures by outcome, and what is due now."""
+"""Activity of the last hours in sixty parts: ended actions with their lateness, failures by outcome, and the actions due now."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ PARTS = 60
 MAX_HOURS = 720
 #: Parts that still change: the present one, and the one before it, whose last commits may be under way.
 OPEN_PARTS = 2
-#: Maximum number of actions that one statement reads; what is older follows with the next call.
+#: Maximum number of actions that one statement reads; older ones follow with the next call.
 MAX_ROWS = 100_000
 #: Parts kept of all tenants together.
 KEPT = 20_000
@@ -63,14 +63,14 @@ class ActivityPart:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What runs and is due now, and the last hours in sixty parts.
+    """Numbers of running and due actions, and the last hours in sixty parts.
 
     Attributes:
         running: attempts that run.
         due: actions and slots that have not started although their time has come, overdue ones included.
         overdue: those among them that have been due for more than ten seconds.
         parts: sixty of ``part_s`` seconds, oldest first; the last one has not ended.
-        complete_from: what ended before this instant is not counted yet: a busy time is read in several calls.
+        complete_from: actions that ended before this instant are not counted yet: a busy time is read in several calls.
         done, failed: over these parts.
         late_p50_ms, late_p99_ms: over these parts.
         caught_up: actions of missed slots, which count for no lateness.
