@@ -27,14 +27,19 @@ def _limit(outcome: Outcome, message: str) -> Verdict:
     return Verdict(outcome, ScriptError("LimitExceeded", message))
 
 
-def cpu_limit(limits: Limits) -> Verdict:
+def cpu_limit(limits: Limits, last_call: str = "") -> Verdict:
     """Return the verdict on an exceeded CPU time."""
-    return _limit(Outcome.CPU_LIMIT, f"the script used more than {limits.cpu_ms} ms of CPU time")
+    return _limit(Outcome.CPU_LIMIT, f"the script used more than {limits.cpu_ms} ms of CPU time{_after(last_call)}")
 
 
-def wall_limit(limits: Limits) -> Verdict:
+def wall_limit(limits: Limits, last_call: str = "") -> Verdict:
     """Return the verdict on an exceeded wall time."""
-    return _limit(Outcome.WALL_LIMIT, f"the script did not finish within {limits.wall_ms} ms")
+    return _limit(Outcome.WALL_LIMIT, f"the script did not finish within {limits.wall_ms} ms{_after(last_call)}")
+
+
+def _after(last_call: str) -> str:
+    """Return what is known of where a script was when it was stopped from outside."""
+    return f"; its last call was {last_call}" if last_call else ""
 
 
 def memory_limit(limits: Limits) -> Verdict:

@@ -149,6 +149,7 @@ class WorkerRun:
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._made_uncounted = 0
         self._made_calls = 0
+        self._last_call = ""
         self._refused_calls = 0
         self._log_frames = 0
         self._trace = bytearray()
@@ -166,8 +167,8 @@ class WorkerRun:
             self._watch.start(
                 limits.wall_ms,
                 limits.cpu_ms + CPU_GRACE_MS,
-                lambda: self._decide(verdict.wall_limit(limits)),
-                lambda: self._decide(verdict.cpu_limit(limits)),
+                lambda: self._decide(verdict.wall_limit(limits, self._last_call)),
+                lambda: self._decide(verdict.cpu_limit(limits, self._last_call)),
             )
             if self._job.stop is not None:
                 self._job.stop.add_done_callback(self._stopped)
@@ -504,6 +505,7 @@ class WorkerRun:
         if call is None or call.number in self._calls:
             self._decide(verdict.protocol_error("a malformed host call" if call is None else "a repeated call number"))
             return
+        self._last_call = call.name
         uncounted, maximum = call.name in UNCOUNTED, self._limits.host_calls
         if self._made_uncounted >= maximum * EFFECTS_PER_CALL if uncounted else self._made_calls >= maximum:
             over = verdict.call_limit(self._limits, uncounted=uncounted)

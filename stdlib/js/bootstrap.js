@@ -193,11 +193,10 @@
 
   function crash(error) {
     const why = $.blame(error);
-    if (why === "memory_limit") return full();
-    if (why === "stack_limit") {
+    if (why === "stack_limit" || why === "memory_limit") {
       const about = describe(error);
       about.name = "LimitExceeded";
-      about.message = "the script's calls are nested too deeply; check for infinite recursion";
+      about.message = why === "memory_limit" ? "the script needs more memory than its limit" : "the script's calls are nested too deeply; check for infinite recursion";
       return say(why, about);
     }
     return fail(why, error); // "null": the host knows whether memory was short

@@ -114,3 +114,30 @@ def test_an_error_without_room_for_its_message_is_the_memorys(js: Machine) -> No
     assert js(full, memory_bytes=16 * MIB).outcome is Outcome.MEMORY_LIMIT
     forged = "throw Object.assign(new Error(''), { name: 'InternalError' })"
     assert js(forged, memory_bytes=16 * MIB).outcome is Outcome.SCRIPT_ERROR
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("const a = [];\nfor (;;) a.push('x'.repeat(1000) + a.length);", 2),
+        ("const n = 2 ** 29;\nreturn 'x'.repeat(n);", 2),
+        ("const n = 1e9;\n\nreturn new Uint8Array(n);", 3),
+        ("const m = new Map();\nfor (let i = 0; ; i++) m.set(i, { i });", 2),
+        ("const a = [];\nfor (;;)\n  a.push(Promise.resolve({}));", 3),
+    ],
+)
+def test_exceeded_memory_has_the_limit_and_the_last_known_line(js: Machine, source: str, line: int) -> None:
+    if js.name != "quickjs":
+        pytest.skip("the native engine tells its place only where it had memory for an error")
+    report = js(source, memory_bytes=16 * MIB, cpu_ms=10_000)
+    assert (report.outcome, report.error and report.error.line) == (Outcome.MEMORY_LIMIT, line), report
+    assert "more than 16 MiB of memory" in (report.error.message if report.error else "")
+
+
+def test_a_loop_inside_of_a_built_in_function_has_the_limit_and_the_last_call(js: Machine) -> None:
+    source = "await kv.get('a');\nreturn [].indexOf.call({ length: 2 ** 53 - 1 }, 1);"
+    report = js(source, cpu_ms=300)
+    message = report.error.message if report.error else ""
+    assert (report.outcome, message) == (
+        Outcome.CPU_LIMIT, "the script used more than 300 ms of CPU time; its last call was kv.get",
+    )  # fmt: skip

@@ -53,7 +53,9 @@ class QuickRealm(HostFunctions):
         self._wake_at_us: int | None = None
         self._last_call = ""
         self._hash = sha256()
-        self._halting = False
+        self._halting = self._noting = False
+        self._place = b""  # of a loop that uses much memory
+        self._noted_at = 1 << 62
         self._sync_calls = 0
         self._returned = False
         self._dropped = b"0"
@@ -72,6 +74,7 @@ class QuickRealm(HostFunctions):
             self.reseed()
         self.guest.limit(max(limits["memory_bytes"], self.guest.used()))
         self.guest.maximum = max(limits["frame_bytes"], limits["result_bytes"]) + 65536
+        self._noted_at = limits["memory_bytes"] // 2
         self._deadline = time.process_time_ns() + limits["cpu_ms"] * 1_000_000
 
     def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
@@ -203,7 +206,11 @@ class QuickRealm(HostFunctions):
 
     def interrupted(self) -> bool:
         """Stop the script at the soft CPU limit, which can still report the location."""
-        if self._halting or time.process_time_ns() < self._deadline:
+        if self._halting:
+            return False
+        if time.process_time_ns() < self._deadline:
+            if self.guest.used() >= self._noted_at:
+                self._note_place()
             return False
         self._halting = True
         spent = self._limits.get("cpu_ms", 0)
@@ -215,6 +222,16 @@ class QuickRealm(HostFunctions):
         except (Thrown, Trapped, MemoryError):
             pass
         raise Stopped("cpu_limit", "LimitExceeded", text + self._hint())
+
+    def _note_place(self) -> None:
+        """Keep the place of a loop that uses half of the memory, and after each eighth more: an exhausted guest may tell none."""
+        self._noted_at = self.guest.used() + self._limits["memory_bytes"] // 8
+        self._halting = self._noting = True
+        try:  # contextlib would be loaded into the zygote
+            self._apply("halted", b"")
+        except (Thrown, Trapped, MemoryError):
+            pass
+        self._halting = self._noting = False
 
     def _hint(self) -> str:
         """Return the words for the last host call, for error messages."""
@@ -305,6 +322,8 @@ class QuickRealm(HostFunctions):
             if self.guest.used() >= self._limits["memory_bytes"] * self.tight_percent // 100:
                 raise self._out_of_memory()
             outcome = b"script_error"
+        if outcome == b"memory_limit" and b'"file":null' in json:
+            raise self._out_of_memory()
         if self._modules.missing is not None and outcome == b"compile_error":
             file, line = self._modules.missing
             found = b'"file":%s,"line":%d' % (quoted(file.decode("utf-8", "replace")).encode(), line)
@@ -321,6 +340,9 @@ class QuickRealm(HostFunctions):
     def _halt(self, text: bytes | None) -> None:
         """End the script by an error that the guest describes."""
         dropped, _, details = (text or b"0 ").partition(b" ")
+        if self._noting:
+            self._place = details
+            return
         self._count_dropped(dropped)
         raise Stopped("", "", "", details)
 
@@ -388,7 +410,9 @@ class QuickRealm(HostFunctions):
         return Stopped(
             "memory_limit",
             "LimitExceeded",
-            f"the script needs more than its {maximum} MiB of memory" + self._hint(),
+            f"the script needed more than {maximum} MiB of memory{self._hint()}"
+            + ("; the place is the last that is known" if b'"file":"' in self._place else ""),
+            self._place,
         )
 
     def _broken(self) -> Stopped:
