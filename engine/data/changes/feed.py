@@ -28,6 +28,10 @@ _c, _f = feeds.changes.c, feeds.forgotten.c
 START = Position(-1, -1)
 
 
+#: Maximum number of changes that one look for feeds with changes reads.
+_NEWS_AT_ONCE = 5000
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A recorded change. ``key`` is the row's key as text."""
@@ -189,13 +193,13 @@ class News(NamedTuple):
     more: bool
 
 
-def news(connection: Connection, after: Position, limit: int = 5000) -> News:
+def news(connection: Connection, after: Position) -> News:
     """Return the feeds, (source, owner) each, with changes after a position."""
     behind = tuple_(_c.xid, _c.seq) > tuple_(*after)
     asked = select(_c.source, _c.owner, _c.xid, _c.seq).where(behind, _final(connection))
-    rows = connection.execute(asked.order_by(_c.xid, _c.seq).limit(limit)).all()
+    rows = connection.execute(asked.order_by(_c.xid, _c.seq).limit(_NEWS_AT_ONCE)).all()
     position = Position(rows[-1].xid, rows[-1].seq) if rows else after
-    return News({(row.source, row.owner) for row in rows}, position, len(rows) == limit)
+    return News({(row.source, row.owner) for row in rows}, position, len(rows) == _NEWS_AT_ONCE)
 
 
 def end(connection: Connection) -> Position:
@@ -235,15 +239,15 @@ def horizon(connection: Connection) -> FeedLag:
     return FeedLag(waiting, oldest, holder, since_us)
 
 
-_first = select(_c.seq, _c.source, _c.owner, _c.xid, _c.at_us).order_by(_c.xid, _c.seq).limit(bindparam("most"))
+_first = select(_c.seq, _c.source, _c.owner, _c.xid, _c.at_us).order_by(_c.xid, _c.seq).limit(1000)
 
 
-def forget(connection: Connection, before_us: int, maximum: int = 1000) -> int:
+def forget(connection: Connection, before_us: int) -> int:
     """Delete older changes among the first of the feed, record for each feed how far, and return their number.
 
     Only the beginning is looked at: feeds are nearly ordered by time, and a search for old changes would read a whole feed.
     """
-    rows = [row for row in connection.execute(_first, {"most": maximum}) if row.at_us < before_us]
+    rows = [row for row in connection.execute(_first) if row.at_us < before_us]
     upto: dict[tuple[str, str], Position] = {}
     for row in rows:
         upto[row.source, row.owner] = Position(row.xid, row.seq)

@@ -229,9 +229,9 @@ _has_history = select(actions.c.id).where(actions.c.tenant_id == tenants.c.id).e
 _has_expiring = select(kv.c.key).where(kv.c.tenant_id == tenants.c.id, kv.c.expires_us.is_not(None)).exists()
 
 
-def tenants_after(connection: Connection, tenant_id: str, maximum: int = 100) -> list[str]:
-    """Return the next tenants by id that have history or expiring values, for iteration over all of them."""
+def tenants_after(connection: Connection, tenant_id: str) -> list[str]:
+    """Return the next hundred tenants by id that have history or expiring values, for iteration over all of them."""
     found = select(tenants.c.id).where(
         tenants.c.id > tenant_id, tenants.c.state != "deleted", _has_history | _has_expiring
     )
-    return list(connection.scalars(found.order_by(tenants.c.id).limit(maximum)))
+    return list(connection.scalars(found.order_by(tenants.c.id).limit(100)))

@@ -26,7 +26,7 @@ _clock = schedule_clock.c
 _stale = (
     clocks.where(_clock.tzdata != bindparam("release"))
     .order_by(_clock.schedule_id)
-    .limit(bindparam("most"))
+    .limit(500)
     # Locked, because a concurrent pause or tick would be overwritten.
     .with_for_update(of=schedule_clock)
 )
@@ -42,15 +42,13 @@ _retime = (
 )
 
 
-def retime(
-    context: StoreContext, connection: Connection, *, release: str | None = None, maximum: int = 500
-) -> tuple[int, list[Moved]]:
-    """Update up to ``maximum`` clocks to this release; return the number of checked clocks and those that moved.
+def retime(context: StoreContext, connection: Connection) -> tuple[int, list[Moved]]:
+    """Update some clocks to the installed release of the zone data; return the number of checked clocks and those that moved.
 
     Accounted slots stay accounted: the next slot is the first after ``accounted_us`` under the new data.
     """
-    release = release or tzdata_version()
-    rows = connection.execute(_stale, {"release": release, "most": maximum}).all()
+    release = tzdata_version()
+    rows = connection.execute(_stale, {"release": release}).all()
     revisions = context.revision_cache.revisions(
         connection, ((row.tenant_id, row.schedule_id, row.revision) for row in rows)
     )

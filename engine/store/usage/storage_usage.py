@@ -93,15 +93,15 @@ def ask_kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> Calla
 _kept = Prepared(lambda driver: select(_c.tenant_id, _c.kept_bytes).where(driver.among(_c.tenant_id, "tenants")))
 
 
-def over_limit(context: StoreContext, connection: Connection, number: int = 100) -> list[str]:
-    """Return tenants above their limit, among the ``number`` largest ones; tenants with lower limits of their own come later."""
+def over_limit(context: StoreContext, connection: Connection) -> list[str]:
+    """Return tenants above their limit, among the hundred largest ones; tenants with lower limits of their own come later."""
     total = _c.kept_bytes + _c.history_bytes
     found = (
         select(_c.tenant_id, total.label("total"), tenants.c.limits)
         .join(tenants, tenants.c.id == _c.tenant_id)
         .where(total > context.settings.storage_bytes, _c.history_bytes > 0)
         .order_by(total.desc(), _c.tenant_id)
-        .limit(number)
+        .limit(100)
     )
     rows = connection.execute(found)
     return [row.tenant_id for row in rows if row.total > context.content_cache.allowance(row.limits).storage_bytes]
