@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # More processes than cores: many tests wait, for a slot to come due or a limit to be reached.
-PROCESSES ?= $(shell echo $$(($$(nproc) + 2)))
+PROCESSES ?= $(shell echo $$(($$(nproc) + 3)))
 ARGS ?=
 # Without compiled modules every process compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE

@@ -10,6 +10,7 @@ LONGEST_FIRST = (
     "store/test_lost_runs.py", "features/replays/test_replays.py", "e2e/test_up.py", "conformance/test_intl.py",
     "web/test_browser.py", "chaos/test_restarts.py", "escape/test_hostile_arguments.py", "api/test_route_table.py",
     "e2e/test_reading_creates_nothing.py", "escape/test_suite_sees.py", "e2e/test_changes.py",
+    "escape/test_owned_worker.py", "limits/test_memory_peak.py", "api/test_typescript_client.py",
     "api/test_description.py", "escape/test_native_libraries.py", "deploy/test_reverse_proxy.py",
     "store/test_audit.py", "e2e/test_assistants.py", "unit/capabilities/test_attempt.py", "sim/test_worlds.py",
     "test_front_door.py", "chaos/test_recovery.py", "store/test_round_trips.py", "chaos/test_havoc.py",
@@ -21,4 +22,6 @@ LONGEST_FIRST = (
     "test_docs.py", "e2e/test_waiting.py", "conformance/test_web_platform.py", "store/test_backups.py",
     "store/test_seals.py", "node/test_stored_dry_runs.py", "e2e/test_up_waits.py",
     "unit/recurrence/test_english_phrases.py", "web/test_many_pages.py", "api/test_sessions.py",
+    "features/shadows/test_shadows.py", "store/test_database_users.py", "unit/data/test_large_rows.py",
+    "deploy/test_sbom.py",
 )  # fmt: skip

@@ -22,35 +22,22 @@ def test_a_module_is_known_by_its_first_bytes(module: Path) -> None:
     assert body["logs"] == [{"level": "info", "text": "hello"}, {"level": "info", "text": "world"}]
     assert body["effects"] == []
     assert body["walls"]["seccomp"] is True
+    assert lodger("exec", "-", "--json", stdin=HELLO).json["result"] is None, "standard input, too"
 
 
-def test_people_see_the_trap(module: Path) -> None:
+def test_what_a_run_of_a_module_ends_with_is_told(module: Path) -> None:
     module.write_bytes(command("unreachable"))
     said = inside("exec", module, "--runtime", "wasm")
-    assert said.code == 1
-    assert "Trap: unreachable in start (#" in said.out
-
-
-def test_stdin_is_a_module() -> None:
-    assert lodger("exec", "-", "--json", stdin=HELLO).json["result"] is None
-
-
-def test_limits_are_told(module: Path) -> None:
+    assert (said.code, "Trap: unreachable in start (#" in said.out) == (1, True)
     module.write_bytes(LOOP)
     assert inside("exec", module, "--cpu-ms", "50", "--json").json["outcome"] == "cpu_limit"
 
 
-def test_a_script_is_no_module(module: Path) -> None:
-    module.write_text("export default () => 1;")
-    said = inside("exec", module, "--runtime", "wasm", "--json")
-    assert (said.code, said.json["outcome"]) == (1, "compile_error")
-    assert "not WebAssembly" in said.json["error"]["message"]
-
-
-def test_a_module_is_no_script(module: Path) -> None:
-    module.write_bytes(HELLO)
-    said = inside("exec", module, "--runtime", "quickjs", "--json")
-    assert (said.code, said.json["outcome"]) == (1, "compile_error")
+def test_a_script_is_no_module_and_a_module_no_script(module: Path) -> None:
+    for content, runtime, word in ((b"export default () => 1;", "wasm", "not WebAssembly"), (HELLO, "quickjs", "")):
+        module.write_bytes(content)
+        said = inside("exec", module, "--runtime", runtime, "--json")
+        assert (said.code, said.json["outcome"], word in said.json["error"]["message"]) == (1, "compile_error", True)
 
 
 def test_a_module_is_stored_tried_and_refused(tmp_path: Path, module: Path) -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import ROOT
+from tests.e2e.command import ROOT, inside
 from tests.e2e.ready import lodger
 
 from lodger.engine.sync import Engine
@@ -19,21 +19,11 @@ from lodger.engine.sync import Engine
 ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", "PATH": os.environ["PATH"]}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("exec",),
-        ("exec", "x.js", "--cpu-ms", "abc"),
-        ("nosuchverb",),
-        ("next", "0 9 * * *", "-n", "0"),
-        ("action", "show", "a"),
-    ],
-)
-def test_wrong_usage_is_json_too(arguments: tuple[str, ...]) -> None:
-    said = lodger(*arguments, "--json")
-    assert said.code == 2
-    assert said.json["error"]["code"] == "usage"
-    assert said.json["error"]["message"]
+def test_wrong_usage_is_json_too() -> None:
+    for words in ("exec", "exec x.js --cpu-ms abc", "nosuchverb", "next * -n 0", "action show a"):
+        said = inside(*words.split(), "--json")
+        assert (said.code, said.json["error"]["code"]) == (2, "usage"), words
+        assert said.json["error"]["message"]
 
 
 def _shell(line: str, *arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:

@@ -70,9 +70,6 @@ def test_a_dry_run_shows_and_changes_nothing(house: Path) -> None:
     assert [effect["effect"] for effect in body["effects"]] == ["update", "update", "kv.add"]
     assert lit(house) == [("oak", 0), ("oak", 0), ("elm", 0)]
     assert json.loads(lodger("action", "list", "oak", "--db", place, "--json").out)["actions"] == []
-
-
-def test_a_dry_run_for_people(house: Path) -> None:
     ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", "ledger.db", cwd=house)
     assert "~ lamps 1" in ran.out
     assert "lit: 0 → 1" in ran.out
