@@ -12,6 +12,7 @@ from types import ModuleType
 import lodger.engine.features.alerts as alerts
 import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
+import lodger.engine.features.branding as branding
 import lodger.engine.features.ledgers as ledgers
 import lodger.engine.features.locks as locks
 import lodger.engine.features.openid as openid

@@ -75,7 +75,7 @@ LISTS: dict[Page, tuple[str, Callable[[Reader], str]]] = {
 }
 #: Links to pages of wings in the navigation: path below the tenant or the root, and title.
 LINKS: list[tuple[str, str]] = []
-#: Called with each dashboard that signs browsers in itself; wings add further ways to do so.
+#: Called with each dashboard; wings add public pages and ways to sign in.
 EXTENSIONS: "list[Callable[[Dashboard], None]]" = []
 
 
@@ -111,10 +111,10 @@ class Dashboard:
         if self._api.authentication.by_platform is None:
             self.add_public("/sign-in", self._sign_in)
             self._api.authentication.sign_in = _sign_in_page
-            for extend in EXTENSIONS:
-                extend(self)
         elif (url := self._sign_in_url) is not None:
             self._api.authentication.sign_in = lambda _request: url
+        for extend in EXTENSIONS:
+            extend(self)
         self._api.authentication.error_page = self._error_page
         self._api.framework.add_exception_handler(HTTPException, self._unrouted)
         for path, page in PAGES.items():
@@ -212,6 +212,8 @@ class Dashboard:
             "may": lambda operation: caller is not None and self._may(caller.role, operation, tenant),
             "signs_out": caller is not None and self._api.authentication.by_platform is None,
             "tenant": tenant,
+            "brand": (brand := self._api.engine.of_surfaces.get("branding")),
+            "product": brand.name if brand else "Lodger",
             "root": root,
             "base": f"{root}/t/{quote(tenant, safe='')}" if tenant else root,
             "path": request.url.path,
@@ -278,7 +280,8 @@ class Dashboard:
 
 def _sign_in_page(request: Request) -> str:
     """Return the page to sign in, which leads back to the one that was asked for."""
-    root, wanted = _root(request.scope), request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    root, query = _root(request.scope), request.scope["query_string"].decode("latin-1")
+    wanted = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
     return f"{root}/sign-in" + ("" if wanted == f"{root}/" else f"?next={quote(wanted, safe='/')}")
 
 

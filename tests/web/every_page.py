@@ -14,7 +14,7 @@ from tests.store.bench import Bench
 
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.effects.finished import Finished
-from lodger.engine.web.dashboard import STATIC, Dashboard
+from lodger.engine.web.dashboard import Dashboard
 from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -77,7 +77,7 @@ def paths(made: RunningApi, tenant: str = "acme") -> list[str]:
     found = []
     for route in made.api.framework.router.routes:
         page = isinstance(route, Route) and not isinstance(route, APIRoute)
-        if page and route.path.removeprefix("/static/") not in STATIC and not route.path.startswith("/sign-in"):
+        if page and not route.path.startswith(("/static/", "/sign-in")):
             found += filled(route.path, objects)
     return found
 

@@ -178,4 +178,9 @@ def _cookie(request: Request) -> str:
     return cookie_name(request.url.scheme == "https") + "-sign-in"
 
 
-dashboard.EXTENSIONS.append(lambda pages: OpenIdPages(pages).add())
+def _add(pages: Dashboard) -> None:
+    if pages.api.authentication.by_platform is None:
+        OpenIdPages(pages).add()
+
+
+dashboard.EXTENSIONS.append(_add)

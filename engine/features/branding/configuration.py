@@ -1,0 +1,77 @@
+"""The section ``[branding]`` of ``lodger.toml``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from lodger.engine.service import platform_file
+from lodger.engine.service.platform_file import PlatformFile, Section, Table
+
+if TYPE_CHECKING:
+    from lodger.engine.service.engine import Engine
+
+NAME = "branding"
+#: Types of logos by the end of their names.
+LOGOS = {".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp", ".jpg": "image/jpeg"}
+MAX_LOGO = 256 * 1024
+
+
+def _colour(text: str) -> str:
+    from tinycss2.color4 import Color, parse_color
+
+    if len(text) > 100 or not isinstance(parse_color(text), Color):
+        raise ValueError(f"{text[:100]!r} is no CSS colour, such as #1f6f5c or rgb(31 111 92)")
+    return text
+
+
+def _logo(path: str) -> str:
+    if Path(path).suffix.lower() not in LOGOS:
+        raise ValueError(f"a logo is a file that ends with {', '.join(LOGOS)}")
+    return path
+
+
+Colour = Annotated[str, AfterValidator(_colour)]
+
+
+class Branding(Table):
+    """Name, logo and colours of the platform.
+
+    Attributes:
+        logo: file beside ``lodger.toml``.
+        colours: by use: one CSS colour, or one for light and one for dark pages.
+    """
+
+    name: str = Field("Lodger", min_length=1, max_length=60)
+    logo: Annotated[str, AfterValidator(_logo)] | None = None
+    colours: dict[
+        Literal["accent", "on-accent", "panel", "line", "field"],
+        Colour | Annotated[list[Colour], Field(min_length=2, max_length=2)],
+    ] = Field(default_factory=dict)
+
+
+class Brand:
+    """What pages show: the name, a style sheet, and the logo with its type."""
+
+    def __init__(self, given: Branding, folder: Path) -> None:
+        self.name = given.name
+        self.logo: tuple[bytes, str] | None = None
+        if given.logo is not None:
+            raw = (folder / given.logo).read_bytes()
+            if not 0 < len(raw) <= MAX_LOGO:
+                raise ValueError(f"it is empty, or has more than {MAX_LOGO} bytes")
+            self.logo = raw, LOGOS[Path(given.logo).suffix.lower()]
+        colours = {use: [text, text] if isinstance(text, str) else text for use, text in given.colours.items()}
+        rules = "".join(f"--{use}: light-dark({light}, {dark}); " for use, (light, dark) in colours.items())
+        picture = '.brand::before, .face { background-image: url("brand-logo"); }\n' if self.logo else ""
+        self.style = f":root {{ {rules}}}\n{picture}"
+
+
+def _keep(engine: "Engine", value: Branding, file: PlatformFile) -> None:
+    try:
+        engine.of_surfaces[NAME] = Brand(value, file.path.parent)
+    except (OSError, ValueError) as error:
+        raise file.wrong((NAME, "logo"), f"the logo cannot be used: {error}") from None
+
+
+platform_file.SECTIONS[NAME] = Section(Branding, _keep)

@@ -1,0 +1,65 @@
+"""The platform's name, logo and colours on pages."""
+
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.api.running_api import running_api
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.service.platform_file import PlatformFile
+from lodger.engine.web import sign_in
+from lodger.engine.web.dashboard import Dashboard
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+FILE = """
+[branding]
+name = "<Shop> & Sons"
+logo = "logo.svg"
+colours = {accent = "rebeccapurple", line = ["#abc", "oklch(40% 0.1 20)"]}
+"""
+
+
+def test_pages_show_name_logo_and_colours(tmp_path: Path) -> None:
+    (tmp_path / "logo.svg").write_text(SVG)
+    (tmp_path / "lodger.toml").write_text(FILE)
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as lodge:
+        lodge.token("admin")
+        Dashboard(lodge.api).add()
+        with httpx2.Client(
+            base_url=lodge.url, trust_env=False, follow_redirects=True, headers={"accept": "text/html"}
+        ) as browser:
+            assert "<h1>Lodger</h1>" in browser.get("/sign-in").text
+            assert browser.get("/static/brand.css").status_code == 404
+            PlatformFile(tmp_path / "lodger.toml").apply(lodge.engine)
+            for path in ("/sign-in", str(sign_in.link(lodge.engine)), "/tenants", "/nowhere"):
+                shown = browser.get(path).text
+                assert "&lt;Shop&gt; &amp; Sons" in shown
+                assert "Lodger<" not in shown
+                assert path.startswith("/sign-in?code") or "/static/brand.css" in shown
+            style = browser.get("/static/brand.css")
+            assert "--accent: light-dark(rebeccapurple, rebeccapurple);" in style.text
+            assert "--line: light-dark(#abc, oklch(40% 0.1 20));" in style.text
+            logo = browser.get("/static/brand-logo")
+            assert (logo.text, logo.headers["content-type"]) == (SVG, "image/svg+xml")
+            assert "sandbox" in logo.headers["content-security-policy"]
+            assert "script-src" not in logo.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'colours = {accent = "red; } body { display: none"}', 'colours = {accent = "url(https://a.example/x)"}', 'font = "Arial"',
+        'colours = {accent = "var(--x)"}', 'colours = {accent = "currentcolor"}', 'colours = {accent = "#12345"}', 'logo = "huge.png"',
+        'colours = {accent = ["red"]}', 'colours = {accent = ""}', 'colours = {background = "red"}', 'name = ""', 'logo = "empty.png"',
+        f'name = "{"x" * 61}"', 'logo = "logo.exe"', 'logo = "absent.svg"',
+    ],
+)  # fmt: skip
+def test_what_is_no_brand_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "lodger.toml").write_text(f"[branding]\n{text}\n")
+    (tmp_path / "empty.png").touch()
+    (tmp_path / "huge.png").write_bytes(b"x" * 300_000)
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as lodge, pytest.raises(InputError) as told:
+        PlatformFile(tmp_path / "lodger.toml").apply(lodge.engine)
+    assert told.value.code.startswith("platform_file")
+    assert "lodger.toml:" in told.value.what
