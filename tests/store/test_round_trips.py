@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpx2
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
@@ -25,6 +26,7 @@ from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.sync import Engine as SyncEngine
+from lodger.engine.web.dashboard import Dashboard
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 
@@ -172,6 +174,28 @@ def test_an_api_call_that_reads_costs_at_most_five(proxy: SlowProxy) -> None:
             # The first notes when the token was used last; a connection that has rested for a second is tested first.
             costs[path] = min(counted(proxy, lambda path=path: lodge.ask("GET", "/tenants" + path)) for _ in range(4))  # type: ignore[misc]  # its default
     assert max(costs.values()) <= MAX_READ, costs
+
+
+#: Pages of the dashboard, and how often each waits at most for a state that no cache has.
+PAGES = {
+    "/": 26, "/t/acme": 24, "/schedules": 8, "/actions": 8, "/tenants": 8, "/nodes": 8, "/t/acme/settings": 26,
+    "/t/acme/schedules/s": 26, "/t/acme/scripts/job": 18,
+}  # fmt: skip
+
+
+def test_a_page_costs_as_many_as_are_promised(proxy: SlowProxy) -> None:
+    with running_api(proxy.url) as lodge:
+        lodge.furnish()
+        token = lodge.token("admin")
+        Dashboard(lodge.api).add()
+        fresh = {"accept": "text/html", "cache-control": "no-cache"}
+        with httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers=fresh) as browser:
+            browser.post("/api/v1/session", json={"token": token}).raise_for_status()
+            costs = {
+                path: min(counted(proxy, lambda path=path: browser.get(path).raise_for_status()) for _ in range(3))  # type: ignore[misc]  # its default
+                for path in PAGES
+            }
+    assert {path: cost for path, cost in costs.items() if cost > PAGES[path]} == {}, costs
 
 
 ACME = "/tenants/acme"

@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Select, bindparam, case, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    Select,
+    TextClause,
+    bindparam,
+    case,
+    func,
+    literal,
+    select,
+)
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.policy.plan import CAUGHT_UP
@@ -163,7 +175,7 @@ def read(
         tuple(_part((first + number) * part_us, tally) for number, tally in enumerate(known)), from_us(complete * part_us),
         _number(whole, ("done",)), _number(whole, FAILED), _percentile(whole, 0.5), _percentile(whole, 0.99),
         sum(number for (_state, _why, bucket), number in whole.items() if bucket == _CAUGHT_UP), _outcomes(whole),
-        tuple(_failures(connection, tenant_id, first * part_us)),
+        tuple(_failures(connection, tenant_id, first * part_us) if _number(whole, FAILED) else ()),
     )  # fmt: skip
 
 
@@ -228,23 +240,24 @@ _clock = schedule_clock.c
 
 
 def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[int, int, int]:
-    """Return how many attempts run, and how many actions and slots are due and overdue."""
+    """Return how many attempts run, and how many actions and slots are due and overdue, by one statement."""
 
-    def number(*conditions: object, sparse: bool = False) -> int:
+    def number(*conditions: ColumnElement[bool] | TextClause, sparse: bool = False) -> ScalarSelect[int]:
         tenant = driver_of(connection).unindexed(_a.tenant_id) if sparse else _a.tenant_id
         mine = () if tenant_id is None else (tenant == tenant_id,)
-        return connection.scalar(select(func.count()).select_from(actions).where(*conditions, *mine)) or 0  # type: ignore[arg-type]  # conditions
+        return select(func.count()).select_from(actions).where(*conditions, *mine).scalar_subquery()
 
-    def slots(before_us: int) -> int:
+    def slots(before_us: int) -> ScalarSelect[int]:
         mine = () if tenant_id is None else (_clock.tenant_id == tenant_id,)
         due = (_clock.next_at <= before_us, _clock.searching == 0)
-        return connection.scalar(select(func.count()).select_from(schedule_clock).where(*due, *mine)) or 0
+        return select(func.count()).select_from(schedule_clock).where(*due, *mine).scalar_subquery()
 
     counted = [
         number(is_startable, _a.due_at <= before) + number(is_held, _a.due_at <= before, sparse=True) + slots(before)
         for before in (now_us, now_us - GRACE_US)
     ]
-    return number(is_running), counted[0], counted[1]
+    row: tuple[int, int, int] = connection.execute(select(number(is_running), counted[0], counted[1])).one()
+    return row
 
 
 def _failures(connection: Connection, tenant_id: str | None, since_us: int) -> list[Action]:

@@ -213,25 +213,29 @@ def overdue(
     mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
     late = [_named.where(which, _a.due_at < before, *mine).limit(limit) for which in (_is_startable, _is_held)]
 
-    def waiting(*more: ColumnElement[bool]) -> list[Overdue]:
-        rows = [row for each in late for row in connection.execute(each.where(*more).order_by(_a.due_at, _a.id))]
-        why = _WaitReasons(context, connection, now_us, rows)
-        return [_overdue(row, now_us, *why(row)) for row in rows]
+    def waiting(*more: ColumnElement[bool]) -> list[AnyRow]:
+        return [row for each in late for row in connection.execute(each.where(*more).order_by(_a.due_at, _a.id))]
 
-    found = waiting(_may_start)
+    able = waiting(_may_start)
     lease_us = context.lease_us(connection, now_us)
     silent = (_is_running, nodes.c.lease_until_us < lease_us - grace_us, *mine)
     taken = connection.execute(_named.where(*silent).order_by(_a.started_us).limit(limit))
-    found += [_overdue(row, now_us, "lease_lost", row.node) for row in taken]
+    found = [_overdue(row, now_us, "lease_lost", row.node) for row in taken]
     clocks = _clocks.where(_k.next_at < before)
     if tenant_id is not None:
         clocks = clocks.where(_k.tenant_id == tenant_id)
     owed = connection.execute(clocks.order_by(_k.next_at).limit(limit))
     found += [_overdue(row, now_us, "unticked", None) for row in owed]
+    full = len(able) + len(found) >= limit
+    unable = [] if full else waiting(~_may_start)
+    if able or unable:  # the reasons of both are read at once
+        why = _WaitReasons(context, connection, now_us, [*able, *unable])
+        found += [_overdue(row, now_us, *why(row)) for row in able]
     found = sorted(found, key=lambda each: -each.waits_ms)[:limit]
-    if len(found) == limit:
+    if full:
         return found
-    stopped = waiting(~_may_start) + _stopped_slots(context, connection, now_us, before, tenant_id, limit)
+    stopped = [_overdue(row, now_us, *why(row)) for row in unable]
+    stopped += _stopped_slots(context, connection, now_us, before, tenant_id, limit)
     return found + sorted(stopped, key=lambda each: -each.waits_ms)[: limit - len(found)]
 
 
