@@ -91,6 +91,11 @@ class ScheduleRules:
     start: datetime | None = None
     end: datetime | None = None
 
+    @property
+    def names_zone(self) -> bool:
+        """Whether the schedule or one of its rules has a zone beside its text."""
+        return self.tz is not None or any(each.tz for each in self.rules)
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:

@@ -55,8 +55,22 @@ def write(
         before, after: JSON values; None if the target does not exist.
         brief: store only lengths and digests, for a tenant that has used up its storage.
     """
+    insert_many(connection, audit, [row(context, audit_context, doing, before, after, now_us, brief=brief)])
+
+
+def row(
+    context: StoreContext,
+    audit_context: AuditContext,
+    doing: AuditSubject,
+    before: Json,
+    after: Json,
+    now_us: int,
+    *,
+    brief: bool = False,
+) -> dict[str, Any]:
+    """Return the row that :func:`write` inserts."""
     maximum = 0 if brief else MAX_BYTES
-    row = {
+    return {
         "tenant_id": PLATFORM if doing.tenant_id is None else doing.tenant_id,
         "id": context.ids.new(),
         "at_us": now_us,
@@ -70,7 +84,6 @@ def write(
         "why": audit_context.why,
         "request_id": audit_context.request_id,
     }
-    insert_many(connection, audit, [row])
 
 
 def _encode(body: Json, maximum: int) -> str | None:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -151,10 +152,16 @@ class ContentCache:
         return _allowance(self._default, tenant_limits)
 
 
+def combined(limits: str) -> dict[str, Any]:
+    """Return the limits of a tenant as ``scheduling.limits_in_effect`` gives them: those of its plan, and before them its own."""
+    read = json.loads(limits)
+    return read[0] | read[1] if isinstance(read, list) else dict(read)
+
+
 @lru_cache(KEPT)
 def _limits(tenant_limits: str, wishes: str | None) -> Limits:
     """Return the process limits of a tenant, lowered by the wishes of a schedule."""
-    given = {name: value for name, value in json.loads(tenant_limits).items() if name in PROCESS_LIMITS}
+    given = {name: value for name, value in combined(tenant_limits).items() if name in PROCESS_LIMITS}
     wished = json.loads(wishes) if wishes else {}
     budget_table.given(wished)
     return Limits(**given).lowered(
@@ -165,7 +172,7 @@ def _limits(tenant_limits: str, wishes: str | None) -> Limits:
 @lru_cache(KEPT)
 def _budgets(tenant_limits: str, wishes: str | None) -> dict[str, int]:
     """Return the budgets of a tenant, lowered by the wishes of a schedule."""
-    allowed, wished = (budget_table.given(json.loads(text)) if text else {} for text in (tenant_limits, wishes))
+    allowed, wished = (budget_table.given(combined(text)) if text else {} for text in (tenant_limits, wishes))
     return budget_table.lowered(allowed, wished)
 
 
@@ -181,7 +188,7 @@ def _grants(granted: Grants, tenant_grants: str | None, narrower: tuple[str | No
 @lru_cache(KEPT)
 def _allowance(default: Allowance, tenant_limits: str) -> Allowance:
     """Return the budgets of a tenant's day."""
-    return default.instead(json.loads(tenant_limits))
+    return default.instead(combined(tenant_limits))
 
 
 def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, VersionContent]:

@@ -59,9 +59,13 @@ class Tenant:
         grants: its grants as written; None for those of the setting ``grants``.
         people: addresses and ``*@domain`` patterns that it may mail without further grants.
         labels: labels that a node must carry to run its scripts.
+        limits: its own limits, which come before those of its plan.
+        plan: name of the set of limits that it refers to.
+        tz: zone of its schedules that name none; None: UTC.
+        limits_in_effect: its own limits and those of its plan.
     """
 
-    ETAG: ClassVar = ("id", "generation", "name", "state", "limits", "grants", "people")
+    ETAG: ClassVar = ("id", "generation", "name", "state", "limits", "grants", "people", "plan", "tz")
     LOCATION: ClassVar = "/tenants/{id}"
 
     id: str
@@ -73,6 +77,9 @@ class Tenant:
     grants: tuple[str, ...] | None = None
     people: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    plan: str | None = None
+    tz: str | None = None
+    limits_in_effect: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

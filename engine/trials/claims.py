@@ -147,7 +147,7 @@ def claim_in_ledger(
         edited: whether the content is an edit of that version, which has its grants and is not stored.
     """
     tenant = terms.tenant
-    limits = json.dumps(tenant.limits, sort_keys=True)
+    limits = json.dumps(tenant.limits_in_effect, sort_keys=True)
     stored = None if edited else version
     return claim(
         runnable(content.modules) if content.wasm is None else content.wasm,

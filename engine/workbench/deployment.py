@@ -63,7 +63,7 @@ def make_plan(
     Returns:
         The steps in the order in which they are applied, and the findings that prevent that.
     """
-    engine.tenants.get(tenant_id)
+    tz = engine.tenants.get(tenant_id).tz
     findings = [each for each in (*folder.findings, *stocking.unused(folder)) if each.level == "error"]
     stored = {each.name for each in everything(lambda cursor: engine.scripts.list(tenant_id, cursor=cursor))}
     steps = list(_scripts(engine, tenant_id, folder, stored))
@@ -72,7 +72,8 @@ def make_plan(
         absent = [each for each in stocking.absent_scripts(folder, fields) if each not in stored]
         findings += [stocking.absent_script(folder, name, each) for each in absent]
         if not absent and stocking.readable(fields):
-            steps.append(_schedule(engine, tenant_id, name, fields, existing.get(name)))
+            wanted = fields if schedules_file.rules_of(fields).names_zone else {**fields, "tz": tz}
+            steps.append(_schedule(engine, tenant_id, name, wanted, existing.get(name)))
     for name, schedule in existing.items():
         if name not in folder.file.schedules and is_made_by(engine, schedule, folder.file.name):
             steps.append(

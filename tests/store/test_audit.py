@@ -133,6 +133,9 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.secrets.delete("acme", "KEY"),
     ),
     "secrets.rotate": lambda engine: engine.secrets.rotate(new_key=True),
+    "batches.create": lambda engine: engine.batches.create(tenants=[{"tenant_id": "batched"}]),
+    "plans.put": lambda engine: engine.plans.put("free", {}),
+    "plans.delete": lambda engine: (engine.plans.put("free", {}), engine.plans.delete("free")),
     "tokens.create": lambda engine: engine.tokens.create("billing", "admin"),
     "tokens.first": lambda engine: engine.tokens.first("administrator"),
     "tokens.sign_in_code": lambda engine: (engine.tokens.create("billing", "admin"), engine.tokens.sign_in_code()),
@@ -144,6 +147,8 @@ LOGGED = {"tokens.first": "tokens.create"}
 UNLOGGED = {"locks.free", "locks.take"}
 #: Verbs that only read.
 READS = {
+    "plans.get",
+    "plans.list",
     "actions.activity",
     "actions.attempts",
     "actions.backfill_preview",

@@ -21,10 +21,14 @@ def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None
     if as_json:
         write_json(
             {"id": found.id, "name": found.name, "state": found.state, "limits": found.limits, "grants": held,
-             "people": found.people, "created_at": found.created_at}
+             "people": found.people, "plan": found.plan, "tz": found.tz,
+             "limits_in_effect": found.limits_in_effect, "created_at": found.created_at}
         )  # fmt: skip
         return
     say(f"{found.id}: {found.name}, {found.state}")
-    say("limits  " + (", ".join(f"{name} {value}" for name, value in sorted(found.limits.items())) or "the defaults"))
+    limits = sorted(found.limits_in_effect.items())
+    say("limits  " + (", ".join(f"{name} {value}" for name, value in limits) or "the defaults"))
+    say("plan    " + (found.plan or "none"))
+    say("zone    " + (found.tz or "UTC"))
     say("grants  " + " ".join(held))
     say("people  " + (", ".join(found.people) or "none"))

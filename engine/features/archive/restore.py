@@ -160,7 +160,7 @@ class TenantImport:
             raise bad("the tenant's row cannot be read")
         tenants.create(
             self._context, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
-            grants=encode(grants) if grants is not None else None, people=row["people"],
+            grants=encode(grants) if grants is not None else None, people=row["people"], plan=row["plan"], tz=row["tz"],
         )  # fmt: skip
         tenants.suspend(self._context, self._connection, self._tenant, now_us)
 

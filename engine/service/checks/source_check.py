@@ -60,6 +60,12 @@ class SourceCheck:
                 self._made = SyntaxChecker(self._pool)
             return self._made
 
+    def uncharged(self) -> "SourceCheck":
+        """Return a check with the same workers that charges no tenant: for what administrators store."""
+        free = SourceCheck(self._settings)
+        free._made = self.reader
+        return free
+
     def close(self) -> None:
         """Stop the workers; safe to call twice."""
         if self._made is not None:

@@ -15,6 +15,7 @@ from lodger.engine.service.nouns.base import Noun, RulesArgument, aware, specs
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
 from lodger.engine.store.schedules import schedules
+from lodger.engine.store.tenants import tenants
 
 #: Maximum number of slots that are compared.
 MAX_COMPARED = 10_000
@@ -42,7 +43,7 @@ class WhatIf:
 class Previews(Noun[M]):
     """Explanations of rules."""
 
-    @operation("POST", "/preview", Role.VIEWER, reads=True)
+    @operation("POST", "/tenants/{tenant_id}/preview", Role.VIEWER, reads=True, everywhere=Role.VIEWER)
     def preview(
         self,
         rules: RulesArgument,
@@ -54,20 +55,41 @@ class Previews(Noun[M]):
         end: datetime | None = None,
         after: datetime | None = None,
         n: int = 10,
+        tenant_id: str | None = None,
     ) -> Preview:
         """Explain rules: their sentence and the next ``n`` slots. Nothing is stored.
 
+        Args:
+            tenant_id: tenant whose zone holds for rules without one, as in its schedules; None: UTC.
+
         Raises:
+            NotFound: tenant_unknown.
             RuleInvalid, RuleNeverFires.
         """
         begin = aware(after) or from_us(self._now_us)
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
+        if tenant_id is not None:
+            wished = self._in_zone(tenant_id, wished)
         recurrence = self.context.revision_cache.compile_rules(wished, begin)
         slots = slots_of(recurrence, begin, min(n, MAX_SLOTS))
         clocked = not named(wished)
         never = recurrence.never_reason() if clocked and not slots.found else None
         searched_to = slots.searched_to if never is None else None
         return Preview(recurrence.text(), slots.found, slots.shifted, recurrence.ends() and clocked, searched_to, never)
+
+    def _zoned(self, tenant_id: str, change: dict[str, Any]) -> dict[str, Any]:
+        """Return a change of rules whose zone was taken away with the tenant's zone instead."""
+        if change.get("tz", UNCHANGED) is not None:
+            return change
+        return change | {"tz": self._read(tenants.get, tenant_id).tz}
+
+    def _in_zone(self, tenant_id: str, rules: ScheduleRules) -> ScheduleRules:
+        """Return rules in their tenant's zone, if neither they nor the schedule name one.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        return rules if rules.names_zone else replace(rules, tz=self._read(tenants.get, tenant_id).tz)
 
     @operation("POST", "/tenants/{tenant_id}/schedules/{schedule}/what-if", Role.VIEWER, reads=True)
     def what_if(
@@ -104,7 +126,7 @@ class Previews(Noun[M]):
             "start": start if start is UNCHANGED else aware(start),
             "end": end if end is UNCHANGED else aware(end),
         }
-        change = {name: value for name, value in wish.items() if value is not UNCHANGED}
+        change = self._zoned(tenant_id, {name: value for name, value in wish.items() if value is not UNCHANGED})
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             before = self.context.revision_cache.revision(

@@ -1,7 +1,7 @@
 """The verbs on schedules: scripts bound to rules."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -32,6 +32,7 @@ from lodger.engine.store.records import (
     ScheduleDiff,
     ScheduleRevision,
 )
+from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import revisions, run_history, schedule_rows, schedules
 from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.schedules.run_history import Calendar, RecentRuns
@@ -46,6 +47,24 @@ RecentList = list[RecentRuns]
 #: Maximum number of days of a calendar: two years.
 MAX_DAYS = 731
 _NOT_COMPARED = {"tenant_id", "schedule_id", "revision", "created_at", "created_by", "why"}
+
+
+def wish_of(
+    given: Mapping[str, Any], prepare: Callable[[ScheduleRules], PreparedRules]
+) -> tuple[ScheduleRules, ScheduleFields]:
+    """Return the rules and the fields of a schedule, from the arguments of :meth:`Schedules.create` by name."""
+    wished = ScheduleRules(
+        specs(given["rules"]), specs(given["exclusions"]), given["tz"], given["dst"] or DstPolicy(), aware(given["start"]),
+        aware(given["end"]),
+    )  # fmt: skip
+    conduct = Conduct(
+        given["jitter_s"], given["expires_s"], given["priority"], given["pause_after"], parse_labels(given["labels"]),
+        parse_placement(given["placement"]),
+    )  # fmt: skip
+    script, version = given["script"], given["version"]
+    steps = script if version is None else revisions.with_version(script, version)
+    same = {name: given[name] for name in ("missed", "overlap", "retry", "limits", "params", "grants")}
+    return wished, ScheduleFields(script=steps, rules=prepare(wished), conduct=conduct, **same)
 
 
 class Schedules(Previews[M]):
@@ -113,13 +132,18 @@ class Schedules(Previews[M]):
             RuleNeverFires: no slot is left from ``first_after`` on.
             InputError, NotFound, Conflict: errors of the other arguments.
         """
-        wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
-        conduct = Conduct(jitter_s, expires_s, priority, pause_after, parse_labels(labels), parse_placement(placement))
-        steps = script if version is None else revisions.with_version(script, version)
-        owed = aware(first_after)
-        now_us = self._now_us
-        rules_wished = self.context.revision_cache.prepare(wished, from_us(now_us), owed)
-        wish = ScheduleFields(steps, rules_wished, missed, overlap, retry, limits, params, conduct, grants)
+        given = {
+            "script": script, "rules": rules, "exclusions": exclusions, "tz": tz, "dst": dst, "start": start, "end": end,
+            "missed": missed, "overlap": overlap, "params": params, "limits": limits, "retry": retry, "jitter_s": jitter_s,
+            "expires_s": expires_s, "priority": priority, "pause_after": pause_after, "labels": labels, "placement": placement,
+            "grants": grants, "version": version,
+        }  # fmt: skip
+        owed, now_us = aware(first_after), self._now_us
+
+        def prepare(wished: ScheduleRules) -> PreparedRules:
+            return self.context.revision_cache.prepare(wished, from_us(now_us), owed)
+
+        wished, wish = wish_of(given, prepare)
         with joining(connection), self._changing(Schedules.create, tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
@@ -131,6 +155,7 @@ class Schedules(Previews[M]):
                     now_us,
                     change.with_reason(why),
                     None if owed is None else to_us(owed),
+                    None if wished.names_zone else lambda tz: prepare(replace(wished, tz=tz)),
                 )
             )
 
@@ -204,6 +229,7 @@ class Schedules(Previews[M]):
         )
         if conduct:
             change["conduct"] = conduct
+        named = self._zoned(tenant_id, named)
         cache, now_us = self.context.revision_cache, self._now_us
         present = self._get(tenant_id, schedule).rules
         wished = replace(present, **named)

@@ -39,6 +39,8 @@ class Tenants(Noun[M]):
         people: Iterable[str] = (),
         labels: str | Iterable[str] | None = None,
         ledger: str | None = None,
+        plan: str | None = None,
+        tz: str | None = None,
         connection: Joinable = None,
     ) -> Tenant:
         """Create a tenant.
@@ -50,13 +52,15 @@ class Tenants(Noun[M]):
             labels: labels that a node must have to run any action of this tenant; ``node:NAME`` is the node of that
                 name.
             ledger: of several ledgers (``LODGER_LEDGERS``) the one that it lives in; None for the one with most room.
+            plan: name of a plan; its own limits come before those of the plan.
+            tz: IANA zone of its schedules that name none. Default: UTC.
             connection: the caller's connection to the ledger's database, with a transaction in which the tenant is created.
 
         Raises:
             InputError: tenant_id_invalid, limit_unknown, limit_out_of_range, grant_unknown, address_invalid,
-                label_invalid, connection_unknown, connection_no_transaction, connection_elsewhere, connection_async,
-                ledgers_unset.
-            NotFound: ledger_unknown.
+                label_invalid, zone_unknown, connection_unknown, connection_no_transaction, connection_elsewhere,
+                connection_async, ledgers_unset.
+            NotFound: ledger_unknown, plan_unknown.
             Conflict: tenant_exists, ledgers_full.
         """
         if ledger is not None:
@@ -74,6 +78,8 @@ class Tenants(Noun[M]):
                 grants=held,
                 people=own,
                 labels=labels,
+                plan=plan,
+                tz=tz,
             )
             return change.made(made)
 
@@ -150,15 +156,22 @@ class Tenants(Noun[M]):
         name: str = UNCHANGED,
         limits: Mapping[str, Any] | None = UNCHANGED,
         labels: str | Iterable[str] | None = UNCHANGED,
+        plan: str | None = UNCHANGED,
+        tz: str | None = UNCHANGED,
     ) -> Tenant:
-        """Change a tenant's name, all of its limits, or all of its labels; attempts that start later get the new ones.
+        """Change a tenant's name, all of its limits or labels, its plan or zone; attempts that start later get the new ones.
+
+        Args:
+            plan: name of a plan, null for none.
+            tz: zone of schedules that are created later and name none, null for UTC.
 
         Raises:
-            InputError: limit_unknown, limit_out_of_range, label_invalid.
+            InputError: limit_unknown, limit_out_of_range, label_invalid, zone_unknown.
+            NotFound: plan_unknown.
         """
         with self._changing(Tenants.edit, tenant_id) as change:
             change.before(tenants.get(change.connection, tenant_id))
-            given = {"name": name, "limits": limits, "labels": labels}
+            given = {"name": name, "limits": limits, "labels": labels, "plan": plan, "tz": tz}
             wanted = {key: value for key, value in given.items() if value is not UNCHANGED}
             return change.made(tenants.edit(self.context, change.connection, tenant_id, wanted))
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
+from lodger.engine.core.access.roles import Role
 from lodger.engine.service.operations.declaration import JOINED, UNCHANGED, Declared, Endpoint
 from lodger.engine.store.records import Page
 
@@ -119,7 +120,8 @@ class Route(Endpoint):
         hints = get_type_hints(self.function)
         found = []
         for name, given in list(inspect.signature(self.function).parameters.items())[1:]:
-            if name == JOINED:
+            # A caller that may not see all tenants names one in the path, where its right is checked.
+            if name == JOINED or (name == "tenant_id" and self.twin and self.role is Role.VIEWER):
                 continue
             in_query = self.method in {"GET", "DELETE"} or self.raw
             place: Place = "path" if name in in_path else "query" if in_query else "body"

@@ -483,7 +483,7 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
 
 def limits(context: StoreContext, connection: Connection, action: Action) -> list[dict[str, int]]:
     """Return the process limits of each step of an action, by name."""
-    found = select(tables.tenants.c.limits, _a.revision).join_from(
+    found = select(tables.limits_in_effect, _a.revision).join_from(
         tables.actions, tables.tenants, tables.tenants.c.id == _a.tenant_id
     )
     row = connection.execute(found.where(_a.tenant_id == action.tenant_id, _a.id == action.id)).one()

@@ -62,7 +62,7 @@ def request_run(
         return TriggerResult.RESTS
     if busy(connection, follower.schedule_id):
         return TriggerResult.BUSY
-    limits = connection.scalar(select(tables.tenants.c.limits).where(tables.tenants.c.id == follower.tenant_id))
+    limits = connection.scalar(select(tables.limits_in_effect).where(tables.tenants.c.id == follower.tenant_id))
     gap_us = context.content_cache.allowance(limits or "{}").min_interval_s * 1_000_000
     last: int | None = connection.scalar(select(func.max(_a.started_us)).where(_a.schedule_id == follower.schedule_id))
     due_us = now_us if last is None else max(now_us, last + gap_us)

@@ -24,6 +24,7 @@ from lodger.engine.store.revision_cache import Revision
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import (
     actions,
+    limits_in_effect,
     tenants,
     turns,
     usage_days,
@@ -50,7 +51,7 @@ class Lease:
 _home = turns.alias("home")
 _queue = (
     select(
-        turns.c.tenant_id, turns.c.requires, turns.c.cap, tenants.c.limits, tenants.c.grants, tenants.c.generation,
+        turns.c.tenant_id, turns.c.requires, turns.c.cap, limits_in_effect, tenants.c.grants, tenants.c.generation,
         turns.c.served_us,
         *(usage_days.c[name] for name in usage.COLUMNS), storage.c.kept_bytes, storage.c.history_bytes,
     )

@@ -21,7 +21,7 @@ from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import STARTABLE, actions, attempt_logs, attempts, tenants
+from lodger.engine.store.schema.scheduling import STARTABLE, actions, attempt_logs, attempts, limits_in_effect, tenants
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Blame, Outcome
@@ -39,7 +39,7 @@ def unended() -> Select[Any]:
     return select(
         _c.tenant_id, _c.id, _c.schedule_id, _c.revision, _c.step, _c.attempt, _c.node_id, _c.lease_epoch, _c.started_us, _c.due_at,
         _c.reason, _c.tenant_faults, _c.engine_faults, _c.conflicts, _c.steps, _c.node_key,
-        select(tenants.c.limits).where(tenants.c.id == _c.tenant_id).scalar_subquery().label("tenant_limits"),
+        select(limits_in_effect).where(tenants.c.id == _c.tenant_id).scalar_subquery().label("tenant_limits"),
         events.have_receivers(_c.tenant_id).label("has_receivers"),
         # Literals, see ready_queue.
         exists().where(

@@ -10,7 +10,15 @@ from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, schedules, tenants, usage_days
+from lodger.engine.store.schema.scheduling import (
+    actions,
+    attempt_logs,
+    attempts,
+    limits_in_effect,
+    schedules,
+    tenants,
+    usage_days,
+)
 from lodger.engine.store.schema.script_data import fetches, kv, outbox, reservations
 from lodger.engine.store.usage import budget_reservations, storage_usage
 from lodger.engine.store.usage.usage import DAY_US
@@ -88,7 +96,7 @@ def find_old(
     The newest ``retention_runs`` of each schedule are kept if they ended within ``retention_days``, and the last
     successful one always. While the tenant uses more than its ``storage_bytes``, the oldest actions are returned too.
     """
-    limits = connection.scalar(select(tenants.c.limits).where(tenants.c.id == tenant_id))
+    limits = connection.scalar(select(limits_in_effect).where(tenants.c.id == tenant_id))
     if limits is None:
         return []
     allowed = context.content_cache.allowance(limits)

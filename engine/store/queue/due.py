@@ -20,7 +20,16 @@ from sqlalchemy.sql.selectable import LateralFromClause
 
 from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import actions, is_open, schedule_clock, schedules, scripts, tenants, turns
+from lodger.engine.store.schema.scheduling import (
+    actions,
+    is_open,
+    limits_in_effect,
+    schedule_clock,
+    schedules,
+    scripts,
+    tenants,
+    turns,
+)
 
 _clock = schedule_clock.c
 _OWN = (
@@ -30,7 +39,7 @@ _OWN = (
 _rows = (
     select(
         *_OWN, schedules.c.script_id, schedules.c.failures, scripts.c.version.label("script_version"),
-        tenants.c.limits.label("tenant_limits"),
+        limits_in_effect.label("tenant_limits"),
     )
     .join_from(schedule_clock, schedules, (schedules.c.tenant_id == _clock.tenant_id) & (schedules.c.id == _clock.schedule_id))
     .join(scripts, (scripts.c.tenant_id == schedules.c.tenant_id) & (scripts.c.id == schedules.c.script_id))
@@ -63,7 +72,7 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
         "tenant",
         tenants,
         tenants.c.generation,
-        tenants.c.limits.label("tenant_limits"),
+        limits_in_effect.label("tenant_limits"),
         where=(tenants.c.id == _clock.tenant_id) & (tenants.c.state == "active"),
     )
     # The tenant's lock: if another transaction holds it, the row and thus the clock are skipped.

@@ -1,7 +1,7 @@
 """Revisions of schedules: checked and stored once, then immutable."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import param_checks
-from lodger.engine.store.scripts.bindings import bind
+from lodger.engine.store.scripts.bindings import BoundScript
 from lodger.engine.store.tenants.grants import encode
 
 #: Maximum number of steps of an action.
@@ -60,8 +60,14 @@ class ScheduleFields:
     grants: Iterable[str] | None = None
 
 
-def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish: Any, params: Json) -> list[Step]:
-    """Read the steps of a schedule; check that scripts exist, limits are valid, and the params fit the first script."""
+def steps_of(
+    context: StoreContext, wish: Any, params: Json, bound: Callable[[str, int | None], BoundScript]
+) -> list[Step]:
+    """Read the steps of a schedule; check that scripts exist, limits are valid, and the params fit the first script.
+
+    Args:
+        bound: returns the script with a name and a version, and records the binding of one of the platform.
+    """
     given = [wish] if isinstance(wish, str | Mapping) else list(wish)
     if not 1 <= len(given) <= MAX_STEPS:
         raise InputError("steps_invalid.count", count=len(given), maximum=MAX_STEPS)
@@ -75,7 +81,7 @@ def steps_of(context: StoreContext, connection: Connection, tenant_id: str, wish
         if limits:
             context.content_cache.limits("{}", json.dumps(limits, sort_keys=True))
         version = pinned_version(step.get("version"))
-        script = bind(connection, tenant_id, step["script"], version)
+        script = bound(step["script"], version)
         if not steps:
             validate_params(script.fields, params)
         pin = ({} if version is None else {"version": version}) | ({"on": script.requires} if script.requires else {})
@@ -140,12 +146,10 @@ def store_revision(
     Returns:
         Its first slot at or after ``owed_us`` and False, or the instant that the search reached and True.
     """
-    first = wish.rules.first_from(from_us(owed_us))
-    searching = isinstance(first, SearchedTo)
-    if wish.limits:
-        context.content_cache.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
-    conduct = parse_conduct(wish.conduct)
-    require_placement(conduct, tenant_id)
+    params = param_checks.checked_text(context, connection, tenant_id, wish.params, limits_text(steps[0], wish))
+    row, next_us, searching = revision_row(
+        context, tenant_id, schedule_id, number, wish, steps, now_us, owed_us, audit_context, params
+    )
     if number > 1:
         # Revisions that external SQL inserted give way.
         later = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
@@ -156,6 +160,22 @@ def store_revision(
             .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
             .values(revision=number, script_id=steps[0]["script_id"]),
         )
+    insert_many(connection, tables.schedule_revisions, [row])
+    followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
+    return next_us, searching
+
+
+def revision_row(
+    context: StoreContext, tenant_id: str, schedule_id: str, number: int, wish: ScheduleFields, steps: list[Step],
+    now_us: int, owed_us: int, audit_context: AuditContext, params: str | None,
+) -> tuple[dict[str, Any], int, bool]:  # fmt: skip
+    """Check the policies of a revision; return its row, and its first slot as :func:`store_revision`."""
+    first = wish.rules.first_from(from_us(owed_us))
+    searching = isinstance(first, SearchedTo)
+    if wish.limits:
+        context.content_cache.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
+    conduct = parse_conduct(wish.conduct)
+    require_placement(conduct, tenant_id)
     row = {
         "tenant_id": tenant_id,
         "schedule_id": schedule_id,
@@ -170,19 +190,18 @@ def store_revision(
         "limits": json.dumps(dict(wish.limits), sort_keys=True) if wish.limits else None,
         "conduct": dump_json(conduct.as_dict()) if wish.conduct else None,
         "requires": written([*conduct.labels, *(step["on"] for step in steps if "on" in step)]),
-        "params": param_checks.checked_text(context, connection, tenant_id, wish.params, _limits_text(steps[0], wish)),
+        "params": params,
         "grants": encode(wish.grants),
         "anchor_us": to_us(wish.rules.anchor),
         "created_us": now_us,
         "created_by": audit_context.actor,
         "why": audit_context.why,
     }
-    insert_many(connection, tables.schedule_revisions, [row])
-    followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
-    return to_us(first.instant if isinstance(first, SearchedTo) else first), searching
+    return row, to_us(first.instant if isinstance(first, SearchedTo) else first), searching
 
 
-def _limits_text(step: Step, wish: ScheduleFields) -> str | None:
+def limits_text(step: Step, wish: ScheduleFields) -> str | None:
+    """Return the limits of the first step as JSON text: its own, else the schedule's."""
     limits = step["limits"] or wish.limits
     return json.dumps(dict(limits), sort_keys=True) if limits else None
 

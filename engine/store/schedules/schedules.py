@@ -1,7 +1,9 @@
 """Schedules: create, edit, pause, resume, delete. Every change accounts the slots that the old state owes in the same transaction."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
@@ -20,9 +22,10 @@ from lodger.engine.store.queue.stops import stop_waiting
 from lodger.engine.store.records import AnyRow, Schedule
 from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import revisions
-from lodger.engine.store.schedules.revisions import ScheduleFields
+from lodger.engine.store.schedules.revisions import ScheduleFields, Step
 from lodger.engine.store.schedules.schedule_rows import deleted, get, list_page
 from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
 
 __all__ = ["ScheduleFields", "create", "edit", "erase", "get", "list_page", "pause", "resume"]
@@ -39,23 +42,27 @@ def create(
     now_us: int,
     audit_context: AuditContext,
     first_after_us: int | None = None,
+    in_zone: Callable[[str], PreparedRules] | None = None,
 ) -> Schedule:
     """Create a schedule: bind a script to rules.
 
     Args:
         first_after_us: earliest instant of the first slot, by default after now. For one in the past the missed policy
             acts at the first tick.
+        in_zone: returns the rules in a zone, the tenant's own; None if they name one.
 
     Raises:
         RuleNeverFires: no slot is left from that instant on.
         InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and errors of the parts.
     """
     tenant = tenants.require_active(connection, tenant_id)
-    allowed = context.content_cache.allowance(json.dumps(tenant.limits))
+    allowed = context.content_cache.allowance(json.dumps(tenant.limits_in_effect))
     names.check(name, "schedule_name_invalid")
-    _check_spacing(wish.rules, allowed)
-    steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
-    revisions.require_within(context, tenant.limits, [wish.limits, *(step["limits"] for step in steps)])
+    if tenant.tz is not None and in_zone is not None:
+        wish = replace(wish, rules=in_zone(tenant.tz))
+    check_spacing(wish.rules, allowed)
+    steps = revisions.steps_of(context, wish.script, wish.params, partial(bind, connection, tenant_id))
+    revisions.require_within(context, tenant.limits_in_effect, [wish.limits, *(step["limits"] for step in steps)])
     mine = (_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
     exist = select(func.count(), func.count().filter(_s.name == name)).where(*mine)  # under the tenant's lock
     number, taken = connection.execute(exist).one()
@@ -65,26 +72,35 @@ def create(
         raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = context.ids.new()
-    values = {
-        "tenant_id": tenant_id,
-        "id": schedule_id,
-        "name": name,
-        "script_id": steps[0]["script_id"],
-        "revision": 1,
-    }
-    connection.execute(insert(tables.schedules).values(values | {"created_us": now_us}))
+    connection.execute(insert(tables.schedules).values(new_row(tenant_id, schedule_id, name, steps, now_us)))
     next_us, searching = revisions.store_revision(
         context, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
     )
-    row = {
-        "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
-        "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
-    }  # fmt: skip
-    insert_many(connection, tables.schedule_clock, [row])
+    clock = clock_row(tenant_id, schedule_id, next_us, owed_us, searching=searching)
+    insert_many(connection, tables.schedule_clock, [clock])
     return get(connection, tenant_id, schedule_id)
 
 
-def _check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
+def new_row(tenant_id: str, schedule_id: str, name: str, steps: list[Step], now_us: int) -> dict[str, Any]:
+    """Return the row of a new schedule."""
+    return {"tenant_id": tenant_id, "id": schedule_id, "name": name, "script_id": steps[0]["script_id"], "revision": 1,
+            "created_us": now_us}  # fmt: skip
+
+
+def clock_row(tenant_id: str, schedule_id: str, next_us: int, owed_us: int, *, searching: bool) -> dict[str, Any]:
+    """Return the row of the clock of a new schedule."""
+    return {
+        "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
+        "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
+    }  # fmt: skip
+
+
+def check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
+    """Refuse rules whose slots are closer than the tenant's limit.
+
+    Raises:
+        InputError: rule_too_frequent.
+    """
     gap_s = rules.gap_below_s(allowed.min_interval_s)
     if gap_s is not None:
         raise InputError(
@@ -110,7 +126,7 @@ def edit(
     """
     tenant = tenants.require_active(connection, tenant_id)
     if change["rules"].rules != before.rules:
-        _check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits)))
+        check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits_in_effect)))
     clock = _clock(connection, before)
     change = dict(change)
     if "version" in change:
@@ -120,11 +136,11 @@ def edit(
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
-    steps = revisions.steps_of(context, connection, tenant_id, wish.script, wish.params)
+    steps = revisions.steps_of(context, wish.script, wish.params, partial(bind, connection, tenant_id))
     # Stored limits may exceed the tenant's by now; only new ones are checked.
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]
-    revisions.require_within(context, tenant.limits, [each for each in wished if each not in old])
+    revisions.require_within(context, tenant.limits_in_effect, [each for each in wished if each not in old])
     if clock.state == "armed":
         tick.account(context, connection, [clock], now_us)
     else:

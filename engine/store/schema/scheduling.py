@@ -13,6 +13,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ColumnElement,
+    ForeignKey,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    case,
     literal_column,
     select,
     text,
@@ -56,6 +58,16 @@ def _listed(words: tuple[str, ...]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
+#: Named sets of limits that tenants refer to.
+plans = Table(
+    "lodger_plans",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("limits", Text, nullable=False),
+    Column("created_us", Us, nullable=False),
+    Column("updated_us", Us, nullable=False),
+)
+
 tenants = Table(
     "lodger_tenants",
     metadata,
@@ -71,9 +83,22 @@ tenants = Table(
     Column("people", Text),
     # Labels that a node must carry to run any action of this tenant, in the format of policy.labels.
     Column("labels", Labels, nullable=False, server_default=""),
+    Column("plan", Name, ForeignKey(plans.c.name)),
+    # Zone of its schedules that name none; None: UTC.
+    Column("tz", String(64)),
     Column("created_us", Us, nullable=False),
     CheckConstraint(f"state IN {get_args(TenantState)}", name="state"),
+    Index("ix_lodger_tenants_plan", "plan", **partial("plan IS NOT NULL")),
 )
+#: A tenant's limits as the content cache reads them: its own, or a list of its plan's and its own, which come before.
+limits_in_effect = case(
+    (tenants.c.plan.is_(None), tenants.c.limits),
+    else_=literal_column("'['", Text)
+    + select(plans.c.limits).where(plans.c.name == tenants.c.plan).correlate(tenants).scalar_subquery()
+    + literal_column("','", Text)
+    + tenants.c.limits
+    + literal_column("']'", Text),
+).label("limits")
 
 #: The ready queue, hot and narrow: when each tenant was served last, and when its next action may start. A tenant has
 #: one row for actions that any node may run (requires ''), which is its lock too, and one for each set of labels that

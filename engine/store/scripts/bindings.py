@@ -1,6 +1,7 @@
 """Resolution of script names: a tenant's own script, or with @ before it one that the platform offers."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
@@ -10,6 +11,7 @@ from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
+from lodger.engine.store.bulk import QueryMany
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
@@ -89,6 +91,29 @@ def _find(connection: Connection, tenant_id: str, name: str, version: int | None
         raise InputError("library_not_run", name=name)
     fields = read_fields(json.loads(row.fields)) if row.fields else None
     return BoundScript(row.id, row.version, row.kind, row.name, fields), row
+
+
+_newest = QueryMany(
+    {"tenant": _s.tenant_id, "called": _s.name},
+    lambda given, driver: driver.look_up(
+        given, _found, _s.tenant_id == given.c.tenant, _s.name == given.c.called, _s.kind != "bound", _v.version == _s.version
+    ),
+)  # fmt: skip
+
+
+def find_newest(connection: Connection, names_of: Collection[tuple[str, str]]) -> dict[tuple[str, str], BoundScript]:
+    """Return the tenants' own scripts with these names (tenant, name), libraries included, in one statement."""
+    rows = _newest.rows(connection, [{"tenant": tenant, "called": name} for tenant, name in sorted(names_of)])
+    return {
+        (row.tenant, row.called): BoundScript(
+            row.id,
+            row.version,
+            "library" if row.kind == "script" and row.start == LIBRARY_START else row.kind,
+            row.name,
+            read_fields(json.loads(row.fields)) if row.fields else None,
+        )
+        for row in rows
+    }
 
 
 def _is_bound(connection: Connection, tenant_id: str, script_id: str) -> bool:

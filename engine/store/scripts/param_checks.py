@@ -6,6 +6,7 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.store.context import StoreContext, dump_params
 from lodger.engine.store.records import Json
 from lodger.engine.store.scripts import scripts
+from lodger.sandbox.limits import Limits
 from lodger.sandbox.prescan import JsonRefused, require
 
 #: Levels of the script's input around its params.
@@ -36,9 +37,16 @@ def check_text(
     Raises:
         InputError: params_too_large, params_too_deep.
     """
-    if text is None:
-        return
-    limits = scripts.limits_of(context, connection, tenant_id, wishes)
+    if text is not None:
+        require_fitting(text, scripts.limits_of(context, connection, tenant_id, wishes))
+
+
+def require_fitting(text: str, limits: Limits) -> None:
+    """Refuse params that exceed limits.
+
+    Raises:
+        InputError: params_too_large, params_too_deep.
+    """
     body = text.encode()
     if len(body) > limits.input_bytes:
         raise InputError(

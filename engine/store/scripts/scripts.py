@@ -37,7 +37,7 @@ def limits_of(context: StoreContext, connection: Connection, tenant_id: str, wis
         NotFound: tenant_unknown.
     """
     tenant = tenants.get(connection, tenant_id)
-    return context.content_cache.limits(json.dumps(tenant.limits, sort_keys=True), wishes)
+    return context.content_cache.limits(json.dumps(tenant.limits_in_effect, sort_keys=True), wishes)
 
 
 def put(
@@ -70,10 +70,8 @@ def put(
         Conflict: scripts_full, versions_full.
     """
     ready_queue.lock(connection, [tenant_id])
-    granted = json.dumps(tenants.get(connection, tenant_id).limits, sort_keys=True)
-    names.check_path_part(name, "script_name_invalid")
-    if name.startswith(PLATFORM_PREFIX) or (offered and tenant_id != PLATFORM):
-        raise _reserved(name, offered=offered)
+    granted = json.dumps(tenants.get(connection, tenant_id).limits_in_effect, sort_keys=True)
+    check_name(tenant_id, name, offered=offered)
     content = source if isinstance(source, Content) else read(source, context.content_cache.limits(granted, None), name)
     before = find_latest(connection, tenant_id, name)
     held = needs(before.grants if before else None)
@@ -89,21 +87,34 @@ def put(
     _check_counts(connection, tenant_id, before, context.content_cache.allowance(granted))
     script_id, version = (context.ids.new(), 1) if before is None else (before.script_id, before.version + 1)
     if before is None:
-        values = {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
-                  "kind": "script" if content.kind == LIBRARY else content.kind, "offered": int(offered)}  # fmt: skip
+        values = new_row(tenant_id, script_id, name, content.kind, now_us, offered=offered)
         connection.execute(insert(scripts).values(values))
     else:
         # Tenants that have bound it run the newest version too.
         prepared.write(connection, update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
         mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
         prepared.write(connection, update(scripts).where(*mine).values(version=version, offered=int(offered)))
-    row = {
-        "tenant_id": tenant_id, "script_id": script_id, "version": version, "digest": content.digest, "created_us": now_us,
-        "modules": json.dumps(content.modules, ensure_ascii=False), "wasm": content.wasm,
-        "grants": held, "created_by": audit_context.actor, "why": audit_context.why, "fields": typed,
-    }  # fmt: skip
+    row = version_row(tenant_id, script_id, version, content, now_us, audit_context, held, typed)
     insert_many(connection, script_versions, [row])
     return get(connection, tenant_id, name, version)
+
+
+def version_row(
+    tenant_id: str, script_id: str, version: int, content: Content, now_us: int, audit_context: AuditContext,
+    grants: str | None, fields: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of a version; grants and fields are JSON text."""
+    return {
+        "tenant_id": tenant_id, "script_id": script_id, "version": version, "digest": content.digest, "created_us": now_us,
+        "modules": json.dumps(content.modules, ensure_ascii=False), "wasm": content.wasm,
+        "grants": grants, "created_by": audit_context.actor, "why": audit_context.why, "fields": fields,
+    }  # fmt: skip
+
+
+def new_row(tenant_id: str, script_id: str, name: str, kind: str, now_us: int, *, offered: bool) -> dict[str, Any]:
+    """Return the row of a new script with its first version."""
+    return {"tenant_id": tenant_id, "id": script_id, "name": name, "version": 1, "created_us": now_us,
+            "kind": "script" if kind == LIBRARY else kind, "offered": int(offered)}  # fmt: skip
 
 
 def put_handler(
@@ -129,11 +140,17 @@ def put_handler(
 _not_bound, _is_bound = text("kind <> 'bound'"), text("kind = 'bound'")
 
 
-def _reserved(name: str, *, offered: bool) -> InputError:
-    """Return the error of a script name with the platform's prefix."""
-    if offered:
-        return InputError("not_offerable", name=name, platform=PLATFORM)
-    return InputError("script_name_invalid.reserved", name=name, prefix=PLATFORM_PREFIX)
+def check_name(tenant_id: str, name: str, *, offered: bool = False) -> None:
+    """Check the name of a script of a tenant, and whether it may be offered.
+
+    Raises:
+        InputError: script_name_invalid, not_offerable.
+    """
+    names.check_path_part(name, "script_name_invalid")
+    if offered and tenant_id != PLATFORM:
+        raise InputError("not_offerable", name=name, platform=PLATFORM)
+    if name.startswith(PLATFORM_PREFIX):
+        raise InputError("script_name_invalid.reserved", name=name, prefix=PLATFORM_PREFIX)
 
 
 def _check_counts(connection: Connection, tenant_id: str, before: ScriptVersion | None, allowed: Allowance) -> None:

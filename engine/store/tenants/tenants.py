@@ -15,9 +15,10 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.policy import budget_table
 from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
+from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.store import list_filter
 from lodger.engine.store.bulk import insert_many
-from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache
+from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache, combined
 from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
@@ -26,7 +27,7 @@ from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
 from lodger.engine.store.records import AnyRow, Tenant
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import actions, tenants
+from lodger.engine.store.schema.scheduling import actions, limits_in_effect, plans, tenants
 from lodger.engine.store.schema.scheduling import turns as turn_rows
 from lodger.sandbox.limits import Limits
 
@@ -49,6 +50,8 @@ def create(
     grants: str | None = None,
     people: str | None = None,
     labels: Labels = None,
+    plan: str | None = None,
+    tz: str | None = None,
 ) -> Tenant:
     """Create a tenant; a deleted one with the same id is created again with the next generation.
 
@@ -58,36 +61,103 @@ def create(
         InputError: tenant_id_invalid, name_invalid, limit_unknown and others.
         Conflict: tenant_exists.
     """
-    names.check(tenant_id, "tenant_id_invalid")
-    if tenant_id.startswith(PLATFORM_PREFIX):
-        raise InputError("tenant_id_invalid.reserved", tenant=tenant_id, prefix=PLATFORM_PREFIX)
-    cap, bound = _check_limits(limits or {}, context.content_cache).concurrent_runs, written(parse_labels(labels))
-    values = {
-        "name": names.label(name or tenant_id),
-        "state": "active",
-        "limits": json.dumps(limits or {}, sort_keys=True),
-        "grants": grants,
-        "people": people,
-        "labels": bound,
-        "created_us": now_us,
-    }
+    values, turn = new_rows(
+        context,
+        tenant_id,
+        name,
+        limits,
+        now_us,
+        grants=grants,
+        people=people,
+        labels=labels,
+        plan=None if plan is None else plan_limits(connection, plan),
+        tz=tz,
+    )
     before = _row(connection, tenant_id)
     if before is not None and before.state != "deleted":
         raise Conflict("tenant_exists", tenant=tenant_id)
     if before is None:
         try:
-            connection.execute(insert(tenants).values(id=tenant_id, generation=1, **values))
+            connection.execute(insert(tenants).values(values))
         except IntegrityError:  # created by a concurrent transaction
             raise Conflict("tenant_exists", tenant=tenant_id) from None
     else:
         mine = update(tenants).where(tenants.c.id == tenant_id)
-        prepared.write(connection, mine.values(generation=before.generation + 1, **values))
-    turn = {"tenant_id": tenant_id, "bound": bound, "served_us": 0, "startable_at": None, "cap": cap}
+        prepared.write(connection, mine.values(values | {"generation": before.generation + 1}))
     insert_many(connection, turn_rows, [turn])
     return get(connection, tenant_id)
 
 
-def _check_limits(limits: dict[str, Any], content_cache: ContentCache) -> Allowance:
+def new_rows(
+    context: StoreContext,
+    tenant_id: str,
+    name: str | None,
+    limits: dict[str, Any] | None,
+    now_us: int,
+    *,
+    grants: str | None = None,
+    people: str | None = None,
+    labels: Labels = None,
+    plan: tuple[str, str] | None = None,
+    tz: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Check the arguments of :func:`create`; return the rows of a new tenant and of its turn.
+
+    Args:
+        plan: name and limits of its plan.
+    """
+    names.check(tenant_id, "tenant_id_invalid")
+    if tenant_id.startswith(PLATFORM_PREFIX):
+        raise InputError("tenant_id_invalid.reserved", tenant=tenant_id, prefix=PLATFORM_PREFIX)
+    allowed, bound = check_limits(limits or {}, context.content_cache), written(parse_labels(labels))
+    own = json.dumps(limits or {}, sort_keys=True)
+    cap = allowed.concurrent_runs if plan is None else _cap(context, own, plan[1])
+    values = {
+        "id": tenant_id,
+        "generation": 1,
+        "name": names.label(name or tenant_id),
+        "state": "active",
+        "limits": own,
+        "grants": grants,
+        "people": people,
+        "labels": bound,
+        "plan": plan and plan[0],
+        "tz": _zone(tz),
+        "created_us": now_us,
+    }
+    return values, {"tenant_id": tenant_id, "bound": bound, "served_us": 0, "startable_at": None, "cap": cap}
+
+
+def plan_limits(connection: Connection, name: str, *, lock: bool = True) -> tuple[str, str]:
+    """Return the name and the limits (JSON text) of a plan, which do not change until the transaction ends.
+
+    Args:
+        lock: False in a transaction that only reads.
+
+    Raises:
+        NotFound: plan_unknown.
+    """
+    wanted = select(plans.c.limits).where(plans.c.name == name)
+    found = connection.scalar(wanted.with_for_update(read=True) if lock else wanted)
+    if found is None:
+        raise NotFound("plan_unknown", name=name)
+    return name, found
+
+
+def _cap(context: StoreContext, own: str, plan: str) -> int:
+    return context.content_cache.allowance(f"[{plan},{own}]").concurrent_runs
+
+
+def _zone(tz: str | None) -> str | None:
+    return None if tz is None else zone(tz).key
+
+
+def check_limits(limits: dict[str, Any], content_cache: ContentCache) -> Allowance:
+    """Check limits of a tenant or a plan; return what they allow.
+
+    Raises:
+        InputError: limit_unknown, limit_out_of_range.
+    """
     Limits(**{name: value for name, value in limits.items() if name in PROCESS_LIMITS})
     budget_table.given(limits)
     unknown = sorted(set(limits) - PROCESS_LIMITS - ALLOWED - budget_table.OF_ATTEMPT)
@@ -108,7 +178,11 @@ def _tenant(row: AnyRow) -> Tenant:
     return Tenant(
         row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
         load_list(row.grants), load_list(row.people) or (), tuple(row.labels.split()),
+        row.plan, row.tz, combined(row.in_effect),
     )  # fmt: skip
+
+
+_with_plan = select(tenants, limits_in_effect.label("in_effect"))
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
@@ -117,7 +191,7 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
     Raises:
         NotFound: tenant_unknown, also for a deleted one.
     """
-    row = connection.execute(select(tenants).where(tenants.c.id == tenant_id)).first()
+    row = connection.execute(_with_plan.where(tenants.c.id == tenant_id)).first()
     if row is None or row.state == "deleted":
         raise NotFound("tenant_unknown", tenant=tenant_id)
     return _tenant(row)
@@ -145,6 +219,7 @@ def language() -> list_filter.Language:
             "name": list_filter.named(tenants.c.name),
             "state": list_filter.one_of(tenants.c.state, ("active", "suspended", "moving"), "state_unknown"),
             "label": list_filter.label(tenants.c.labels),
+            "plan": list_filter.named(tenants.c.plan),
             "since": list_filter.since(tenants.c.created_us),
             "until": list_filter.until(tenants.c.created_us),
         },
@@ -160,7 +235,7 @@ def language() -> list_filter.Language:
 
 def matching(found: list_filter.Filter, place: Sequence[Any] | None = None) -> Select[Any]:
     """Return the statement of tenants that are not deleted, without the platform, that match a filter, in its order after a place."""
-    return found.apply(select(tenants).where(tenants.c.state != "deleted", tenants.c.id != PLATFORM), place)
+    return found.apply(_with_plan.where(tenants.c.state != "deleted", tenants.c.id != PLATFORM), place)
 
 
 def list_page(
@@ -171,20 +246,29 @@ def list_page(
 
 
 def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: Mapping[str, Any]) -> Tenant:
-    """Change ``name``, all of ``limits``, or all of ``labels``; waiting actions use them at once.
+    """Change ``name``, all of ``limits``, all of ``labels``, ``plan`` or ``tz``; waiting actions use them at once.
 
     Raises:
-        InputError: limit_unknown, limit_out_of_range, label_invalid.
+        InputError: limit_unknown, limit_out_of_range, label_invalid, zone_unknown.
+        NotFound: plan_unknown.
     """
     ready_queue.lock(connection, [tenant_id])
-    get(connection, tenant_id)
+    tenant = get(connection, tenant_id)
     values: dict[str, Any] = {}
     if "name" in wanted:
         values["name"] = names.label(wanted["name"] or tenant_id)
     if "limits" in wanted:
         limits = dict(wanted["limits"] or {})
-        cap = _check_limits(limits, context.content_cache).concurrent_runs
+        check_limits(limits, context.content_cache)
         values["limits"] = json.dumps(limits, sort_keys=True)
+    if "tz" in wanted:
+        values["tz"] = _zone(wanted["tz"])
+    if "plan" in wanted:
+        values["plan"] = wanted["plan"]
+    if "limits" in wanted or "plan" in wanted:
+        plan = wanted.get("plan", tenant.plan)
+        own = values.get("limits", json.dumps(tenant.limits))
+        cap = _cap(context, own, "{}" if plan is None else plan_limits(connection, plan)[1])
         prepared.write(connection, update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(cap=cap))
     if "labels" in wanted:
         values["labels"] = bound = written(parse_labels(wanted["labels"]))
@@ -258,7 +342,9 @@ def erase(connection: Connection, tenant_id: str) -> None:
         raise Conflict("platform_stays")
     _set_state(connection, tenant, "deleted")
     connection.execute(
-        update(tenants).where(tenants.c.id == tenant_id).values(name="", limits="{}", grants=None, people=None)
+        update(tenants)
+        .where(tenants.c.id == tenant_id)
+        .values(name="", limits="{}", grants=None, people=None, plan=None)
     )
     for table in reversed(metadata.sorted_tables):
         if "tenant_id" in table.c:

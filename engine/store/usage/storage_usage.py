@@ -18,7 +18,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.attempt_records import attempt_records
-from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, tenants
+from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, limits_in_effect, tenants
 from lodger.engine.store.schema.script_data import outbox, storage
 
 _c = storage.c
@@ -49,7 +49,7 @@ def of_tenant(connection: Connection, tenant_id: str) -> StoredBytes:
 _limited = (
     select(
         *(func.coalesce(each, 0).label(each.name) for each in (_c.kept_bytes, _c.history_bytes, _c.audit_bytes)),
-        tenants.c.limits,
+        limits_in_effect,
         tenants.c.state,
     )
     .select_from(tenants.outerjoin(storage, tenants.c.id == _c.tenant_id))
@@ -97,7 +97,7 @@ def over_limit(context: StoreContext, connection: Connection) -> list[str]:
     """Return tenants above their limit, among the hundred largest ones; tenants with lower limits of their own come later."""
     total = _c.kept_bytes + _c.history_bytes
     found = (
-        select(_c.tenant_id, total.label("total"), tenants.c.limits)
+        select(_c.tenant_id, total.label("total"), limits_in_effect)
         .join(tenants, tenants.c.id == _c.tenant_id)
         .where(total > context.settings.storage_bytes, _c.history_bytes > 0)
         .order_by(total.desc(), _c.tenant_id)

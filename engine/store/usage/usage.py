@@ -19,7 +19,7 @@ from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.scheduling import tenants, usage_days
+from lodger.engine.store.schema.scheduling import limits_in_effect, tenants, usage_days
 
 DAY_US = 86_400_000_000
 #: Counted columns.
@@ -104,7 +104,7 @@ class DayUsage:
         return {name: (limit, self.used[name]) for name, limit in limits_of_day(self.allowed)}
 
 
-_today = select(tenants.c.id, tenants.c.limits, *(_c[name] for name in COLUMNS)).join_from(
+_today = select(tenants.c.id, limits_in_effect, *(_c[name] for name in COLUMNS)).join_from(
     tenants, usage_days, (_c.tenant_id == tenants.c.id) & (_c.day == bindparam("day")), isouter=True
 )
 _usages = Prepared(lambda driver: _today.where(driver.among(tenants.c.id, "tenants")))
@@ -150,7 +150,7 @@ def charge(
         return []
     add_many(connection, usage_days, ("tenant_id", "day"), rows)
     if limits is None:
-        known = select(tenants.c.id, tenants.c.limits).where(tenants.c.id.in_({tenant for tenant, _day in used}))
+        known = select(tenants.c.id, limits_in_effect).where(tenants.c.id.in_({tenant for tenant, _day in used}))
         limits = {row.id: row.limits for row in connection.execute(known)}
     allowed = {tenant: context.content_cache.allowance(text) for tenant, text in limits.items()}
     return _warned(connection, used, allowed)

@@ -213,7 +213,7 @@ class RuleBuilder {
     const body = this.body();
     if (!body.rules.length) return () => { this.problem(null, body); this.output.replaceChildren(); };
     try {
-      const found = await call("POST", "/preview", { ...body, n: 6 });
+      const found = await call("POST", this.root.dataset.preview ?? "/preview", { ...body, n: 6 });
       const difference = this.root.dataset.whatIf ? await call("POST", this.root.dataset.whatIf, body) : null;
       return () => { this.problem(null, body); this.output.replaceChildren(...this.sentence(found), ...(difference ? this.difference(difference) : [])); };
     } catch (error) {

@@ -1,0 +1,5 @@
+"""Wing: batches, many tenants, scripts and schedules that are created in one request and one transaction."""
+
+from lodger.engine.features.batches.operations import BatchNouns
+
+__all__ = ["BatchNouns"]

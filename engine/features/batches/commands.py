@@ -1,0 +1,82 @@
+"""``lodger batch import``: create the tenants, scripts and schedules of a file."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lodger.engine.core.errors import InputError
+from lodger.engine.features.batches.items import MAX_ITEMS
+from lodger.engine.output import groups
+from lodger.engine.output.files import read_whole
+from lodger.engine.output.progress import bar
+from lodger.engine.output.result_output import AsJson, Database, say, write_json
+
+#: Maximum size of a file, and number of objects and of characters of one batch: what a server takes by default.
+MAX_BYTES, PART, PART_CHARACTERS = 1 << 30, 2000, 512 * 1024
+_KINDS = ("tenants", "scripts", "schedules")
+
+
+def _parts(given: dict[str, Any]) -> Iterator[dict[str, list[Any]]]:
+    """Divide a file: tenants come before scripts and these before schedules."""
+    part: dict[str, list[Any]] = {}
+    count = size = 0
+    for kind in _KINDS:
+        for item in given.get(kind, []):
+            length = len(json.dumps(item))
+            if count == min(PART, MAX_ITEMS) or (count and size + length > PART_CHARACTERS):
+                yield part
+                part, count, size = {}, 0, 0
+            part.setdefault(kind, []).append(item)
+            count, size = count + 1, size + length
+    if part:
+        yield part
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        given = json.loads(read_whole(file, maximum=MAX_BYTES))
+    except ValueError as error:
+        raise InputError("batch_file_invalid", file=str(file), reason=str(error)) from None
+    if (
+        not isinstance(given, dict)
+        or set(given) - set(_KINDS)
+        or not all(isinstance(each, list) for each in given.values())
+    ):
+        raise InputError("batch_file_invalid", file=str(file), reason="it is no object of lists")
+    return given
+
+
+def _add(app: typer.Typer, opened: groups.Opened) -> None:
+    @app.command("import")
+    def import_(
+        file: Annotated[
+            Path, typer.Argument(help='JSON: {"tenants": […], "scripts": […], "schedules": […]}; - reads stdin.')
+        ],
+        keep: Annotated[
+            bool, typer.Option("--keep", help="Leave existing objects alone: an interrupted import can be repeated.")
+        ] = False,
+        db: Database = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Create the tenants, scripts and schedules of a file; 2000 of them at most in one transaction."""
+        given = _read(file)
+        total = dict.fromkeys((*_KINDS, "kept", "unchecked"), 0)
+        with opened(db) as engine, bar("importing", "objects", as_json=as_json) as progress:
+            done = 0
+            for part in _parts(given):
+                made = engine.batches.create(**part, keep=keep)
+                for name in total:
+                    total[name] += getattr(made, name)
+                done += sum(map(len, part.values()))
+                progress(done)
+        if as_json:
+            write_json(total)
+        else:
+            say(", ".join(f"{number} {name}" for name, number in total.items()))
+
+
+groups.HELP["batch"] = "Create many tenants, scripts and schedules at once."
+groups.COMMANDS["batch"].append(_add)

@@ -1,0 +1,154 @@
+"""The items of a batch: the arguments of the verbs that create one tenant, script or schedule."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NotRequired
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+from lodger.engine.core.errors import Explained, InputError
+from lodger.engine.policy.retry import Retry
+from lodger.engine.recurrence.rule import DstPolicy
+from lodger.engine.service.nouns.base import RulesArgument, StepsArgument, specs
+from lodger.engine.store.records import Json
+
+#: Most objects of one batch, and most refused ones that an error lists.
+MAX_ITEMS, MAX_SHOWN = 5000, 100
+
+
+@with_config(ConfigDict(extra="forbid"))
+class NewTenant(TypedDict):
+    """A tenant of a batch, as for ``tenants.create``."""
+
+    tenant_id: str
+    name: NotRequired[str | None]
+    limits: NotRequired[dict[str, Any] | None]
+    grants: NotRequired[list[str]]
+    people: NotRequired[list[str]]
+    labels: NotRequired[str | list[str] | None]
+    plan: NotRequired[str | None]
+    tz: NotRequired[str | None]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class NewScript(TypedDict):
+    """A script of a batch, as for ``scripts.put``."""
+
+    tenant_id: str
+    name: str
+    source: str | dict[str, str]
+    grants: NotRequired[list[str] | None]
+    params: NotRequired[dict[str, Any] | None]
+    offered: NotRequired[bool]
+    force: NotRequired[bool]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class NewSchedule(TypedDict):
+    """A schedule of a batch, as for ``schedules.create``."""
+
+    tenant_id: str
+    name: str
+    script: StepsArgument
+    rules: RulesArgument
+    exclusions: NotRequired[RulesArgument]
+    tz: NotRequired[str | None]
+    dst: NotRequired[DstPolicy | None]
+    start: NotRequired[datetime | None]
+    end: NotRequired[datetime | None]
+    missed: NotRequired[str]
+    overlap: NotRequired[str]
+    params: NotRequired[Json]
+    limits: NotRequired[dict[str, Any] | None]
+    retry: NotRequired[Retry | dict[str, Any] | int | None]
+    jitter_s: NotRequired[float]
+    expires_s: NotRequired[float]
+    priority: NotRequired[str]
+    pause_after: NotRequired[int]
+    labels: NotRequired[str | list[str]]
+    placement: NotRequired[str]
+    grants: NotRequired[list[str] | None]
+    first_after: NotRequired[datetime | None]
+    version: NotRequired[int | str | None]
+
+
+_READERS: dict[str, TypeAdapter[Any]] = {
+    "tenants": TypeAdapter(NewTenant),
+    "scripts": TypeAdapter(NewScript),
+    "schedules": TypeAdapter(NewSchedule),
+}
+
+
+@dataclass
+class Refusals:
+    """The refused items of a batch.
+
+    Attributes:
+        shown: the first of them, each with its kind, its position, its tenant, its name, and the error.
+        objects: (kind, tenant, name) of all; the name of a tenant is None.
+    """
+
+    count: int = 0
+    shown: list[dict[str, Any]] = field(default_factory=list)
+    objects: set[tuple[str, str, str | None]] = field(default_factory=set)
+
+    def add(self, kind: str, index: int, item: Mapping[str, Any], error: Explained) -> None:
+        """Record a refused item."""
+        tenant, name = str(item.get("tenant_id")), item.get("name")
+        self.count += 1
+        self.objects.add((kind, tenant, None if kind == "tenants" else str(name)))
+        if len(self.shown) < MAX_SHOWN:
+            self.shown.append({"kind": kind, "position": index, "tenant": tenant, "name": name, **error.as_dict()})
+
+    def require_none(self, total: int) -> None:
+        """Refuse the batch if one of its items is refused.
+
+        Raises:
+            InputError: batch_refused.
+        """
+        if self.count:
+            first = self.shown[0]
+            raise InputError(
+                "batch_refused",
+                count=self.count,
+                total=total,
+                first=f"{first['kind']}[{first['position']}]: {first['message']}",
+                details={"refused": self.shown, "count": self.count},
+            )
+
+
+def read(kind: str, given: Iterable[Mapping[str, Any]], refusals: Refusals) -> list[tuple[int, Any]]:
+    """Return the items of a kind with their positions, without those that have other fields or types, or occur twice."""
+    found, seen = [], set()
+    for index, item in enumerate(given):
+        try:
+            if not isinstance(item, Mapping):
+                raise InputError("batch_item_invalid", kind=kind, position=index, reason="it is not an object")
+            item = {
+                name: specs(value) if name in ("rules", "exclusions") and _is_of_python(value) else value
+                for name, value in item.items()
+            }
+            try:
+                made = _READERS[kind].validate_python(item)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                place = ".".join(map(str, first["loc"][:2]))
+                raise InputError(
+                    "batch_item_invalid", kind=kind, position=index, reason=f"{place}: {first['msg']}"
+                ) from None
+            identity = (made["tenant_id"], None if kind == "tenants" else made["name"])
+            if identity in seen:
+                raise InputError("batch_item_invalid.twice", kind=kind, position=index)
+            seen.add(identity)
+            found.append((index, made))
+        except Explained as refused:
+            refusals.add(kind, index, item if isinstance(item, Mapping) else {}, refused)
+    return found
+
+
+def _is_of_python(value: object) -> bool:
+    """Whether rules are an object of python-dateutil, or hold one."""
+    each = value if isinstance(value, list | tuple) else (value,)
+    return any(type(one).__module__.startswith("dateutil") for one in each)

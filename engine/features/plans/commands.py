@@ -1,0 +1,19 @@
+"""Plans on the command line."""
+
+from typing import Any
+
+from lodger.engine.output import groups, views
+from lodger.engine.output.result_output import say
+
+
+def _limits(plan: Any) -> str:
+    return ", ".join(f"{name} {value}" for name, value in sorted(plan.limits.items())) or "the defaults"
+
+
+def _plan(plan: Any) -> None:
+    say(f"plan {plan.name}, {plan.tenants} tenants: {_limits(plan)}")
+
+
+groups.HELP["plan"] = "Manage plans: named sets of limits that tenants refer to."
+views.COLUMNS["Plan"] = (("plan", "name"), ("tenants", "tenants"), ("limits", _limits))
+views.SHORT_VIEWS["Plan"] = _plan

@@ -1,0 +1,114 @@
+"""Plans: named sets of limits. A changed plan holds for its tenants at once, because limits are combined where they are read."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
+
+from lodger.engine.core.access import names
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.queue import ready_queue
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.scheduling import plans, tenants, turns
+from lodger.engine.store.tenants.tenants import check_limits
+
+_c = plans.c
+#: Of the limits that a tenant has of its own, as JSON text with the names in order.
+_CAP = '%"concurrent_runs"%'
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A named set of limits.
+
+    Attributes:
+        tenants: number of tenants that refer to it.
+    """
+
+    ETAG: ClassVar = ("name", "limits", "updated_at")
+
+    name: str
+    limits: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    tenants: int = 0
+
+
+def put(context: StoreContext, connection: Connection, name: str, limits: Mapping[str, Any], now_us: int) -> Plan:
+    """Create a plan, or replace its limits.
+
+    Raises:
+        InputError: plan_name_invalid, limit_unknown, limit_out_of_range.
+    """
+    names.check(name, "plan_name_invalid")
+    cap = check_limits(dict(limits), context.content_cache).concurrent_runs
+    values = {"limits": json.dumps(dict(limits), sort_keys=True), "updated_us": now_us}
+    before = find(connection, name)
+    if before is None:
+        connection.execute(insert(plans).values(name=name, created_us=now_us, **values))
+        return get(connection, name)
+    connection.execute(update(plans).where(_c.name == name).values(values))
+    if before.limits.get("concurrent_runs") != dict(limits).get("concurrent_runs"):
+        _set_caps(connection, name, cap)
+    return get(connection, name)
+
+
+def _set_caps(connection: Connection, name: str, cap: int) -> None:
+    """Set the number of concurrent runs, which claims read from the ready queue, of the plan's tenants without their own."""
+    theirs = select(tenants.c.id).where(tenants.c.plan == name, tenants.c.limits.not_like(_CAP))
+    affected = list(connection.scalars(theirs))
+    ready_queue.lock(connection, affected)
+    connection.execute(update(turns).where(turns.c.tenant_id.in_(theirs)).values(cap=cap))
+    ready_queue.refresh(connection, affected)
+
+
+def find(connection: Connection, name: str) -> Plan | None:
+    """Return a plan, None if there is none."""
+    row = connection.execute(_with_count.where(_c.name == name).with_for_update(of=plans)).first()
+    return None if row is None else _plan(row)
+
+
+def get(connection: Connection, name: str) -> Plan:
+    """Return a plan.
+
+    Raises:
+        NotFound: plan_unknown.
+    """
+    row = connection.execute(_with_count.where(_c.name == name)).first()
+    if row is None:
+        raise NotFound("plan_unknown", name=name)
+    return _plan(row)
+
+
+def list_all(connection: Connection) -> list[Plan]:
+    """Return the plans by name."""
+    return [_plan(row) for row in connection.execute(_with_count.order_by(_c.name))]
+
+
+def erase(connection: Connection, name: str) -> Plan:
+    """Delete a plan that no tenant refers to; return it.
+
+    Raises:
+        NotFound: plan_unknown.
+        Conflict: plan_in_use.
+    """
+    found = find(connection, name)
+    if found is None:
+        raise NotFound("plan_unknown", name=name)
+    if found.tenants:
+        raise Conflict("plan_in_use", name=name, count=found.tenants)
+    connection.execute(delete(plans).where(_c.name == name))
+    return found
+
+
+_number = select(func.count()).where(tenants.c.plan == _c.name).correlate(plans).scalar_subquery()
+_with_count: Select[Any] = select(plans, _number.label("number"))
+
+
+def _plan(row: AnyRow) -> Plan:
+    return Plan(row.name, json.loads(row.limits), from_us(row.created_us), from_us(row.updated_us), row.number)
