@@ -12,14 +12,14 @@ from types import ModuleType
 import lodger.engine.features.alerts as alerts
 import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
+import lodger.engine.features.batches as batches
 import lodger.engine.features.branding as branding
 import lodger.engine.features.ledgers as ledgers
-import lodger.engine.features.replays as replays
-import lodger.engine.features.batches as batches
 import lodger.engine.features.locks as locks
 import lodger.engine.features.openid as openid
 import lodger.engine.features.pings as pings
 import lodger.engine.features.plans as plans
+import lodger.engine.features.replays as replays
 import lodger.engine.features.script_urls as script_urls
 import lodger.engine.features.shadows as shadows
 import lodger.engine.features.slow_runs as slow_runs

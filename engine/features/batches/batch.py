@@ -408,7 +408,7 @@ class _Store:
             with self._batch.refusing("schedules", each.index, each.item):
                 limits = self._require_room(tenant, kept)
                 before = self._before.get(tenant)
-                if before is not None and before.state == "suspended":
+                if before is not None and before.state not in ("active", "deleted"):
                     raise Conflict("tenant_suspended", tenant=tenant)
                 if (tenant, name) in taken:
                     self._exists(Conflict("schedule_exists", tenant=tenant, name=name))

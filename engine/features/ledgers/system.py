@@ -310,7 +310,8 @@ class System(table.Nouns[Sync]):
             return self._stream(operation, tenant_id, args, kwargs)
         if operation.noun == "tenants" and any(each.status == 201 for each in operation.declared.endpoints):
             return self._create(operation, str(tenant_id), args, kwargs)
-        if tenant_id == PLATFORM and operation.noun == "scripts" and operation.declared.changes:
+        offered = tenant_id == PLATFORM and operation.noun == "scripts" and operation.declared.changes
+        if offered or operation.declared.in_all:
             return self._in_all(run)
         if tenant_id is not None:
             return run(self.where(tenant_id))
@@ -420,7 +421,7 @@ class System(table.Nouns[Sync]):
             return []
 
     def _in_all(self, run: Callable[..., Any]) -> Any:
-        """Carry out a change of the platform's scripts in every ledger, since tenants of each bind them."""
+        """Carry out a change of the platform's scripts or plans in every ledger, since tenants of each refer to them."""
         self._require_all()
         made = run(self.home)
         # The caller's ETag and idempotency key are of the first ledger.

@@ -11,9 +11,9 @@ def _limits(plan: Any) -> str:
 
 
 def _plan(plan: Any) -> None:
-    say(f"plan {plan.name}, {plan.tenants} tenants: {_limits(plan)}")
+    say(f"plan {plan.name}: {_limits(plan)}")
 
 
 groups.HELP["plan"] = "Manage plans: named sets of limits that tenants refer to."
-views.COLUMNS["Plan"] = (("plan", "name"), ("tenants", "tenants"), ("limits", _limits))
+views.COLUMNS["Plan"] = (("plan", "name"), ("limits", _limits))
 views.SHORT_VIEWS["Plan"] = _plan

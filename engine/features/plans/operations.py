@@ -16,7 +16,7 @@ PlanList = list[Plan]
 class Plans(Noun[M]):
     """Named sets of limits that tenants refer to; a tenant's own limits come before those of its plan."""
 
-    @operation("PUT", "/plans/{name}", Role.ADMIN, tagged=True)
+    @operation("PUT", "/plans/{name}", Role.ADMIN, tagged=True, in_all=True)
     def put(self, name: str, limits: Mapping[str, Any]) -> Plan:
         """Create a plan, or replace all of its limits; attempts of its tenants that start later get them.
 
@@ -30,21 +30,23 @@ class Plans(Noun[M]):
             change.before(plans.find(change.connection, name))
             return change.made(plans.put(self.context, change.connection, name, limits, self._now_us))
 
-    @operation("GET", "/plans/{name}", Role.OPERATOR)
+    @operation("GET", "/plans/{name}", Role.AUDITOR, home=True)
     def get(self, name: str) -> Plan:
-        """Return one plan with the number of its tenants.
+        """Return one plan; its tenants are those of ``tenants.list(filter="plan:NAME")``.
 
         Raises:
             NotFound: plan_unknown.
         """
         return self._read(plans.get, name)
 
-    @operation("GET", "/plans", Role.OPERATOR)
+    @operation("GET", "/plans", Role.AUDITOR, home=True)
     def list(self) -> PlanList:
         """List the plans by name."""
         return self._read(plans.list_all)
 
-    @operation("DELETE", "/plans/{name}", Role.ADMIN, status=204, tagged=True, confirm="delete plan {name}")
+    @operation(
+        "DELETE", "/plans/{name}", Role.ADMIN, status=204, tagged=True, confirm="delete plan {name}", in_all=True
+    )
     def delete(self, name: str) -> None:
         """Delete a plan that no tenant refers to.
 

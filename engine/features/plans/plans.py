@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.clock import from_us
@@ -24,11 +24,7 @@ _CAP = '%"concurrent_runs"%'
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A named set of limits.
-
-    Attributes:
-        tenants: number of tenants that refer to it.
-    """
+    """A named set of limits."""
 
     ETAG: ClassVar = ("name", "limits", "updated_at")
 
@@ -36,7 +32,6 @@ class Plan:
     limits: dict[str, Any]
     created_at: datetime
     updated_at: datetime
-    tenants: int = 0
 
 
 def put(context: StoreContext, connection: Connection, name: str, limits: Mapping[str, Any], now_us: int) -> Plan:
@@ -69,7 +64,7 @@ def _set_caps(connection: Connection, name: str, cap: int) -> None:
 
 def find(connection: Connection, name: str) -> Plan | None:
     """Return a plan, None if there is none."""
-    row = connection.execute(_with_count.where(_c.name == name).with_for_update(of=plans)).first()
+    row = connection.execute(select(plans).where(_c.name == name).with_for_update()).first()
     return None if row is None else _plan(row)
 
 
@@ -79,7 +74,7 @@ def get(connection: Connection, name: str) -> Plan:
     Raises:
         NotFound: plan_unknown.
     """
-    row = connection.execute(_with_count.where(_c.name == name)).first()
+    row = connection.execute(select(plans).where(_c.name == name)).first()
     if row is None:
         raise NotFound("plan_unknown", name=name)
     return _plan(row)
@@ -87,7 +82,7 @@ def get(connection: Connection, name: str) -> Plan:
 
 def list_all(connection: Connection) -> list[Plan]:
     """Return the plans by name."""
-    return [_plan(row) for row in connection.execute(_with_count.order_by(_c.name))]
+    return [_plan(row) for row in connection.execute(select(plans).order_by(_c.name))]
 
 
 def erase(connection: Connection, name: str) -> Plan:
@@ -100,15 +95,12 @@ def erase(connection: Connection, name: str) -> Plan:
     found = find(connection, name)
     if found is None:
         raise NotFound("plan_unknown", name=name)
-    if found.tenants:
-        raise Conflict("plan_in_use", name=name, count=found.tenants)
+    count = connection.scalar(select(func.count()).select_from(tenants).where(tenants.c.plan == name))
+    if count:
+        raise Conflict("plan_in_use", name=name, count=count)
     connection.execute(delete(plans).where(_c.name == name))
     return found
 
 
-_number = select(func.count()).where(tenants.c.plan == _c.name).correlate(plans).scalar_subquery()
-_with_count: Select[Any] = select(plans, _number.label("number"))
-
-
 def _plan(row: AnyRow) -> Plan:
-    return Plan(row.name, json.loads(row.limits), from_us(row.created_us), from_us(row.updated_us), row.number)
+    return Plan(row.name, json.loads(row.limits), from_us(row.created_us), from_us(row.updated_us))

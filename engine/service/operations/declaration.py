@@ -110,6 +110,7 @@ class Declared:
         requests: the same, if it is given params, which count as history.
         slow: it takes seconds, because it starts its own sandbox.
         home: of several ledgers the first one answers it alone.
+        in_all: each of several ledgers carries it out.
         tagged: it changes a resource with an ETag, so that If-Match is accepted.
         secret: request or result contain a secret, so that no response is kept for an idempotency key.
         max_page: maximum number of entries of one page.
@@ -129,6 +130,7 @@ class Declared:
     requests: bool = False
     slow: bool = False
     home: bool = False
+    in_all: bool = False
     tagged: bool = False
     secret: bool = False
     max_page: int = 1000

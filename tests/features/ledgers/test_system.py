@@ -39,7 +39,8 @@ def furnish(engine: Any, clock: VirtualClock, places: dict[str, str | None]) -> 
     for number, (tenant_id, ledger) in enumerate(places.items()):
         clock.advance(1)
         job(engine, tenant_id, **({"ledger": ledger} if ledger else {}))
-        engine.tenants.edit(tenant_id, name=f"name {-number}")
+        engine.plans.put("free", {"runs_per_day": 100 + number})
+        engine.tenants.edit(tenant_id, name=f"name {-number}", plan="free")
         for _ in range(number):
             clock.advance(1)
             engine.actions.run_in(tenant_id, "job", 60)
@@ -64,6 +65,8 @@ def shown(engine: Any) -> dict[str, Any]:
         "now": [getattr(actions.activity(), name) for name in ("running", "due", "done")],
         "overdue": [(each.tenant_id, each.waits_ms) for each in actions.overdue(limit=3)],
         "errors": actions.errors(), "running": actions.running(), "durations": engine.schedules.durations(),
+        "plans": [(each.name, each.limits) for each in engine.plans.list()],
+        "limits": [each.limits_in_effect for each in pages_of(tenants.list, 2, filter="plan:free")],
         "offered": [each.name for each in engine.scripts.offered()], "nodes": engine.nodes.list(), "locks": engine.locks.list(),
     }  # fmt: skip
 
