@@ -14,6 +14,7 @@ import lodger.engine.features.archive as archive
 import lodger.engine.features.backfills as backfills
 import lodger.engine.features.batches as batches
 import lodger.engine.features.branding as branding
+import lodger.engine.features.connections as connections
 import lodger.engine.features.ledgers as ledgers
 import lodger.engine.features.locks as locks
 import lodger.engine.features.openid as openid
@@ -74,6 +75,7 @@ class Nouns(
     alerts.AlertNouns[M],
     ledgers.LedgerNouns[M],
     batches.BatchNouns[M],
+    connections.ConnectionNouns[M],
     locks.LockNouns[M],
     plans.PlanNouns[M],
     script_urls.UrlNouns[M],

@@ -145,6 +145,15 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("nodes.pause", engine.nodes.pause("n1"))
     said("nodes.list", engine.nodes.list(gone=True))
     said("nodes.resume", engine.nodes.resume("n1"))
+    connections = engine.connections
+    server = "https://id.example.com"
+    back = {"authorize_url": server + "/authorize", "redirect_uri": "https://lodger.example.com/oauth/callback"}
+    connected = connections.put("acme", "crm", server + "/token", "me", "not told", hosts=["api.example.com"], **back)
+    said("connections.put", connected)
+    said("connections.get", connections.get("acme", "crm"))
+    said("connections.list", connections.list("acme"))
+    said("connections.consent", connections.consent("acme", "crm"))
+    said("connections.delete", connections.delete("acme", "crm"))
     said("batches.create", engine.batches.create(tenants=[{"tenant_id": "batched"}]))
     tenants.delete("batched")
     said("plans.put", engine.plans.put("free", {"runs_per_day": 10}))

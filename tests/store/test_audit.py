@@ -46,6 +46,14 @@ def failed(engine: Engine) -> str:
     return asked.id
 
 
+def connected(engine: Engine) -> None:
+    """Store a connection that needs a consent."""
+    engine.connections.put(
+        "acme", "crm", "https://id.example.com/token", "me", "not told", hosts=["api.example.com"],
+        authorize_url="https://id.example.com/authorize", redirect_uri="https://lodger.example.com/oauth/callback",
+    )  # fmt: skip
+
+
 #: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
 CHANGES: dict[str, Callable[[Engine], object]] = {
     "tenants.create": lambda engine: engine.tenants.create("new"),
@@ -133,6 +141,9 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.secrets.delete("acme", "KEY"),
     ),
     "secrets.rotate": lambda engine: engine.secrets.rotate(new_key=True),
+    "connections.put": lambda engine: connected(engine),
+    "connections.consent": lambda engine: (connected(engine), engine.connections.consent("acme", "crm")),
+    "connections.delete": lambda engine: (connected(engine), engine.connections.delete("acme", "crm")),
     "batches.create": lambda engine: engine.batches.create(tenants=[{"tenant_id": "batched"}]),
     "plans.put": lambda engine: engine.plans.put("free", {}),
     "plans.delete": lambda engine: (engine.plans.put("free", {}), engine.plans.delete("free")),
@@ -147,6 +158,8 @@ LOGGED = {"tokens.first": "tokens.create"}
 UNLOGGED = {"locks.free", "locks.take"}
 #: Verbs that only read.
 READS = {
+    "connections.get",
+    "connections.list",
     "plans.get",
     "plans.list",
     "actions.activity",

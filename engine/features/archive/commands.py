@@ -41,6 +41,10 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
     def restore(
         tenant: TenantId,
         file: Annotated[Path, typer.Argument(help="Archive that lodger tenant export wrote; - reads stdin.")],
+        of: Annotated[
+            str | None,
+            typer.Option("--of", metavar="TENANT", help="ID in the archive, to restore it under another one."),
+        ] = None,
         db: Database = None,
         as_json: AsJson = False,
     ) -> None:
@@ -51,7 +55,7 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
             bar(f"restoring {tenant}", "rows", as_json=as_json) as progress,
             report_progress_to(progress),
         ):
-            made = engine.tenants.restore(tenant, content)
+            made = engine.tenants.restore(tenant, content, of=of)
         if as_json:
             write_json(made)
         else:

@@ -27,18 +27,24 @@ class TenantVerbs(Noun[M]):
         return self._read(export_tenant, tenant_id, self._now_us)
 
     @operation("PUT", "/tenants/{tenant_id}/archive", Role.ADMIN, status=201, raw="archive", media="application/gzip")
-    def restore(self, tenant_id: str, archive: bytes) -> Tenant:
+    def restore(self, tenant_id: str, archive: bytes, *, of: str | None = None) -> Tenant:
         """Restore a tenant from an archive, as suspended. When it is resumed, slots of the time between become gap rows.
 
         Args:
             archive: result of :meth:`export` for a tenant with this id. It contains limits and grants, so only
                 administrators may restore it.
+            of: the tenant's id in the archive, to restore it under another one: all rows get new ids, and secrets are
+                encrypted for the new id, which needs the key that they were encrypted with.
 
         Raises:
             InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range,
                 grant_unknown.
+            NotFound: plan_unknown.
             Conflict: tenant_exists, script_not_offered.
+            Unavailable: key_unknown, secret_tampered and other errors of the keys, under another id.
         """
         with self._changing(TenantVerbs.restore, None, tenant_id) as change:
-            made = bring_in(self.context, change.connection, tenant_id, bytes(archive), self._now_us)
+            made = bring_in(
+                self.context, change.connection, tenant_id, bytes(archive), self._now_us, of=of, vault=self.vault
+            )
             return change.made(made)

@@ -22,6 +22,7 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.progress import ProgressCounter
 from lodger.engine.features.archive import validation
 from lodger.engine.features.archive.export import FORMAT, MARK, MAX_BYTES, MAX_ROW_BYTES, tables
+from lodger.engine.features.archive.renaming import Renaming
 from lodger.engine.features.archive.validation import OPEN, bad
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.bulk import insert_many
@@ -37,6 +38,7 @@ from lodger.engine.store.schema.script_data import fetches
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage
+from lodger.engine.vault.vault import Vault
 
 #: Maximum number of rows, and of characters, that are inserted at once.
 PAGE, PAGE_BYTES = 500, 4 * 1024**2
@@ -51,8 +53,21 @@ _HISTORY = {
 }
 
 
-def bring_in(context: StoreContext, connection: Connection, tenant_id: str, archive: bytes, now_us: int) -> Tenant:
+def bring_in(
+    context: StoreContext,
+    connection: Connection,
+    tenant_id: str,
+    archive: bytes,
+    now_us: int,
+    *,
+    of: str | None = None,
+    vault: Vault | None = None,
+) -> Tenant:
     """Restore a tenant from an archive, suspended.
+
+    Args:
+        of: the tenant's id in the archive; None for the same.
+        vault: encrypts its secrets anew, if its id is another one.
 
     Raises:
         InputError: archive_invalid, archive_of_other, archive_of_other_version, limit_unknown, limit_out_of_range,
@@ -60,10 +75,18 @@ def bring_in(context: StoreContext, connection: Connection, tenant_id: str, arch
         Conflict: tenant_exists, script_not_offered.
     """
     lines = _Lines(archive)
-    head = _head(lines, tenant_id, current(connection))
+    head = _head(lines, of or tenant_id, current(connection))
+    renaming = None
+    if of not in (None, tenant_id) and vault is not None:
+        renaming, again = Renaming(vault, str(of), tenant_id), _Lines(archive)
+        _head(again, str(of), current(connection))
+        for table, rows in _by_table(again):
+            renaming.learn(table, rows)
+            for _rest in rows:
+                pass
     try:
         with savepoint(connection):
-            return TenantImport(context, connection, tenant_id).run(head, lines, now_us)
+            return TenantImport(context, connection, tenant_id, renaming).run(head, lines, now_us)
     except (IntegrityError, DataError) as error:
         raise bad(f"its rows violate a constraint: {str(error.orig).splitlines()[0]}") from error
 
@@ -118,8 +141,10 @@ def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
 class TenantImport:
     """Restores one archive inside one transaction."""
 
-    def __init__(self, context: StoreContext, connection: Connection, tenant_id: str) -> None:
-        self._context, self._connection, self._tenant = context, connection, tenant_id
+    def __init__(
+        self, context: StoreContext, connection: Connection, tenant_id: str, renaming: Renaming | None = None
+    ) -> None:
+        self._context, self._connection, self._tenant, self._renaming = context, connection, tenant_id, renaming
         #: Bound platform scripts: id in the archive, and id and newest version in this ledger.
         self._bound: dict[str, tuple[str, int]] = {}
         #: Script versions of the tenant, bound platform scripts included.
@@ -158,14 +183,18 @@ class TenantImport:
             raise bad("the tenant's row cannot be read") from None
         if not isinstance(limits, dict) or not isinstance(grants or [], list) or not isinstance(people or [], list):
             raise bad("the tenant's row cannot be read")
+        # A name that is the id by default follows it.
+        name = None if self._renaming is not None and row["name"] == row["id"] else row["name"]
         tenants.create(
-            self._context, self._connection, self._tenant, row["name"], limits, now_us, labels=labels,
+            self._context, self._connection, self._tenant, name, limits, now_us, labels=labels,
             grants=encode(grants) if grants is not None else None, people=row["people"], plan=row["plan"], tz=row["tz"],
         )  # fmt: skip
         tenants.suspend(self._context, self._connection, self._tenant, now_us)
 
     def _read(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
         """Return a row with ids of this ledger."""
+        if self._renaming is not None:
+            row = self._renaming.row(table, row)
         row["tenant_id"] = self._tenant
         if table is s.scripts:
             self._script(row)

@@ -32,7 +32,7 @@ from lodger.engine.egress.request_errors import Refused
 from lodger.engine.store.queue import outbox, ready_queue
 from lodger.engine.store.queue.events import EVENT_NAME, matches
 from lodger.engine.store.records import AnyRow, Json
-from lodger.engine.store.schema.metadata import ARCHIVED, metadata
+from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
@@ -71,7 +71,10 @@ webhooks = Table(
     Column("style", String(16), nullable=False, server_default="standard"),
     CheckConstraint("state IN ('on', 'off')", name="state"),
     Index("ix_lodger_webhooks_key", "key_id"),
-    info={ARCHIVED: _check_row},
+    info={
+        ARCHIVED: _check_row,
+        SEALED: lambda row: (("webhook", row["tenant_id"], row["name"]), ("sealed", "before")),
+    },
 )
 TABLES.append(webhooks)
 _c = webhooks.c

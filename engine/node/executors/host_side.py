@@ -26,7 +26,7 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.store.actions import later_runs
-from lodger.engine.store.context import load_list
+from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.platform import node_rows
 from lodger.engine.store.schema.scheduling import tenants
@@ -49,6 +49,10 @@ LEARN_S = 10.0
 Recorder = Callable[[Claim], Awaitable[Recording | None]]
 #: Hook of a wing: makes the recorder of a node, which reads the ledger and the clock.
 RECORDERS: list[Callable[[QueryRunner, Clock], Recorder]] = []
+#: Returns further secrets of a tenant by name.
+TokenSource = Callable[[str, Collection[str]], Awaitable[dict[str, OpenSecret]]]
+#: Hook of a wing: makes a source of further secrets, which the engine itself gets and renews.
+TOKENS: list[Callable[[StoreContext, Vault, WayOut], TokenSource]] = []
 
 
 class HostSide:
@@ -64,6 +68,7 @@ class HostSide:
         vault: decrypts secrets; None: there are none.
         reservations: reserves shares of tenants' daily budgets; :meth:`close` closes it. None: they are not counted.
         tracer: makes spans of host calls and requests; None while tracing is off.
+        tokens: returns secrets that are not stored as such.
         recorder: begins the recordings of attempts; None to record none.
         check_script: checks scripts that are to run later; None: by the ledger.
         of_ledger: whether ``read`` asks a ledger with nodes.
@@ -82,6 +87,7 @@ class HostSide:
         reservations: BudgetReservations | None = None,
         tracer: "Tracer | None" = None,
         recorder: Recorder | None = None,
+        tokens: TokenSource | None = None,
         check_script: ScriptCheck | None = None,
         of_ledger: bool = False,
     ) -> None:
@@ -95,6 +101,7 @@ class HostSide:
         self._reservations = reservations
         self._tracer = tracer
         self._recorder = recorder
+        self._tokens = tokens
         self._script_check = check_script
         self._intl = IntlProcesses()
         self._of_ledger, self._learnt_s = of_ledger, -math.inf
@@ -178,7 +185,9 @@ class HostSide:
     async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, OpenSecret]:
         """Read and decrypt secrets of a tenant."""
         try:
-            return await self._read(lambda connection: secrets.open_secrets(vault, connection, tenant_id, names))
+            found = await self._read(lambda connection: secrets.open_secrets(vault, connection, tenant_id, names))
+            absent = set(names) - set(found)
+            return found if self._tokens is None or not absent else found | await self._tokens(tenant_id, absent)
         except Unavailable as error:
             # The operator's matter; the script learns no more than that it cannot have it now.
             _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
@@ -239,12 +248,14 @@ def parts(host: NodeEnvironment) -> dict[str, Any]:
     """Create the threads and services of a node's host side; return them as the arguments of :class:`HostSide`."""
     store = host.store
     reads = ThreadReads(store.database, elapsed_s=store.clock.elapsed_s)
+    way_out = WayOut(store.settings)
     return {
         "read": reads,
         "datasets": host.datasets,
         "clock": store.clock,
         "people": None if host.is_own is None else PlatformAddresses(reads, host.is_own),
-        "way_out": WayOut(store.settings),
+        "way_out": way_out,
+        "tokens": next((make(store, host.vault, way_out) for make in TOKENS), None),
         "vault": host.vault,
         "reservations": BudgetReservations(store),
         "tracer": host.tracer,

@@ -5,6 +5,8 @@ from sqlalchemy import MetaData
 #: Key in the ``info`` of a wing's table with rows of tenants that an archive contains; its value checks a row and its decoded JSON
 #: columns, and raises ValueError, TypeError, LookupError or InputError, or is None.
 ARCHIVED = "archived"
+#: Key in the ``info`` of a table with encrypted values: returns, of a row, the place that they are bound to, and their columns.
+SEALED = "sealed"
 
 metadata = MetaData(
     naming_convention={

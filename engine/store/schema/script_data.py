@@ -18,7 +18,7 @@ from sqlalchemy import (
 from lodger.engine.store.drivers.expressions import Id, code_points
 from lodger.engine.store.drivers.guards import Churn, ScriptAccess, Stored, guards
 from lodger.engine.store.schema import feeds
-from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import SEALED, metadata
 
 #: JSON text under a key; scope "" is the tenant's, others are schedule ids. ``expires_us`` None means never.
 kv = Table(
@@ -131,6 +131,7 @@ secrets = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
     Index("ix_lodger_secrets_key", "key_id"),
+    info={SEALED: lambda row: ((row["tenant_id"], row["name"], row["hosts"]), ("sealed",))},
 )
 
 #: Indexed paths of collections, by tenant. ``upto`` is the position of the build over existing documents; queries use

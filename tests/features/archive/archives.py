@@ -69,6 +69,7 @@ def furnish(bench: Bench) -> None:
     engine.collections.index("acme", "carts", "city")
     engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"])
     engine.webhooks.put("acme", "hook", "https://example.com/in")
+    engine.connections.put("acme", "crm", "https://example.com/token", "me", "not told", hosts=["example.com"])
     engine.webhooks.renew("acme", "hook")
     engine.alerts.put("acme", "page", webhooks=["hook"], schedule="done", quiet=["22:00-07:00"])
     bench.clock.us += 100_000_000

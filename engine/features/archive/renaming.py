@@ -1,0 +1,96 @@
+"""Gives a tenant another id while it is restored: its rows get new ids, and its secrets are encrypted for it anew."""
+
+import json
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sqlalchemy import Table
+
+from lodger.engine.features.archive.validation import Row, bad
+from lodger.engine.store.schema import access, attempt_records, scheduling, script_data
+from lodger.engine.store.schema.metadata import SEALED
+from lodger.engine.vault.vault import Sealed, Vault
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Tables whose rows have ids that are unique in a ledger.
+_NAMED = (scheduling.scripts, scheduling.schedules, scheduling.actions, access.audit)
+#: Columns with JSON that names the tenant.
+_TELLING = {(access.audit.name, "before"), (access.audit.name, "after"), (script_data.outbox.name, "payload")}
+#: Most bytes of a record that are read.
+_MAX_RECORD = 64 * 1024**2
+
+
+class Renaming:
+    """Changes the rows of an archive.
+
+    Args:
+        old, new: the tenant's id in the archive, and here.
+    """
+
+    def __init__(self, vault: Vault, old: str, new: str) -> None:
+        self._vault, self._old, self._new = vault, old, new
+        self._ids: dict[str, str] = {}
+        # Of an id only random digits change: ids stay in the order of time, and each of them gets another.
+        self._mask = secrets.randbits(48) | 1
+
+    def learn(self, table: Table, rows: Iterable[Row]) -> None:
+        """Give the rows of a table new ids; those of the platform's scripts stay."""
+        if table not in _NAMED:
+            return
+        for row in rows:
+            if row.get("kind") != "bound" and _ID.fullmatch(row["id"]):
+                self._ids[row["id"]] = f"{row['id'][:24]}{int(row['id'][24:], 16) ^ self._mask:012x}"
+
+    def row(self, table: Table, row: Row) -> Row:
+        """Return a row of the tenant under its new id.
+
+        Raises:
+            Unavailable: a secret cannot be read with the keys of this ledger, or was modified.
+        """
+        if SEALED in table.info:
+            self._seal(row, table.info[SEALED])
+        for name, value in row.items():
+            if isinstance(value, str):
+                row[name] = self._text(value)
+                if (table.name, name) in _TELLING:
+                    row[name] = json.dumps(self._told(json.loads(row[name])))
+        if table is access.audit:
+            for name in ("target", "named"):
+                row[name] = self._new if row[name] == self._old else row[name]
+        if table is attempt_records.attempt_records:
+            row["body"] = self._record(row["body"])
+        return row
+
+    def _seal(self, row: Row, place_of: Callable[[Row], tuple[tuple[str, ...], tuple[str, ...]]]) -> None:
+        """Encrypt values for the new tenant."""
+        place, columns = place_of(row | {"tenant_id": self._old})
+        there, _columns = place_of(row | {"tenant_id": self._new})
+        for column in columns:
+            if row[column] is not None:
+                value = self._vault.open(Sealed(row["key_id"], row[column]), *place)
+                row[column] = self._vault.seal(value, *there).text
+        row["key_id"] = self._vault.keyring.newest()[0]
+
+    def _text(self, text: str) -> str:
+        return _ID.sub(lambda found: self._ids.get(found[0], found[0]), text)
+
+    def _told(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._told(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        of_tenant = value.get("id") == self._old and "generation" in value
+        names = {"tenant_id", "tenant"} | ({"id", "name"} if of_tenant else set())
+        return {
+            name: self._new if name in names and each == self._old else self._told(each) for name, each in value.items()
+        }
+
+    def _record(self, body: bytes) -> bytes:
+        try:
+            opened = zlib.decompressobj().decompress(body, _MAX_RECORD)
+            return zlib.compress(self._text(opened.decode()).encode(), 1)
+        except (zlib.error, UnicodeDecodeError):
+            raise bad("the record of an attempt cannot be read") from None

@@ -1,0 +1,25 @@
+"""Connections on the command line."""
+
+from typing import Any
+
+from lodger.engine.output import groups, views
+from lodger.engine.output.result_output import say
+from lodger.engine.output.views import when, words
+
+
+def _connection(each: Any) -> None:
+    say(
+        f"connection {each.name}: {each.state}{', ' + each.problem if each.problem else ''}, hosts {' '.join(each.hosts)}"
+    )
+
+
+def _consent(made: Any) -> None:
+    say(f"open within ten minutes, once: {made.url}")
+
+
+groups.HELP["connection"] = "Manage connections: tokens of OAuth 2 providers that the engine gets and renews."
+views.COLUMNS["Connected"] = (
+    ("connection", "name"), ("state", "state"), ("hosts", words("hosts")), ("expires", when("expires_at")),
+    ("problem", lambda each: each.problem or ""),
+)  # fmt: skip
+views.SHORT_VIEWS |= {"Connected": _connection, "Consent": _consent}

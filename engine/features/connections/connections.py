@@ -1,0 +1,344 @@
+"""Connections: a client at an OAuth 2 provider, with the tokens of its grant, encrypted, by name."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Index,
+    String,
+    Table,
+    Text,
+    insert,
+    select,
+    update,
+)
+
+from lodger.engine.core.access.origins import parse_origin
+from lodger.engine.core.clock import from_us, from_us_or_none
+from lodger.engine.core.errors import Conflict, InputError, NotFound
+from lodger.engine.core.ids import Identities
+from lodger.engine.egress import target
+from lodger.engine.egress.request_errors import Refused
+from lodger.engine.features.connections.tokens import Tokens
+from lodger.engine.store.queue import events, ready_queue
+from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, metadata
+from lodger.engine.store.schema.script_data import TABLES, secrets
+from lodger.engine.store.tenants import tenants
+from lodger.engine.store.tenants.named import Named
+from lodger.engine.vault.vault import Sealed, Vault
+
+MAX_CONNECTIONS, MAX_HOSTS = 50, 20
+#: How the client authenticates itself, and how a grant comes about.
+AUTH = ("basic", "post")
+ConnectionState = Literal["waiting", "ready", "revoked", "failed"]
+#: End of the address to which a provider sends a browser back.
+CALLBACK = "/oauth/callback"
+#: How long a link and a consent are valid, and how long a node has for one renewal, microseconds.
+CONSENT_US, RENEWING_US = 600_000_000, 60_000_000
+EVENT = events.ENGINE_PREFIX + "connection.revoked"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+_TEXT = re.compile(r"[!-~]{1,2000}", re.ASCII)
+
+
+def _place(row: Any) -> tuple[str, ...]:
+    """Return what the values of a row are bound to: its client and where its tokens may be sent."""
+    return ("connection", row["tenant_id"], row["name"], row["settings"])
+
+
+def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
+    _check(row["name"], **json.loads(row["settings"]))
+
+
+#: ``settings`` is JSON; ``sealed`` the client's secret and the tokens; ``verifier`` of a consent that has begun.
+connections = Table(
+    "lodger_connections",
+    metadata,
+    Column("tenant_id", String(200), primary_key=True),
+    Column("name", String(63), primary_key=True),
+    Column("settings", Text, nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("problem", Text),
+    Column("key_id", String(32), nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("expires_us", BigInteger),
+    Column("renewing_us", BigInteger),
+    # Digests of the link or the state of a consent, and of the cookie of the browser that began it.
+    Column("consent", String(64)),
+    Column("browser", String(64)),
+    Column("consent_us", BigInteger),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+    CheckConstraint("state IN ('waiting', 'ready', 'revoked', 'failed')", name="state"),
+    Index("ix_lodger_connections_key", "key_id"),
+    Index("ix_lodger_connections_consent", "consent"),
+    info={ARCHIVED: _check_row, SEALED: lambda row: (_place(row), ("sealed",))},
+)
+TABLES.append(connections)
+_c = connections.c
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A connection without its secrets.
+
+    Attributes:
+        state: waiting for consent or for a first use, ready, revoked by the provider, or failed with ``problem``.
+        authorize_url: where a person consents; None for client credentials.
+        hosts: hosts that requests may send the token to.
+        expires_at: end of the present token, which is renewed before.
+    """
+
+    ETAG: ClassVar = ("name", "updated_at", "state")
+
+    tenant_id: str
+    name: str
+    state: ConnectionState
+    problem: str | None
+    token_url: str
+    client_id: str
+    hosts: tuple[str, ...]
+    scopes: tuple[str, ...]
+    authorize_url: str | None
+    redirect_uri: str | None
+    auth: str
+    expires_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The secret values of a connection."""
+
+    client_secret: str = field(repr=False)
+    access: str | None = field(default=None, repr=False)
+    refresh: str | None = field(default=None, repr=False)
+    verifier: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection with its secret values."""
+
+    about: Connected
+    kept: Kept
+    expires_us: int | None
+
+
+def _check(
+    name: str, *, token_url: str, client_id: str, hosts: Iterable[str], scopes: Iterable[str], authorize_url: str | None,
+    redirect_uri: str | None, auth: str,
+) -> None:  # fmt: skip
+    if not _NAME.fullmatch(name):
+        raise InputError("connection_invalid", field="name", reason="1 to 63 ASCII letters, digits and _")
+    for label, url in (("token_url", token_url), ("authorize_url", authorize_url), ("redirect_uri", redirect_uri)):
+        if url is None:
+            continue
+        if "#" in url:
+            raise InputError("connection_invalid", field=label, reason="it has a fragment")
+        try:
+            target.read(url)
+        except Refused as refused:
+            raise InputError("connection_invalid", field=label, reason=refused.reason) from None
+    if (authorize_url is None) != (redirect_uri is None):
+        raise InputError(
+            "connection_invalid", field="redirect_uri", reason="a consent needs authorize_url and redirect_uri"
+        )
+    if redirect_uri is not None and not redirect_uri.endswith(CALLBACK):
+        raise InputError(
+            "connection_invalid", field="redirect_uri", reason=f"it is this server's address with {CALLBACK}"
+        )
+    if auth not in AUTH:
+        raise InputError("connection_invalid", field="auth", reason=f"one of {', '.join(AUTH)}")
+    if not _TEXT.fullmatch(client_id) or not all(_TEXT.fullmatch(each) for each in scopes):
+        raise InputError("connection_invalid", field="client_id or scopes", reason="printable ASCII without spaces")
+    if not 1 <= len([parse_origin(each) for each in hosts]) <= MAX_HOSTS:
+        raise InputError("connection_invalid", field="hosts", reason=f"1 to {MAX_HOSTS} hosts")
+
+
+def put(
+    vault: Vault, connection: Connection, tenant_id: str, name: str, client_secret: str, settings: dict[str, Any], now_us: int
+) -> Connected:  # fmt: skip
+    """Create a connection or replace it; its tokens are given up.
+
+    Raises:
+        InputError: connection_invalid, connections_full, host_invalid.
+        Conflict: connection_name_taken.
+        NotFound: tenant_unknown.
+        Unavailable: the keys are not available.
+    """
+    _check(name, **settings)
+    if len(client_secret) > 2000 or not client_secret.isprintable():
+        raise InputError("connection_invalid", field="client_secret", reason="up to 2000 printable characters")
+    ready_queue.lock(connection, [tenant_id])
+    tenants.get(connection, tenant_id)
+    if connection.scalar(select(secrets.c.name).where(secrets.c.tenant_id == tenant_id, secrets.c.name == name)):
+        raise Conflict("connection_name_taken", name=name)
+    hosts = sorted({str(parse_origin(host)) for host in settings["hosts"]})
+    text = json.dumps(settings | {"hosts": hosts}, sort_keys=True)
+    key = {"tenant_id": tenant_id, "name": name}
+    sealed = _seal(vault, key | {"settings": text}, Kept(client_secret))
+    values = {
+        "settings": text, "state": "waiting", "problem": None, "updated_us": now_us, "key_id": sealed.key_id, "sealed": sealed.text,
+        "expires_us": None, "renewing_us": None, "consent": None, "browser": None, "consent_us": None,
+    }  # fmt: skip
+    if not connection.execute(update(connections).where(*_mine(tenant_id, name)).values(values)).rowcount:
+        if named.count(connection, tenant_id) >= MAX_CONNECTIONS:
+            raise InputError("connections_full", tenant=tenant_id, maximum=MAX_CONNECTIONS)
+        connection.execute(insert(connections).values(key | values | {"created_us": now_us}))
+    return named.get(connection, tenant_id, name)
+
+
+def _mine(tenant_id: str, name: str) -> tuple[Any, Any]:
+    return _c.tenant_id == tenant_id, _c.name == name
+
+
+def _seal(vault: Vault, row: dict[str, Any], kept: Kept) -> Sealed:
+    values = {
+        "client_secret": kept.client_secret,
+        "access": kept.access,
+        "refresh": kept.refresh,
+        "verifier": kept.verifier,
+    }
+    return vault.seal(json.dumps(values), *_place(row))
+
+
+def open_row(vault: Vault, row: AnyRow) -> Opened:
+    """Decrypt a row.
+
+    Raises:
+        Unavailable: the keys are not available, or the row was modified.
+    """
+    kept = Kept(**json.loads(vault.open(Sealed(row.key_id, row.sealed), *_place(row._mapping))))
+    return Opened(_connected(row), kept, row.expires_us)
+
+
+def find(vault: Vault, connection: Connection, tenant_id: str, name: str) -> Opened | None:
+    """Return a connection with its values, None if there is none."""
+    row = connection.execute(select(connections).where(*_mine(tenant_id, name))).first()
+    return None if row is None else open_row(vault, row)
+
+
+def begin_renewal(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> Opened | None:
+    """Let this node renew the token, and return the connection as it is now; None while another node does, or without one."""
+    free = (_c.renewing_us.is_(None)) | (_c.renewing_us < now_us)
+    taken = connection.execute(
+        update(connections).where(*_mine(tenant_id, name), free).values(renewing_us=now_us + RENEWING_US)
+    )
+    return find(vault, connection, tenant_id, name) if taken.rowcount else None
+
+
+def end_renewal(connection: Connection, tenant_id: str, name: str) -> None:
+    """Let the next renewal begin."""
+    connection.execute(update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
+
+
+def keep(vault: Vault, connection: Connection, before: Opened, tokens: Tokens, now_us: int) -> None:
+    """Store new tokens, unless the connection was replaced meanwhile."""
+    about = before.about
+    row = connection.execute(select(connections).where(*_mine(about.tenant_id, about.name)).with_for_update()).first()
+    if row is None or _connected(row).created_at != about.created_at or row.settings != _settings(about):
+        return
+    made = Kept(before.kept.client_secret, tokens.access, tokens.refresh or before.kept.refresh)
+    sealed = _seal(vault, dict(row._mapping), made)
+    values = {
+        "key_id": sealed.key_id, "sealed": sealed.text, "state": "ready", "problem": None, "renewing_us": None,
+        "expires_us": now_us + tokens.lasts_s * 1_000_000, "updated_us": now_us, "consent": None, "browser": None, "consent_us": None,
+    }  # fmt: skip
+    connection.execute(update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+
+
+def give_up(
+    connection: Connection, ids: Identities, about: Connected, reason: str, now_us: int, *, revoked: bool
+) -> None:
+    """Note that a provider refuses; tell the tenant's receivers of events when a grant was revoked."""
+    values = {"state": "revoked" if revoked else "failed", "problem": reason, "renewing_us": None, "updated_us": now_us}
+    mine = (*_mine(about.tenant_id, about.name), _c.settings == _settings(about), _c.state != values["state"])
+    changed = connection.execute(update(connections).where(*mine).values(values)).rowcount
+    if changed and revoked:
+        data = {"connection": about.name, "reason": reason}
+        events.enqueue(connection, about.tenant_id, EVENT, data, (ids.new(), 0, 0), now_us)
+    if not changed:
+        end_renewal(connection, about.tenant_id, about.name)
+
+
+def begin_consent(connection: Connection, tenant_id: str, name: str, link: str, now_us: int) -> None:
+    """Store the digest of a link that starts a consent; an earlier link is no longer valid."""
+    values = {"consent": digest(link), "browser": None, "consent_us": now_us + CONSENT_US}
+    connection.execute(update(connections).where(*_mine(tenant_id, name)).values(values))
+
+
+def of_consent(vault: Vault, connection: Connection, text: str, now_us: int, browser: str | None) -> Opened | None:
+    """Return the connection of a link, or of a state and its browser; each of them is valid once."""
+    bound = _c.browser.is_(None) if browser is None else _c.browser == digest(browser)
+    wanted = select(connections).where(_c.consent == digest(text), _c.consent_us > now_us, bound).with_for_update()
+    row = connection.execute(wanted).first()
+    if row is None:
+        return None
+    connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(consent=None, browser=None))
+    return open_row(vault, row)
+
+
+def bind_consent(
+    vault: Vault, connection: Connection, opened: Opened, state: str, browser: str, verifier: str
+) -> None:  # fmt: skip
+    """Store what the provider's answer must come with."""
+    about, kept = opened.about, opened.kept
+    row = {"tenant_id": about.tenant_id, "name": about.name, "settings": _settings(about)}
+    sealed = _seal(vault, row, Kept(kept.client_secret, kept.access, kept.refresh, verifier))
+    values = {"consent": digest(state), "browser": digest(browser), "key_id": sealed.key_id, "sealed": sealed.text}
+    connection.execute(update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a random text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
+    """Encrypt a batch of values under older keys with the newest; return their number."""
+    old = (
+        select(connections).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(maximum).with_for_update()
+    )
+    rows = connection.execute(old).all()
+    for row in rows:
+        sealed = vault.again(Sealed(row.key_id, row.sealed), *_place(row._mapping))
+        values = {"key_id": newest, "sealed": sealed.text}
+        connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    return len(rows)
+
+
+def keys_in_use(connection: Connection) -> set[str]:
+    """Return the ids of the keys in use for connections."""
+    return set(connection.scalars(select(_c.key_id).distinct()))
+
+
+_SETTINGS = ("token_url", "client_id", "hosts", "scopes", "authorize_url", "redirect_uri", "auth")
+
+
+def _settings(about: Connected) -> str:
+    return json.dumps({name: getattr(about, name) for name in _SETTINGS}, sort_keys=True)
+
+
+def _connected(row: AnyRow) -> Connected:
+    settings = json.loads(row.settings)
+    return Connected(
+        row.tenant_id, row.name, row.state, row.problem, settings["token_url"], settings["client_id"], tuple(settings["hosts"]),
+        tuple(settings["scopes"]), settings["authorize_url"], settings["redirect_uri"], settings["auth"],
+        from_us_or_none(row.expires_us), from_us(row.created_us), from_us(row.updated_us),
+    )  # fmt: skip
+
+
+named = Named(
+    connections, select(connections), _connected, lambda tenant, name: NotFound("connection_missing", tenant=tenant, name=name)
+)  # fmt: skip

@@ -1,0 +1,112 @@
+"""The pages of a consent: the link leads the browser to the provider, and the provider back here."""
+
+import asyncio
+import secrets
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Path
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.egress.way_out import WayOut
+from lodger.engine.features.connections import connections, renewal
+from lodger.engine.features.connections.connections import CONSENT_US, Opened
+from lodger.engine.features.connections.tokens import NoTokens, challenge
+from lodger.engine.server import app, auth
+from lodger.engine.server.app import Api
+from lodger.engine.server.auth import client
+from lodger.engine.service.engine import Engine
+
+#: Of all pages: nothing of an address, which holds a link or a code, is told to others or kept.
+_HEADERS = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_COOKIE, _PATH = "lodger_consent", "/oauth"
+_WORDS = frozenset({"access_denied", "invalid_scope", "invalid_request", "server_error", "temporarily_unavailable",
+                    "unauthorized_client", "unsupported_response_type"})  # fmt: skip
+
+
+def _page(text: str, status: int = 200) -> Response:
+    return PlainTextResponse(text + "\n", status, _HEADERS)
+
+
+def _expired() -> Response:
+    return _page("This link is not valid, or no longer: ask for a new one.", 404)
+
+
+def _add(api: Api) -> None:
+    engine = api.engine
+
+    def of(text: str, browser: str | None) -> tuple[Engine, Opened] | None:
+        def look(each: Engine) -> tuple[Engine, Opened] | None:
+            with each.context.database.write() as connection:
+                now_us = each.context.clock.now_us()
+                found = connections.of_consent(each.vault, connection, text, now_us, browser)
+            return None if found is None else (each, found)
+
+        return engine.ask_each(look)
+
+    async def start(request: Request, link: Annotated[str, Path(max_length=100)]) -> Response:
+        def begin() -> tuple[str, str] | None:
+            found = of(link, None)
+            if found is None:
+                return None
+            there, opened = found
+            about = opened.about
+            state, browser, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+            with there.context.database.write() as connection:
+                connections.bind_consent(there.vault, connection, opened, state, browser, verifier)
+            asked = {
+                "response_type": "code", "client_id": about.client_id, "redirect_uri": about.redirect_uri or "", "state": state,
+                "code_challenge": challenge(verifier), "code_challenge_method": "S256",
+            } | ({"scope": " ".join(about.scopes)} if about.scopes else {})  # fmt: skip
+            url = str(about.authorize_url)
+            return url + ("&" if "?" in url else "?") + urlencode(asked), browser
+
+        address = client(request)
+        made = await api.lookups.run(address, begin)
+        if made is None:
+            api.limits.failure(address)
+            return _expired()
+        answer = RedirectResponse(made[0], 303, _HEADERS)
+        secure = request.url.scheme == "https"
+        answer.set_cookie(
+            _COOKIE, made[1], max_age=CONSENT_US // 1_000_000, path=_PATH, secure=secure, httponly=True, samesite="lax"
+        )
+        return answer
+
+    async def callback(request: Request) -> Response:
+        given, address = request.query_params, client(request)
+        state, browser = given.get("state", "")[:200], request.cookies.get(_COOKIE, "")[:200]
+        found = await api.lookups.run(address, lambda: of(state, browser)) if state and browser else None
+        if found is None:
+            api.limits.failure(address)
+            return _expired()
+        there, opened = found
+        code, problem = given.get("code", "")[:4096], given.get("error")
+        if problem is not None or not code:
+            word = problem if problem in _WORDS else "no code"
+            return _page(f"Not connected: {word}.", 400)
+        fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": opened.about.redirect_uri or ""}
+        way_out = WayOut(there.context.settings)
+        try:
+            answer = await renewal.ask(way_out, opened, fields | {"code_verifier": opened.kept.verifier or ""})
+        finally:
+            await asyncio.to_thread(way_out.stop)
+        if isinstance(answer, NoTokens):
+            return _page(f"Not connected: {answer.reason}.", 502)
+        try:
+            await renewal.store(there.context, there.vault, opened, answer)
+        except Unavailable as error:
+            return _page(f"Not connected: {error.code}.", 503)
+        there.changed()
+        done = _page("Connected. This window can be closed.")
+        done.delete_cookie(_COOKIE, path=_PATH)
+        return done
+
+    for path, page in (("/oauth/start/{link}", start), ("/oauth/callback", callback)):
+        api.framework.router.add_api_route(path, page, methods=["GET"], include_in_schema=False)
+
+
+auth.OPEN_PREFIXES.append(_PATH + "/")
+app.ROUTES.append(_add)
