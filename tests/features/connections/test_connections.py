@@ -15,7 +15,7 @@ from tests.api.running_api import serving
 from tests.egress.peer import opened, thread_of_peers
 from tests.features.connections.provider import CLIENT, PASSWORD, Provider
 
-from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.execution import Answer
 from lodger.engine.features.connections import tokens
 from lodger.engine.features.connections.connections import connections
@@ -210,9 +210,13 @@ def test_what_providers_answer_otherwise(tmp_path: Path) -> None:
         made.put(hosts=["api.example.com"])
         assert made.run().state == "failed", "a token goes to the hosts of its connection only"
         assert made.provider.served[-1].startswith("access-token")
-        made.sql(settings=json.dumps({"token_url": "http://evil.example.com/"}))
-        with pytest.raises((KeyError, Unavailable)):
-            made.engine.connections.get("acme", "crm")
+        made.put()
+        with made.engine.context.database.read() as connection:
+            settings = json.loads(connection.scalar(select(connections.c.settings)) or "")
+        made.sql(settings=json.dumps(settings | {"token_url": made.provider.peer.url("/elsewhere")}, sort_keys=True))
+        assert made.error(made.run())[0] == "secret_unavailable", (
+            "a row that was edited in the database gives nothing away"
+        )
 
 
 @pytest.mark.parametrize(
