@@ -150,6 +150,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "tokens.create": lambda engine: engine.tokens.create("billing", "admin"),
     "tokens.first": lambda engine: engine.tokens.first("administrator"),
     "tokens.sign_in_code": lambda engine: (engine.tokens.create("billing", "admin"), engine.tokens.sign_in_code()),
+    "tokens.sign_in_link": lambda engine: engine.tokens.sign_in_link("acme", "ann", "viewer"),
     "tokens.revoke": lambda engine: engine.tokens.revoke(engine.tokens.create("billing", "admin").token.id),
 }
 #: What the log calls those that are a way of doing another.
