@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
+from tests.escape.commands import HELLO
 from tests.unit.recurrence.foreign_rules import CASES
 from tests.web.browsing import Browser, Page, opened
 
@@ -255,7 +256,7 @@ def test_a_script_of_several_modules_is_written_checked_run_and_compared(
     page.fill("form.dry-run [name=now]", "2026-05-01T00:00:00")
     page.click("form.dry-run button")
     expect(page.locator("[data-result]")).to_contain_text("2026-05-01T00:00:00Z")
-    page.locator("summary").click()
+    page.locator("summary").first.click()
     page.fill("form:not(.dry-run) details .cm-content", '{"times": {"type": "integer"}}')
     page.click("button:has-text('Create')")
     page.wait_for_url("**/t/acme/scripts/modules")
@@ -279,6 +280,31 @@ def test_a_script_of_several_modules_is_written_checked_run_and_compared(
     page.click("[aria-label='Roll back to version 1']")
     expect(page.locator("h1")).to_contain_text("version 4")
     assert lodge.engine.scripts.get("acme", "modules").modules["main.js"] == SOURCE
+
+
+def test_a_module_and_an_archive_are_uploaded(lodge: RunningApi, page: Page, expect: Any) -> None:
+    page.goto(f"{lodge.url}/t/acme/new-script")
+    page.click("text=Upload a WebAssembly module")
+    page.fill("[name=script]", "compiled")
+    upload = {"name": "hello.wasm", "mimeType": "", "buffer": b"no module"}
+    page.set_input_files("[name=file]", upload)
+    page.get_by_role("button", name="Upload").click()
+    expect(page.locator("#notice.warn")).not_to_be_empty()
+    page.set_input_files("[name=file]", upload | {"buffer": HELLO})
+    page.get_by_role("button", name="Upload").click()
+    page.wait_for_url("**/t/acme/scripts/compiled")
+    assert lodge.engine.scripts.get("acme", "compiled").wasm_bytes == len(HELLO)
+    lodge.engine.tenants.create("moved", "Moved")
+    lodge.engine.tenants.suspend("moved")
+    archive = lodge.engine.tenants.export("moved")
+    lodge.engine.tenants.delete("moved")
+    page.goto(f"{lodge.url}/tenants")
+    page.click("text=Restore a tenant from its archive")
+    page.fill("[name=tenant]", "moved")
+    page.set_input_files("[name=file]", {"name": "moved.gz", "mimeType": "application/gzip", "buffer": archive})
+    page.get_by_role("button", name="Restore").click()
+    page.wait_for_url("**/t/moved/settings")
+    assert (lodge.engine.tenants.get("moved").name, lodge.engine.tenants.get("moved").state) == ("Moved", "suspended")
 
 
 def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_line(

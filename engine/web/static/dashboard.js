@@ -18,7 +18,7 @@ function sentences(answer, value) {
 
 async function call(method, path, body, key) {
   const headers = {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (body !== undefined) headers["Content-Type"] = body instanceof Blob ? body.type : "application/json";
   if (key) headers["Idempotency-Key"] = key;
   if (path !== "/session" || method !== "POST") {
     const session = await fetch(api + "/session");
@@ -27,7 +27,7 @@ async function call(method, path, body, key) {
     if (!session.ok) throw new Error(sentences(session, value));
     headers["X-CSRF-Token"] = value.csrf;
   }
-  const answer = await fetch(api + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const answer = await fetch(api + path, { method, headers, body: body === undefined || body instanceof Blob ? body : JSON.stringify(body) });
   const value = await answer.json().catch(() => null);
   if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
   return answer.status === 204 ? answer.headers.get("Location") : value;
@@ -163,6 +163,19 @@ document.addEventListener("submit", async (event) => {
       location.assign(form.dataset.next);
     } catch (error) {
       tell(error.message, true);
+    }
+  } else if (form.dataset.upload) {
+    event.preventDefault();
+    const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => segment(name, form.elements[name].value));
+    form.setAttribute("aria-busy", "true");
+    try {
+      const [method, path] = fill(form.dataset.upload).split(" ");
+      await call(method, path, new Blob([form.elements.file.files[0]], { type: form.dataset.media }));
+      await go(fill(form.dataset.then));
+    } catch (error) {
+      tell(error.message, true);
+    } finally {
+      form.removeAttribute("aria-busy");
     }
   } else if (form.dataset.call) {
     event.preventDefault();
