@@ -202,6 +202,38 @@ def scripts(
 
 
 @app.command()
+def storm(
+    slots: Annotated[int, typer.Option(min=100, max=1_000_000, help="Number of slots at the one instant.")] = 20_000,
+    tenants: Annotated[int, typer.Option(min=1, max=99_999, help="Number of tenants that have them.")] = 500,
+    database: Annotated[
+        str | None, typer.Option(metavar="URL", help="URL of an empty database. Default: a new SQLite file.")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the promises hold.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure slots that are due at one instant beside as many no-op actions, and a quiet tenant with and without them."""
+    from lodger.bench.storm import measure
+
+    found = measure(slots, tenants, database)
+    if as_json:
+        write_json(found.as_dict() | {"holds": not found.broken, "broken": found.broken})
+    else:
+        say(
+            f"{found.slots} slots of {found.tenants} tenants at one instant: {found.rows} rows, {found.done} runs",
+            f"no-op actions  {found.noop_s:7.2f} s for as many, stored before",
+            f"rows           {found.accounted_s:7.2f} s after the instant, {found.accounted_s / found.noop_s:.2f} of that",
+            f"runs           {found.done_s:7.2f} s after the instant",
+            "quiet tenant   alone {:.0f} ms late (highest {:.0f}), beside the storm {:.0f} ms (highest {:.0f})".format(
+                *found.quiet_alone_ms, *found.quiet_beside_ms
+            ),
+        )
+        for each in found.broken:
+            say(f"missed: {each}")
+    if check and found.broken:
+        raise typer.Exit(1)
+
+
+@app.command()
 def runs(
     runs: Annotated[int, typer.Option("--runs", min=10, max=1_000_000, help="Number of slots of each load.")] = 1000,
     tenants: Annotated[int, typer.Option(min=1, max=100_000, help="Number of tenants.")] = 20,

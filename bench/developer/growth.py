@@ -19,7 +19,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import crowd
 from scale import place
 from sqlalchemy import Connection, event, text
 
@@ -28,6 +27,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
+from lodger.bench import crowd
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings

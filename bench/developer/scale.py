@@ -19,32 +19,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import crowd
-
+from lodger.bench import crowd
+from lodger.bench.storm import Nothing
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
-from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
-from lodger.engine.effects.finished import Finished
-from lodger.sandbox.outcome import Outcome
 
 SOURCE = "export default () => null"
 #: What the design promises.
 IDLE_PERCENT, TICKED_S = 1.0, 1.0
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-class Nothing:
-    """Answers every claim at once."""
-
-    async def start(self) -> None:
-        pass
-
-    async def stop(self) -> None:
-        pass
-
-    async def execute(self, claim: Claim) -> Finished:
-        return Finished(Outcome.OK, result="null")
 
 
 @dataclass

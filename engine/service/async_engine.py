@@ -99,11 +99,11 @@ class Threads:
         finally:
             await loop.run_in_executor(self._slow, given.close)
 
-    async def read(self, look: Callable[[Connection], T]) -> T:
-        """Run a query on one snapshot of the ledger."""
+    async def read(self, tenant_id: str, look: Callable[[Connection], T]) -> T:
+        """Run a query on one snapshot of the ledger of a tenant."""
 
         def work() -> T:
-            with self._inner.context.database.read() as connection:
+            with self._inner.at(tenant_id).context.database.read() as connection:
                 return look(connection)
 
         return await asyncio.get_running_loop().run_in_executor(self.pool, work)
@@ -246,7 +246,7 @@ class Engine(Nouns[Async]):
         """Yield changes of a tenant's actions, or of one action with its log lines; see :meth:`lodger.engine.sync.Engine.live`."""
         from lodger.engine.service.live_changes import live_async
 
-        return live_async(self.inner, tenant_id, action_id, self.threads.read)
+        return live_async(self.inner.at(tenant_id), tenant_id, action_id, partial(self.threads.read, tenant_id))
 
     @asynccontextmanager
     async def node(

@@ -43,7 +43,7 @@ class TenantVerbs(Noun[M]):
         """
         raise InputError("ledgers_unset")
 
-    @operation("PUT", "/tenants/{tenant_id}/ledger", Role.ADMIN, slow=True)
+    @operation("POST", "/tenants/{tenant_id}/move", Role.ADMIN, slow=True)
     def move(self, tenant_id: str, ledger: str) -> TenantPlace:
         """Move a tenant to another ledger while all others work; what was interrupted goes on when it is called again.
 

@@ -1,6 +1,8 @@
 """Several ledgers are one engine, one API and one command line."""
 
+import asyncio
 import json
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from tests.e2e.command import inside
 from tests.features.ledgers.systems import job, ledgers, opened
 from tests.store.virtual_clock import VirtualClock
 
+from lodger.engine import Engine as AsyncEngine
 from lodger.engine.client.blocking import Client
 from lodger.engine.core.errors import Conflict, Explained, InputError, NotFound, Unavailable
 from lodger.engine.core.ids import PLATFORM
@@ -239,6 +242,23 @@ def test_an_unreachable_ledger_is_named_and_the_others_go_on(tmp_path: Path) -> 
         assert {name: answer.status_code for name, answer in answers.items()} == {"ada": 503, "bob": 200, "all": 200}
         assert answers["all"].headers[HEADER] == "far"
         assert server.api.engine.unready() == []
+
+
+def test_the_asynchronous_engine_follows_a_tenant_of_another_ledger(tmp_path: Path) -> None:
+    settings = ledgers(tmp_path, "home.db")
+
+    async def follow() -> list[str]:
+        async with AsyncEngine.open_all(settings) as engine:
+            await engine.tenants.create("ada", ledger="far")
+            await engine.scripts.put("ada", "job", "export default () => 1")
+            async with asyncio.timeout(60), aclosing(engine.live("ada")) as changes:
+                begun = asyncio.ensure_future(anext(changes))
+                await engine.actions.list("ada")
+                run = await engine.actions.run_in("ada", "job", 3600)
+                return [run.id, (await begun).id]
+
+    made, seen = asyncio.run(follow())
+    assert made == seen
 
 
 def test_the_command_line_names_the_ledgers(tmp_path: Path) -> None:

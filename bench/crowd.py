@@ -48,14 +48,20 @@ def fill(engine: Engine, number: int, tenant_count: int, source: str) -> None:
         connection.exec_driver_sql("ANALYZE")
 
 
-def storm(engine: Engine, number: int, tenant_count: int, begin_us: int, over_us: int = 0) -> None:
-    """Let so many schedules, of as many tenants as there are, have a slot each within so long; no two rules are the same."""
+def storm(
+    engine: Engine, number: int, tenant_count: int, begin_us: int, over_us: int = 0, *, alike: bool = False
+) -> None:
+    """Let so many schedules, of as many tenants as there are, have a slot each within so long; ``alike``: all by one rule, else
+    no two rules are the same.
+    """
     with engine.context.database.write() as connection:
         revision, clock = schedule_revisions, schedule_clock
         for each in range(number):
             tenant, key = f"t{each % tenant_count:06}", _id(each)
             at_us = begin_us + over_us * each // number
-            rules = ScheduleRules((RuleSpec(f"every {3600 + each}s", dtstart=from_us(at_us).isoformat()),))
+            rules = ScheduleRules(
+                (RuleSpec("every 1d" if alike else f"every {3600 + each}s", dtstart=from_us(at_us).isoformat()),)
+            )
             connection.execute(
                 revision.update()
                 .where(revision.c.tenant_id == tenant, revision.c.schedule_id == key)
