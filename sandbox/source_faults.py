@@ -125,7 +125,12 @@ def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
         near = get_close_matches(path.decode(), [each for each in own if each != file], 1)
         if near:
             return f"{said}; the script has the file {near[0]}: write its path from {file}, with its ending"
+        ending = wanted.rpartition("/")[2].rpartition(".")[2]
+        if "." in wanted.rpartition("/")[2] and ending not in ("js", "ts", "json", "mjs", "cjs"):
+            return f"{said}: a script has files in .js, .ts and .json only; write the .{ending} as a text in a .js file, or keep it in db"
         return f"{said}; this script has {', '.join(own[:20])}"
+    if "://" in wanted or wanted.startswith("npm:"):
+        return f"{said}: nothing is loaded from the network; npm install the package, import it by its name, then lodger bundle FILE"
     plain = wanted.removeprefix("node:")
     package = wanted.partition("/")[0]
     if package in standard_modules.NAMES:

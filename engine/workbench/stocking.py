@@ -107,7 +107,7 @@ def _near_file(folder: ScriptFolder, message: str) -> str:
     """Return the advice that names the file of the folder that a missing one is most like; empty without one."""
     wanted = _MISSING.search(message)
     files = [each for each in folder.path.rglob("*.*s*") if each.suffix in {".js", ".ts", ".json"}] if wanted else []
-    near = similar(wanted[1], (each.name for each in files[:10_000])) if wanted else None
+    near = similar(wanted[1], (each.name for each in files[:10_000] if each.name not in message)) if wanted else None
     return "" if near is None else f"did you mean {near}? Import a file by its path from the importing file"
 
 

@@ -108,6 +108,8 @@ def test_packages_are_imported_by_their_names() -> None:
     [("zod/mini", "import from 'zod' itself"), ("lodash-es/nope.js", "import from 'lodash-es' itself"), ("@a/b/c", "install @a/b, then"),
      ("date-fns/locale/de", "import from 'date-fns'"),
      ("papaprse", "did you mean 'papaparse'?"),
+     ("https://esm.sh/lodash", "nothing is loaded from the network"), ("npm:zod", "nothing is loaded from the network"),
+     ("./data.csv", "write the .csv as a text in a .js file"),
      ("left-pad", "npm install left-pad, then lodger bundle")],
 )  # fmt: skip
 def test_what_does_not_come_with_lodger_is_refused_with_what_to_do(name: str, advice: str) -> None:
