@@ -8,13 +8,8 @@ import resource
 import select
 import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from queue import Empty, Queue
-from typing import Any, TextIO
 
 import httpx2
 import pytest
@@ -22,65 +17,9 @@ import trustme
 from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.command import ROOT
 from tests.e2e.ready import CLI, Ready, lodger
+from tests.e2e.serving import Up, up
 
 from lodger.engine.cli.up import MAX_DESCRIPTORS
-
-
-class Up:
-    """A running service, its lines as they come."""
-
-    def __init__(self, process: Ready, out: TextIO) -> None:
-        self.process = process
-        self.out = out
-        self.lines: Queue[dict[str, Any] | None] = Queue()
-        self.seen: list[dict[str, Any]] = []
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        for line in self.out:
-            if line.startswith("{"):
-                self.lines.put(json.loads(line))
-        self.lines.put(None)
-
-    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Return the next line like that."""
-        while True:
-            try:
-                line = self.lines.get(timeout=60)
-            except Empty:
-                raise AssertionError(f"it never came; before it: {self.seen}") from None
-            assert line is not None, f"it ended; before that: {self.seen}"
-            self.seen.append(line)
-            if wanted(line):
-                return line
-
-    def kind(self, kind: str) -> dict[str, Any]:
-        return self.until(lambda line: line.get("kind") == kind)
-
-    def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(120)
-        self._reader.join()
-        return code
-
-
-@contextmanager
-def up(folder: Path, *arguments: str, **environment: str) -> Iterator[Up]:
-    command = ["up", "--db", str(folder / "ledger.db"), "--json", *arguments]
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "LODGER_API_PORT": "0", **environment}
-    out, said = os.pipe()
-    with os.fdopen(out, encoding="utf-8") as lines, open(os.devnull) as nothing:
-        try:
-            begun = Ready(CLI, command, (nothing.fileno(), said, 2), env, folder)
-        finally:
-            os.close(said)
-        with begun:
-            running = Up(begun, lines)
-            try:
-                yield running
-            finally:
-                running.end()
 
 
 def first_token(service: Up, folder: Path) -> str:
