@@ -51,9 +51,7 @@ def test_an_ordinary_user_runs_attacks_and_the_demonstration_without_developers_
     look = "id -u; for each in cc gcc git npm node; do command -v $each; done; true"
     said = podman.run("podman", "run", "--rm", *("--network=none", "--entrypoint=sh"), "lodger", "-c", look)
     assert said.split() == ["10001"]
-    attacks = json.loads(
-        podman.lodger("escape", "--quick", "--json", options=(profile, "--env=LODGER_CACHE_DIR=/tmp/cache"))
-    )
+    attacks = json.loads(podman.lodger("escape", "--class", "1", "--json", options=(profile,)))
     assert attacks["ok"]
     summary = podman.lodger("demo", "--for", "10s", options=(profile,))
     assert "The ledger after 10 s:" in summary
