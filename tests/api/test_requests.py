@@ -247,7 +247,9 @@ EDITS: dict[str, object] = {
     "schedules_delete": None, "tokens_revoke": None, "tokens_revoke_everywhere": None, "scripts_suspend": None, "scripts_resume": None,
     "scripts_promote": {}, "scripts_drop": None,
     "scripts_record": {"which": "all"},
-    "alerts_put": {"webhooks": ["hook"]}, "alerts_delete": None,
+    "alerts_put": {"webhooks": ["hook"]}, "alerts_delete": None, "plans_put": {"limits": {"runs_per_day": 7}}, "plans_delete": None,
+    "connections_put": {"token_url": "https://crm.example/other", "client_id": "c", "client_secret": "s", "hosts": ["crm.example"]},
+    "connections_delete": None,
 }  # fmt: skip
 #: Those that overwrite nothing that can be read, or do the same however often they are asked.
 BLIND = {
@@ -274,6 +276,8 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
         engine.scripts.put_ping("acme", "knock", "https://example.com/in")
         engine.scripts.put("acme", "wasm", HELLO)
         engine.alerts.put("acme", "broken", webhooks=["hook"])
+        engine.plans.put("basic", {"runs_per_day": 8})
+        engine.connections.put("acme", "crm", "https://crm.example/token", "c", "s", hosts=["crm.example"])
         for name in ("promoted", "dropped"):
             engine.scripts.put("acme", name, ONE)
             engine.scripts.put("acme", name, TWO, shadow=1)
@@ -282,7 +286,7 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
             "schedule": "s",
             "token": engine.tokens.create("x", "viewer", tenant_id="acme").token.prefix,
         }
-        of = {"scripts": "job", "webhooks": "hook", "alerts": "broken"}
+        of = {"scripts": "job", "webhooks": "hook", "alerts": "broken", "plans": "basic", "connections": "crm"}
         there = {"scripts_put_module": "wasm", "scripts_put_ping": "knock"} | {
             "scripts_promote": "promoted",
             "scripts_drop": "dropped",
