@@ -64,7 +64,7 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
         """Create the tenants, scripts and schedules of a file; 2000 of them at most in one transaction."""
         given = _read(file)
         total = dict.fromkeys((*_KINDS, "kept", "unchecked"), 0)
-        with opened(db) as engine, bar("importing", "objects", as_json=as_json) as progress:
+        with opened(db, creates=True) as engine, bar("importing", "objects", as_json=as_json) as progress:
             done = 0
             for part in _parts(given):
                 made = engine.batches.create(**part, keep=keep)
