@@ -150,8 +150,10 @@ def _storage_full(tenant_id: str, limit: int) -> Conflict:
 
 
 def to_audit_json(record: object) -> Json:
-    """Return a record in the form of the audit log, with the lengths of sources only."""
+    """Return a record in the form of the audit log: without what follows from other fields, with the lengths of sources only."""
     body = to_jsonable(record)
+    if isinstance(body, dict):
+        body.pop("limits_in_effect", None)
     if isinstance(body, dict) and isinstance(body.get("modules"), dict):
         body["modules"] = {file: len(text) for file, text in body["modules"].items()}
     return body

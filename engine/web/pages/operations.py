@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import ValidationError
 
-from lodger.engine.core.errors import NotFound
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.serialization import adapter, to_jsonable
 from lodger.engine.server.openapi import given, query_of
 from lodger.engine.server.problems import field_errors, not_valid
@@ -82,9 +82,14 @@ async def operation(reader: Reader) -> tuple[str, Values]:
         path["tenant_id"] = tenant
     complete = wanted <= asked.keys() | path.keys()
     others = {key: each for key, each in _names(reader).items() if each.noun == route.noun and key != name}
-    result = None
+    result = refusal = None
     if route.method == "GET" and allowed and complete:
-        result = await reader.ask(name, **path, **_query(route, asked))
+        try:
+            result = await reader.ask(name, **path, **_query(route, asked))
+        except InputError as error:
+            if asked:
+                raise
+            refusal = error  # nothing was asked that could be wrong: the engine is not set up for it
     present = asked | (await _present(reader, route, path) if complete and allowed else {})
     call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
@@ -96,6 +101,7 @@ async def operation(reader: Reader) -> tuple[str, Values]:
         "confirm": _question(route, tenant),
         "then": SHOWN_AT.get(route.answer) if route.changes else None,
         "rows": None if result is None else _rows(reader, others, result),
+        "refusal": refusal,
         "others": others,
         "listed": isinstance(result, list),
         "long": LONG,
