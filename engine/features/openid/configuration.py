@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.errors import InputError
+from lodger.engine.core.ids import PLATFORM_PREFIX
 from lodger.engine.service import platform_file
 from lodger.engine.service.platform_file import PlatformFile, Section, Table, Text
 
@@ -103,7 +104,8 @@ class SignIn(Table):
                 found = _claim(claims, rule.tenant_claim)
                 if isinstance(found, list) and len(found) == 1:
                     found = found[0]
-                if not isinstance(found, str) or not found:
+                # Whoever names tenants at the provider does not become the platform, whose scripts are offered to all.
+                if not isinstance(found, str) or not found or found.startswith(PLATFORM_PREFIX):
                     raise InputError("signin_tenant", claim=rule.tenant_claim)
                 tenant = found
             name = _claim(claims, self.name)

@@ -50,6 +50,7 @@ class Provider:
             try:
                 for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
                     secure(found[name])
+                secure(found.get("userinfo_endpoint", found["token_endpoint"]))
             except (KeyError, ValueError, TypeError, AttributeError):
                 raise self._unreachable(
                     "its description is incomplete, or names an address that is not encrypted"
@@ -121,7 +122,7 @@ class Provider:
                 {"nonce": nonce, "client_id": mine.client_id, "access_token": access_token},
             )  # fmt: skip
             claims.validate(leeway=LEEWAY_S)
-        except (JoseError, ValueError, TypeError, KeyError) as error:
+        except (JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise failed("the ID token is not valid", str(error) or type(error).__name__) from None
         if not isinstance(claims["sub"], str) or not 0 < len(claims["sub"]) <= 255:
             raise failed("the ID token names no subject")
@@ -152,7 +153,7 @@ class Provider:
         try:
             async with asyncio.timeout(PATIENCE_S), self._client(callback) as client:
                 yield client
-        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, RecursionError) as error:
             raise self._unreachable(str(error) or "it does not answer") from None
 
     def _unreachable(self, reason: str) -> Unavailable:

@@ -127,6 +127,8 @@ LIES: dict[str, tuple[int, Change]] = {
     "two tenants": (403, altered(org=["acme", "other"])),
     "a tenant that is an object": (403, altered(org={"acme": 1})),
     "an unknown tenant": (403, altered(org="absent")),
+    "the platform for a tenant": (403, altered(org="@platform")),
+    "claims that are nested deeply": (401, altered(groups="nested")),
     "a path for a tenant": (403, altered(org="../acme")),
     "a group that looks like a list": (200, altered(groups="['lodger-admins']")),
     "a new key": (
@@ -233,6 +235,8 @@ def test_a_provider_that_is_away_has_a_page(lodge: RunningApi, tmp_path: Path) -
                 {"issuer": "https://evil.example"},
                 {"token_endpoint": None},
                 {"authorization_endpoint": "http://evil.example/"},
+                {"userinfo_endpoint": "http://evil.example/"},
+                {"userinfo_endpoint": None},
             ):
                 honest.about = about
                 assert client.get("/sign-in/openid").status_code == 503
