@@ -34,6 +34,7 @@ from lodger.engine.store.queue.placements import require_placement
 from lodger.engine.store.records import Tenant
 from lodger.engine.store.schedules.revisions import MAX_STEPS
 from lodger.engine.store.schema import scheduling as s
+from lodger.engine.store.schema.metadata import UNDER_WAY
 from lodger.engine.store.schema.script_data import fetches
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
@@ -196,6 +197,7 @@ class TenantImport:
         if self._renaming is not None:
             row = self._renaming.row(table, row)
         row["tenant_id"] = self._tenant
+        row.update(dict.fromkeys(table.info.get(UNDER_WAY, ())))
         if table is s.scripts:
             self._script(row)
         elif table is s.script_versions and row["script_id"] in self._bound:

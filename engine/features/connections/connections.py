@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -31,7 +31,7 @@ from lodger.engine.egress.request_errors import Refused
 from lodger.engine.features.connections.tokens import Tokens
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, metadata
+from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, UNDER_WAY, metadata
 from lodger.engine.store.schema.script_data import TABLES, secrets
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
@@ -81,7 +81,11 @@ connections = Table(
     CheckConstraint("state IN ('waiting', 'ready', 'revoked', 'failed')", name="state"),
     Index("ix_lodger_connections_key", "key_id"),
     Index("ix_lodger_connections_consent", "consent"),
-    info={ARCHIVED: _check_row, SEALED: lambda row: (_place(row), ("sealed",))},
+    info={
+        ARCHIVED: _check_row,
+        SEALED: lambda row: (_place(row), ("sealed",)),
+        UNDER_WAY: ("renewing_us", "consent", "browser", "consent_us"),
+    },
 )
 TABLES.append(connections)
 _c = connections.c
@@ -243,33 +247,52 @@ def end_renewal(connection: Connection, tenant_id: str, name: str) -> None:
     connection.execute(update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
 
 
-def keep(vault: Vault, connection: Connection, before: Opened, tokens: Tokens, now_us: int) -> None:
-    """Store new tokens, unless the connection was replaced meanwhile."""
-    about = before.about
-    row = connection.execute(select(connections).where(*_mine(about.tenant_id, about.name)).with_for_update()).first()
-    if row is None or _connected(row).created_at != about.created_at or row.settings != _settings(about):
+def keep(
+    vault: Vault, connection: Connection, before: Opened, tokens: Tokens, now_us: int, *, consented: bool = False
+) -> None:  # fmt: skip
+    """Store new tokens, unless the connection was replaced meanwhile, or its grant by a person's consent."""
+    row = _unreplaced(vault, connection, before, consented=consented)
+    if row is None:
         return
-    made = Kept(before.kept.client_secret, tokens.access, tokens.refresh or before.kept.refresh)
+    now = open_row(vault, row).kept
+    # A consent that has begun meanwhile goes on.
+    verifier = None if row.consent is None else now.verifier
+    made = Kept(now.client_secret, tokens.access, tokens.refresh or before.kept.refresh, verifier)
     sealed = _seal(vault, dict(row._mapping), made)
     values = {
         "key_id": sealed.key_id, "sealed": sealed.text, "state": "ready", "problem": None, "renewing_us": None,
-        "expires_us": now_us + tokens.lasts_s * 1_000_000, "updated_us": now_us, "consent": None, "browser": None, "consent_us": None,
+        "expires_us": now_us + tokens.lasts_s * 1_000_000, "updated_us": now_us,
     }  # fmt: skip
-    connection.execute(update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+    connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+
+
+def _unreplaced(vault: Vault, connection: Connection, before: Opened, *, consented: bool = False) -> AnyRow | None:
+    """Return the row of a connection if its client and, unless a person has consented anew, its grant are the same as before."""
+    about = before.about
+    row = connection.execute(select(connections).where(*_mine(about.tenant_id, about.name)).with_for_update()).first()
+    if row is None or _connected(row).created_at != about.created_at or row.settings != _settings(about):
+        return None
+    now = open_row(vault, row).kept
+    same = now.client_secret == before.kept.client_secret and (consented or now.refresh == before.kept.refresh)
+    return row if same else None
 
 
 def give_up(
-    connection: Connection, ids: Identities, about: Connected, reason: str, now_us: int, *, revoked: bool
+    vault: Vault, connection: Connection, ids: Identities, before: Opened, reason: str, now_us: int, *, revoked: bool
 ) -> None:
     """Note that a provider refuses; tell the tenant's receivers of events when a grant was revoked."""
+    about = before.about
     values = {"state": "revoked" if revoked else "failed", "problem": reason, "renewing_us": None, "updated_us": now_us}
-    mine = (*_mine(about.tenant_id, about.name), _c.settings == _settings(about), _c.state != values["state"])
-    changed = connection.execute(update(connections).where(*mine).values(values)).rowcount
-    if changed and revoked:
+    row = _unreplaced(vault, connection, before)
+    if row is None:
+        return
+    if row.state == values["state"]:
+        end_renewal(connection, about.tenant_id, about.name)
+        return
+    connection.execute(update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+    if revoked:
         data = {"connection": about.name, "reason": reason}
         events.enqueue(connection, about.tenant_id, EVENT, data, (ids.new(), 0, 0), now_us)
-    if not changed:
-        end_renewal(connection, about.tenant_id, about.name)
 
 
 def begin_consent(connection: Connection, tenant_id: str, name: str, link: str, now_us: int) -> None:
@@ -278,26 +301,31 @@ def begin_consent(connection: Connection, tenant_id: str, name: str, link: str, 
     connection.execute(update(connections).where(*_mine(tenant_id, name)).values(values))
 
 
-def of_consent(vault: Vault, connection: Connection, text: str, now_us: int, browser: str | None) -> Opened | None:
-    """Return the connection of a link, or of a state and its browser; each of them is valid once."""
+def of_consent(
+    vault: Vault, connection: Connection, text: str, now_us: int, browser: str | None, bind: tuple[str, str, str] | None = None
+) -> Opened | None:  # fmt: skip
+    """Return the connection of a link, or of a state and its browser; each of them is valid once.
+
+    Args:
+        bind: of a link: state, browser and verifier that the provider's answer must come with.
+    """
     bound = _c.browser.is_(None) if browser is None else _c.browser == digest(browser)
     wanted = select(connections).where(_c.consent == digest(text), _c.consent_us > now_us, bound).with_for_update()
     row = connection.execute(wanted).first()
     if row is None:
         return None
-    connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(consent=None, browser=None))
-    return open_row(vault, row)
-
-
-def bind_consent(
-    vault: Vault, connection: Connection, opened: Opened, state: str, browser: str, verifier: str
-) -> None:  # fmt: skip
-    """Store what the provider's answer must come with."""
-    about, kept = opened.about, opened.kept
-    row = {"tenant_id": about.tenant_id, "name": about.name, "settings": _settings(about)}
-    sealed = _seal(vault, row, Kept(kept.client_secret, kept.access, kept.refresh, verifier))
-    values = {"consent": digest(state), "browser": digest(browser), "key_id": sealed.key_id, "sealed": sealed.text}
-    connection.execute(update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+    opened = open_row(vault, row)
+    values: dict[str, Any] = {"consent": None, "browser": None}
+    if bind is not None:
+        sealed = _seal(vault, dict(row._mapping), replace(opened.kept, verifier=bind[2]))
+        values = {
+            "consent": digest(bind[0]),
+            "browser": digest(bind[1]),
+            "key_id": sealed.key_id,
+            "sealed": sealed.text,
+        }
+    connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    return opened
 
 
 def digest(text: str) -> str:

@@ -105,8 +105,9 @@ class Renewals:
                     await self._write(
                         partial(
                             connections.give_up,
+                            self._vault,
                             ids=self._context.ids,
-                            about=about,
+                            before=opened,
                             reason=answer.reason,
                             now_us=self._context.clock.now_us(),
                             revoked=answer.revoked,
@@ -130,12 +131,14 @@ class Renewals:
         return await asyncio.to_thread(run)
 
 
-async def store(context: StoreContext, vault: Vault, opened: Opened, answer: Tokens) -> None:
+async def store(
+    context: StoreContext, vault: Vault, opened: Opened, answer: Tokens, *, consented: bool = False
+) -> None:
     """Store tokens, again while the database does not answer: a provider gives a rotated refresh token only once."""
 
     def write() -> None:
         with context.database.write() as connection:
-            connections.keep(vault, connection, opened, answer, context.clock.now_us())
+            connections.keep(vault, connection, opened, answer, context.clock.now_us(), consented=consented)
 
     for pause_s in PAUSES_S:
         try:

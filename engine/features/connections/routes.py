@@ -37,25 +37,22 @@ def _expired() -> Response:
 def _add(api: Api) -> None:
     engine = api.engine
 
-    def of(text: str, browser: str | None) -> tuple[Engine, Opened] | None:
+    def of(text: str, browser: str | None, bind: tuple[str, str, str] | None = None) -> tuple[Engine, Opened] | None:
         def look(each: Engine) -> tuple[Engine, Opened] | None:
             with each.context.database.write() as connection:
                 now_us = each.context.clock.now_us()
-                found = connections.of_consent(each.vault, connection, text, now_us, browser)
+                found = connections.of_consent(each.vault, connection, text, now_us, browser, bind)
             return None if found is None else (each, found)
 
         return engine.ask_each(look)
 
     async def start(request: Request, link: Annotated[str, Path(max_length=100)]) -> Response:
         def begin() -> tuple[str, str] | None:
-            found = of(link, None)
+            state, browser, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+            found = of(link, None, (state, browser, verifier))
             if found is None:
                 return None
-            there, opened = found
-            about = opened.about
-            state, browser, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-            with there.context.database.write() as connection:
-                connections.bind_consent(there.vault, connection, opened, state, browser, verifier)
+            about = found[1].about
             asked = {
                 "response_type": "code", "client_id": about.client_id, "redirect_uri": about.redirect_uri or "", "state": state,
                 "code_challenge": challenge(verifier), "code_challenge_method": "S256",
@@ -96,7 +93,7 @@ def _add(api: Api) -> None:
         if isinstance(answer, NoTokens):
             return _page(f"Not connected: {answer.reason}.", 502)
         try:
-            await renewal.store(there.context, there.vault, opened, answer)
+            await renewal.store(there.context, there.vault, opened, answer, consented=True)
         except Unavailable as error:
             return _page(f"Not connected: {error.code}.", 503)
         there.changed()

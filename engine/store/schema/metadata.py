@@ -7,6 +7,8 @@ from sqlalchemy import MetaData
 ARCHIVED = "archived"
 #: Key in the ``info`` of a table with encrypted values: returns, of a row, the place that they are bound to, and their columns.
 SEALED = "sealed"
+#: Key in the ``info`` of a table: its columns that are about what is under way in one ledger, which a restored row begins without.
+UNDER_WAY = "under way"
 
 metadata = MetaData(
     naming_convention={

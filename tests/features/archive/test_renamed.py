@@ -48,6 +48,9 @@ def ids(bench: Bench, tenant: str) -> set[str]:
 def test_everything_arrives_and_nothing_names_the_old_tenant(bench: Bench, elsewhere: Bench, beside: bool) -> None:
     furnish(bench)
     engine = bench.engine
+    consent = {"authorize_url": "https://example.com/ask", "redirect_uri": "https://me.example.com/oauth/callback"}
+    engine.connections.put("acme", "crm", "https://example.com/token", "me", hosts=["example.com"], **consent)
+    engine.connections.consent("acme", "crm")
     engine.actions.replay("acme", bench.actions()[0].id)
     asked = bench.actions()[0].id
     with engine.context.database.write() as connection:
@@ -65,6 +68,7 @@ def test_everything_arrives_and_nothing_names_the_old_tenant(bench: Bench, elsew
     assert (made.id, made.state, made.limits) == ("roadrunner", "suspended", {"concurrent_runs": 7})
     after = rows(here, "roadrunner")
     assert {name: len(some) for name, some in after.items()} == {name: len(some) for name, some in before.items()}
+    assert "'consent': None" in after["lodger_connections"][0], "a link is of one tenant only"
     own = {identity for identity in old if identity not in {each.id for each in engine.scripts.list(PLATFORM)}}
     texts = "".join(text for some in after.values() for text in some)
     assert own & set(_ID.findall(texts)) == set()

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,7 +19,7 @@ from tests.features.connections.provider import CLIENT, PASSWORD, Provider
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.execution import Answer
 from lodger.engine.features.connections import tokens
-from lodger.engine.features.connections.connections import connections
+from lodger.engine.features.connections.connections import connections, find
 from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
@@ -171,6 +172,14 @@ def test_a_person_consents_and_the_grant_is_renewed_until_it_is_revoked(url: str
         made.expire()
         assert made.run().state == "done"
         assert made.provider.asked[-1]["refresh_token"] == "refresh-token-2", "the rotated one"
+        with httpx2.Client() as browser:
+            link = browser.get(made.engine.connections.consent("acme", "crm").url).headers["location"]
+            asked = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
+            made.provider.consent("code-2", asked["code_challenge"])
+            made.expire()
+            assert made.run().state == "done"
+            done = browser.get(f"{here}/oauth/callback?code=code-2&state={asked['state']}")
+            assert done.status_code == 200, "a consent goes on when a run renews the token meanwhile"
         made.provider.refresh = None
         made.expire()
         code, message = made.error(made.run())
@@ -189,6 +198,18 @@ def test_what_providers_answer_otherwise(tmp_path: Path) -> None:
         made.put()
         made.provider.instead = [("503 Service Unavailable", b"busy"), ("429 Too Many Requests", b"{}")]
         assert made.run().state == "done", "a provider that was away is asked again"
+        for answers in ([], [("400 Bad Request", b'{"error":"invalid_grant"}')]):
+            made.put(scopes=["a"])
+            made.provider.before, made.provider.instead = (
+                partial(made.put, scopes=["a"], client_secret="newer"),
+                answers,
+            )
+            made.run()
+            made.provider.before = None
+            with made.engine.context.database.read() as connection:
+                kept = find(made.engine.vault, connection, "acme", "crm")
+            assert kept is not None
+            assert (kept.about.state, kept.kept.client_secret) == ("waiting", "newer"), "replaced while it was renewed"
         made.put(client_secret="wrong")
         code, message = made.error(made.run())
         assert (code, "invalid_client" in message) == ("connection_failed", True)
