@@ -224,7 +224,7 @@ class Settings(BaseSettings):
     )
     frame_ancestors: str = Field(
         default="",
-        pattern=r"^((^|\s+)('self'|https?://(\*\.)?[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?))*\s*$",
+        pattern=r"^((^| +)('self'|https?://(\*\.)?[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?))* *$",
         description="origins whose pages may frame the dashboard, separated by spaces, such as https://app.example.com; none by default; "
         "frames of other sites keep their session over https only",
     )

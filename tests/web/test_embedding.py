@@ -50,6 +50,8 @@ def test_a_link_signs_one_user_of_a_tenant_in_once(lodge: RunningApi) -> None:
     assert opened_by(lodge, theirs.path).json()["name"] == "sue as ann"
     actors = {(row.tenant_id, row.actor) for row in lodge.engine.audit.list(verb="sessions.begin")}
     assert actors == {("acme", "ann@acme.example"), ("other", "sue as ann")}
+    made = [row.after for row in lodge.engine.audit.list(tenant_id="other", verb="tokens.sign_in_link")]
+    assert made == ["a link for viewer sue as ann"], "who makes a link answers for both names"
     assert code not in str(list(lodge.engine.audit.list()))
 
 
@@ -81,6 +83,8 @@ def test_a_link_gives_nothing_but_a_role_of_the_own_tenant(
         "https://a.example/x",
         "'none'",
         "https://a.example,b",
+        "https://a.example\nx-header: y",
+        "https://a.example\n",
     ],
 )
 def test_only_origins_may_be_named_as_ancestors(text: str) -> None:

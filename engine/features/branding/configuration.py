@@ -18,11 +18,14 @@ MAX_LOGO = 256 * 1024
 
 
 def _colour(text: str) -> str:
+    from tinycss2 import parse_one_component_value
     from tinycss2.color4 import Color, parse_color
 
-    if len(text) > 100 or not isinstance(parse_color(text), Color):
+    read = parse_one_component_value(text[:101], skip_comments=True)
+    if len(text) > 100 or not isinstance(parse_color(read), Color):
         raise ValueError(f"{text[:100]!r} is no CSS colour, such as #1f6f5c or rgb(31 111 92)")
-    return text
+    # As it was read: without comments, and with the brackets that the end of a text closes.
+    return str(read.serialize())
 
 
 def _logo(path: str) -> str:

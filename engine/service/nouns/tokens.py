@@ -99,7 +99,7 @@ class Tokens(Noun[M]):
             life_us = minutes * 60_000_000
             code = sign_in_codes.create(change.connection, caller, self._now_us, life_us=life_us)
             link = SignInLink(f"/sign-in?code={code}", name, role, tenant_id, from_us(self._now_us + life_us))
-            return change.made(link, after=f"a link for {role} {name}")
+            return change.made(link, after=f"a link for {role} {caller.name}")
 
     @operation(
         "DELETE",

@@ -16,7 +16,7 @@ FILE = """
 [branding]
 name = "<Shop> & Sons"
 logo = "logo.svg"
-colours = {accent = "rebeccapurple", line = ["#abc", "oklch(40% 0.1 20)"]}
+colours = {accent = "rebeccapurple", line = ["#abc", "oklch(40% 0.1 20"], panel = "red/*"}
 """
 
 
@@ -39,7 +39,8 @@ def test_pages_show_name_logo_and_colours(tmp_path: Path) -> None:
                 assert path.startswith("/sign-in?code") or "/static/brand.css" in shown
             style = browser.get("/static/brand.css")
             assert "--accent: light-dark(rebeccapurple, rebeccapurple);" in style.text
-            assert "--line: light-dark(#abc, oklch(40% 0.1 20));" in style.text
+            assert "--line: light-dark(#abc, oklch(40% 0.1 20));" in style.text, "what is not closed opens nothing"
+            assert "--panel: light-dark(red, red);" in style.text
             logo = browser.get("/static/brand-logo")
             assert (logo.text, logo.headers["content-type"]) == (SVG, "image/svg+xml")
             assert "sandbox" in logo.headers["content-security-policy"]
