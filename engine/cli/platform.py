@@ -12,6 +12,7 @@ from lodger.engine.core.errors import Usage
 
 if TYPE_CHECKING:
     from lodger.engine import sync
+    from lodger.engine.core.functions import PlatformFunction
 
 Expose = Annotated[
     str | None,
@@ -72,3 +73,12 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
     if not callable(found):
         raise Usage("expose_unknown", place=place)
     return found  # type: ignore[no-any-return]  # what it returns is not looked at
+
+
+def functions(platform: Path | None) -> "list[PlatformFunction]":
+    """Return the functions of the platform's file; its tables are not there: nothing says whose rows they would be."""
+    from lodger.engine.core.settings import load
+    from lodger.engine.service import platform_file
+
+    file = platform_file.find(load(platform=platform))
+    return [] if file is None else list(platform_file.functions_of(file))

@@ -131,9 +131,12 @@ def build(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         headers["content-type"] = route.media
     query: dict[str, str | list[str]] = {}
     body: dict[str, Any] = {}
+    keys = {each.name: each.key for each in route.at("query")}
     for name, value in arguments.items():
         if any(each.name == name for each in route.at("body")):
             body[name] = _json(value)
+        elif isinstance(value, Mapping):
+            query[keys[name]] = json.dumps(_json(value))
         elif value is not None:
             query[name] = [_text(each) for each in value] if isinstance(value, list | tuple) else _text(value)
     if route.at("body"):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, Json, create_model
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
@@ -80,6 +80,8 @@ def _model(route: Route, parameters: tuple[Parameter, ...], base: type[M], kind:
 def _field(route: Route, parameter: Parameter, kind: str) -> Any:
     """Return the field of a parameter."""
     hint = parameter.kind
+    if parameter.key != parameter.name:
+        return (Json[dict[str, Any]], Field(default_factory=lambda: None, alias=parameter.key, description=_FIELDS))
     if parameter.name == "limit" and route.kind == "page":
         return (Annotated[int, Field(ge=1, le=route.max_page)], min(PAGE_LIMIT, route.max_page))
     if kind == "Query":
@@ -142,6 +144,7 @@ ERRORS = {
     429: "too many requests; Retry-After gives the time to wait",
     503: "the server is overloaded, or the host lacks something",
 }
+_FIELDS = "declaration of its typed params, as JSON text; left out for any JSON value"
 _NO_BODY = {413, 415}
 _NO_CHANGE = {409, 412}
 

@@ -7,7 +7,7 @@ end in the order of their instants. The text of a test is a tenant's script like
 import json
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.effects import kv_store
 from lodger.engine.output import script_files
@@ -114,8 +115,14 @@ def _tested(test: Path) -> str:
     return test.name.removesuffix(test.suffix).removesuffix(".test")
 
 
-def run_tests(folder: ScriptFolder, wanted: str | None = None, *, live: bool = False) -> TestRun:
-    """Run the cases with ``wanted`` in their names; ``live``: send requests without a recording, and keep the responses."""
+def run_tests(
+    folder: ScriptFolder, wanted: str | None = None, *, live: bool = False, functions: Iterable[PlatformFunction] = ()
+) -> TestRun:
+    """Run the cases with ``wanted`` in their names; ``live``: send requests without a recording, and keep the responses.
+
+    Args:
+        functions: what scripts may call of a platform; a call is a request.
+    """
     from lodger.engine.core.settings import load
 
     done = TestRun(findings=[each for each in folder.findings if each.level == "error"])
@@ -128,6 +135,8 @@ def run_tests(folder: ScriptFolder, wanted: str | None = None, *, live: bool = F
     ):
         if any("secrets" in path.read_text(encoding="utf-8", errors="replace") for path in folder.tests):
             Keyring(Path(place, "keys")).add()
+        for function in functions:
+            stage.engine.put_function(function)
         stage.engine.tenants.create(TENANT)
         stage.engine.grants.keep(TENANT, [])
         for number, path in enumerate(folder.tests):

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from lodger.engine.core.clock import from_us, zulu
 from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim
+from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.core.plain_text import code_frame
 from lodger.engine.effects.finished import Finished
 from lodger.engine.output import script_files
@@ -239,9 +240,17 @@ class DevSession:
 
 @contextmanager
 def open_session(
-    path: Path, start: datetime, report: Callable[[Report], None], *, allow_fetch: bool
+    path: Path,
+    start: datetime,
+    report: Callable[[Report], None],
+    *,
+    allow_fetch: bool,
+    functions: Iterable[PlatformFunction] = (),
 ) -> Iterator[DevSession]:
     """Open a session on a throw-away ledger for the block.
+
+    Args:
+        functions: what scripts may call of a platform; a call is a request, which a recording answers or ``allow_fetch`` lets go.
 
     Raises:
         Usage: folder_missing, folder_empty.
@@ -256,6 +265,8 @@ def open_session(
     with Stage(
         at=start, way_out=way_out, on_log=lambda claim, line: made[0].log(claim, line), check_scripts=True
     ) as stage:
+        for each in functions:
+            stage.engine.put_function(each)
         made.append(DevSession(stage, folder, way_out, report))
         made[0].begin()
         yield made[0]

@@ -42,6 +42,9 @@ assert (
 call("scripts.scripts_put", "newcomer", "job", body=body("ScriptsPutBody", source="export default () => 2"))
 assert len(call("scripts.scripts_versions", "newcomer", "job").items) == 2
 call("scripts.scripts_get", "newcomer", "job")
+module = File(io.BytesIO(bytes.fromhex(sys.argv[3])))
+fields = '{"who": {"type": "text"}}'
+assert call("scripts.scripts_put_module", "newcomer", "wasm", body=module, fields=fields, why="compiled").wasm_bytes
 call("scripts.scripts_list", "newcomer")
 call("scripts.scripts_diff", "newcomer", "job", older=1, newer=2)
 schedule = call(
@@ -57,7 +60,7 @@ call("schedules.schedules_revisions", "newcomer", "nightly")
 call("schedules.schedules_pause", "newcomer", "nightly", body=body("SchedulesPauseBody", note="tests"))
 call("schedules.schedules_resume", "newcomer", "nightly")
 slots = call(
-    "schedules.schedules_preview", body=body("SchedulesPreviewBody", rules="0 9 * * *", exclusions=[], n=3)
+    "schedules.schedules_preview", "newcomer", body=body("SchedulesPreviewBody", rules="0 9 * * *", exclusions=[], n=3)
 ).slots
 assert len(slots) == 3
 action = call("actions.actions_run_now", "newcomer", "nightly", body=body("ActionsRunNowBody"))

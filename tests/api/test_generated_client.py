@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.running_api import RunningApi
+from tests.escape.commands import HELLO
 
 GENERATOR = shutil.which(os.environ.get("LODGER_CLIENT_GENERATOR", "openapi-python-client"))
 
@@ -24,7 +25,7 @@ def test_a_generated_client_passes_calls(lodge: RunningApi, tmp_path: Path) -> N
     shutil.copy(Path(__file__).with_name("generated_calls.py"), tmp_path / "calls.py")
     program = Path(str(GENERATOR)).resolve()
     generate = ("generate", "--path", "openapi.json", "--output-path", "out", "--meta", "none")
-    calls = (program.parent / "python", "calls.py", lodge.url, lodge.token("admin"))
+    calls = (program.parent / "python", "calls.py", lodge.url, lodge.token("admin"), HELLO.hex())
     said = []
     for command in ((program, *generate), calls):
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)

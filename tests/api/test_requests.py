@@ -11,6 +11,7 @@ from tests.api.request_keys import key, together
 from tests.api.running_api import ONE, RunningApi, running_api
 from tests.escape.commands import HELLO
 
+from lodger.engine.client import Client
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.features import TABLE
@@ -406,6 +407,10 @@ def test_a_module_goes_up_and_comes_down_as_bytes(lodge: RunningApi) -> None:
     made = lodge.ask("PUT", f"{path}?why=compiled", content=HELLO, headers={"content-type": "application/wasm"})
     assert made.status_code == 200, made.text
     assert (made.json()["wasm_bytes"], made.json()["why"]) == (len(HELLO), "compiled")
+    with Client(lodge.url, lodge.token("editor", "acme")) as client:
+        typed = client.scripts.put("acme", "wasm", HELLO, params={"who": {"type": "text"}})
+        assert list(client.scripts.get("acme", "wasm").fields or ()) == ["who"]
+    assert typed.version == 2
     back = lodge.ask("GET", path)
     assert (back.content, back.headers["content-type"]) == (HELLO, "application/wasm")
     wrong = lodge.ask("PUT", path, content=b"\0asm nonsense", headers={"content-type": "application/wasm"})

@@ -125,6 +125,33 @@ def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     assert inside("test", tmp_path / "absent").code == 2
 
 
+SCORE_TEST = """\
+import { test, expect } from "testing";
+test("scored", {}, ({ result }) => expect(result).toBe(0.5));
+"""
+
+
+def test_functions_of_the_platforms_file_are_requests_which_a_recording_answers(tmp_path: Path) -> None:
+    peer = Peer(paths={"/crm.score": answer(b"0.5", "200 OK", "Content-Type: application/json")})
+    with thread_of_peers(peer):
+        (platform := tmp_path / "lodger.toml").write_text(
+            f'[platform]\nurl = "{peer.url()[:-1]}"\nsecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"\n'
+            '[functions.crm.score]\nparams = { id = { type = "integer" } }\nreturns = { type = "number" }\n'
+        )
+        (folder := tmp_path / "scripts").mkdir()
+        (folder / "score.js").write_text("export default async ({ crm }) => await crm.score(7);\n")
+        (folder / "score.test.js").write_text(SCORE_TEST)
+        (folder / "schedules.toml").write_text('[dev]\ngrants = ["functions:crm.score"]\n')
+        refused = inside("test", folder, "--platform", platform)
+        assert (refused.code, "no recording of POST" in refused.out, len(peer.asked)) == (1, True, 0), refused.out
+        recorded = inside("test", folder, "--record", "--platform", platform)
+        assert (recorded.code, len(peer.asked)) == (0, 1), recorded.out
+    for command in (("test", folder), ("dev", folder, "--start", "2027-03-26T07:00:00Z", "--run", "score")):
+        said = inside(*command, "--platform", platform)
+        assert said.code == 0, said.out + said.err
+    assert (len(peer.asked), "result 0.5" in said.out) == (1, True)
+
+
 RATES = "export default async ({ action }) => (await (await fetch(action.input)).json()).EUR;\n"
 RECORDED = """\
 import {{ test, expect }} from "testing";

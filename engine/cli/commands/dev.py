@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lodger.engine.cli.commands.check import Folder
+from lodger.engine.cli.platform import File, functions
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
@@ -52,6 +53,7 @@ def dev(
     allow_fetch: Annotated[
         bool, typer.Option("--allow-fetch", help="Send requests that have no recording in NAME.fetches.json.")
     ] = False,
+    platform: File = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a folder of scripts on a virtual clock, in the real sandbox; scripts are reloaded when they are saved."""
@@ -75,7 +77,7 @@ def dev(
 
     if not terminal and end is None and steps is None and not run:
         raise Usage("dev_unbounded")
-    with open_session(folder, begin, report, allow_fetch=allow_fetch) as session:
+    with open_session(folder, begin, report, allow_fetch=allow_fetch, functions=functions(platform)) as session:
         if terminal:
             Screen(session).follow()
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.cli.platform import File
+from lodger.engine.cli.platform import File, functions
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import code_frame, detail_lines
 from lodger.engine.output import inputs, script_files
@@ -19,7 +19,6 @@ from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
-    from lodger.engine.core.functions import PlatformFunction
     from lodger.engine.node.executors.sandbox_executor import Ran
 
 MIB = 1024 * 1024
@@ -92,7 +91,7 @@ def execute(
             progress=to_stderr,
             grants=grant or (),
             fetches=allow_fetch,
-            functions=_functions(platform),
+            functions=functions(platform),
         )
     )
     entry = next(iter(files), script_files.MAIN)
@@ -101,15 +100,6 @@ def execute(
     place = file if file.is_file() and where == entry else own / where
     shown = os.path.normpath(place) if file.is_absolute() else os.path.relpath(place)
     present(body, files.get(where) or (raw or b"").decode("utf-8", "replace"), shown, as_json=as_json)
-
-
-def _functions(platform: Path | None) -> "list[PlatformFunction]":
-    """Return the functions of the platform's file; its tables are not there: nothing says whose rows they would be."""
-    from lodger.engine.core.settings import load
-    from lodger.engine.service import platform_file
-
-    file = platform_file.find(load(platform=platform))
-    return [] if file is None else list(platform_file.functions_of(file))
 
 
 def as_dict(ran: "Ran") -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from lodger.engine.cli.commands.check import Folder, show
+from lodger.engine.cli.platform import File, functions
 from lodger.engine.core.errors import Usage
 from lodger.engine.output import script_files
 from lodger.engine.output.result_output import AsJson, say, write_json
@@ -24,6 +25,7 @@ def run(
         bool,
         typer.Option("--record", help="Send requests without a recording, and write the responses beside the test."),
     ] = False,
+    platform: File = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the tests (NAME.test.js, NAME.test.ts) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
@@ -32,7 +34,7 @@ def run(
     read = script_folder.read(folder)
     if not read.tests:
         raise Usage("tests_missing", folder=str(folder))
-    done = run_tests(read, only, live=record)
+    done = run_tests(read, only, live=record, functions=functions(platform))
     written = []
     for path, received in done.received.items():
         if received:

@@ -45,6 +45,11 @@ class Parameter:
     default: Any
 
     @property
+    def key(self) -> str:
+        """Its name in requests: generated clients collect a query in a variable ``params``, so no query has that name."""
+        return "fields" if (self.place, self.name) == ("query", "params") else self.name
+
+    @property
     def needed(self) -> bool:
         """Whether the parameter is required."""
         return self.default is inspect.Parameter.empty
