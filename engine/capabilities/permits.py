@@ -27,6 +27,9 @@ def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Dat
     elif kind == "kv":
         if not grants.of_kv(write=write):
             raise missing_grant("kv" if write else "kv:read")
+    elif kind == "functions":
+        if not grants.of_function(given["name"]):
+            raise missing_grant(f"functions:{given['name'][:61]}")
     elif kind and not grants.any_of(kind):
         raise missing_grant(kind)
 

@@ -18,7 +18,8 @@ _TAKEN = frozenset(
     re.findall(
         r"\w+",
         "arguments await case catch class const default delete do else enum export false finally for function if import in let new null "
-        "return static super switch then this throw true try typeof var void while with yield",
+        "return static super switch then this throw true try typeof var void while with yield "
+        "constructor hasOwnProperty isPrototypeOf propertyIsEnumerable prototype toJSON toLocaleString toString valueOf",
     )
 )
 

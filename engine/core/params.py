@@ -61,7 +61,10 @@ def _field(name: object, body: object) -> Field:
         raise InputError("fields_invalid.name", name=name)
     if not isinstance(body, Mapping) or set(body) - {"type", "required", "default", "min", "max", "choices", "help"}:
         raise InputError("fields_invalid.declaration", name=name, body=body)
-    field = Field(name, **{**body, "type": body.get("type", "text"), "choices": tuple(body.get("choices") or ())})
+    choices = body.get("choices") or ()
+    if not isinstance(choices, list | tuple):
+        raise InputError("fields_invalid.choices", name=name)
+    field = Field(name, **{**body, "type": body.get("type", "text"), "choices": tuple(choices)})
     if field.type not in TYPES:
         raise InputError("fields_invalid.type", name=name, type=field.type, types=TYPES)
     if (field.type == "choice") != bool(field.choices) or not all(isinstance(each, str) for each in field.choices):

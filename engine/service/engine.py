@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core import functions
 from lodger.engine.core.clock import Clock, SteadyClock, SystemClock
-from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.events import Event, EventBus, LedgerWritten
 from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
@@ -207,6 +207,8 @@ class Engine(Nouns[Sync]):
         """
         if (name := table_name(source)) is not None:
             place = database if database is None or isinstance(database, ForeignDatabase) else self.attach(database)
+            if place is not None and not place.driver.has_platform(place.engine.url):
+                raise InputError("expose_source.file", file=place.engine.url.database)
             with (place or self.context.database).read() as connection:
                 source = reflected(connection, self.datasets.metadata_of(place), name)
         made = self.datasets.expose(source, tenant_column=tenant_column, database=database, **options)

@@ -82,7 +82,7 @@ class PlatformFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with path.open(encoding="utf-8") as file:
+            with path.open(encoding="utf-8-sig") as file:
                 self._text = file.read(MAX_BYTES + 1)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError("platform_file.unreadable", path=path, reason=error) from None
@@ -206,7 +206,7 @@ def _expose(engine: "Engine", tables: Mapping[str, ExposedTable], file: Platform
             with file.named("tables", name):
                 engine.expose(each.table or name, name=name, **options)
         except DBAPIError as error:
-            raise Unavailable("database_unreachable", place=place, reason=str(error.orig).strip()) from error
+            raise Unavailable("database_unreachable.table", place=place, reason=str(error.orig).strip()) from error
 
 
 class Platform(Table):

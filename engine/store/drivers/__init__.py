@@ -94,6 +94,10 @@ class Driver(ABC):
     def open_platform(self, url: URL) -> Engine:
         """Return a pool for one of the platform's databases."""
 
+    def has_platform(self, url: URL) -> bool:
+        """Whether a platform's database exists, as far as can be said without opening it."""
+        return True
+
     def writer(self, pool: Engine) -> Writer:
         """Return a function that opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
         return pool

@@ -167,6 +167,8 @@ def test_what_scripts_may_not(desk: Desk, peer: Peer) -> None:
         (desk.attempt(offline=True, dry=True, claim={"trial": True, "fetches": True}), "crm.score", [7], "offline"),
     ]:
         assert call(attempt, name, *args)[0] == code, (name, args)
+    reply = asyncio.run(desk.attempt("fetch:*").call("functions.call", json.dumps({"name": "crm.score", "args": [7]})))
+    assert json.loads(reply.json)["message"].endswith("the grant functions:crm.score"), "not the grant of all functions"
     for hostile in ({"name": "crm.score", "args": {"length": 1}}, {"name": "crm.score", "args": [], "tenant": "two"}):
         reply = asyncio.run(desk.attempt().call("functions.call", json.dumps(hostile)))
         assert json.loads(reply.json)["code"] == "bad_request"

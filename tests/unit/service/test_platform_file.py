@@ -29,13 +29,19 @@ WRONG = [
     ("[tables.orders]\ntenant_column = 'org'\nwrite = ['org']\n", ":1: orders.org"),
     ("[tables.orders]\ntenant_column = 'org'\n[tables.order]\ntenant_column = 'org'\n", ":3: the database has no table 'order'"),
     ("[tables.orders]\ntenant_column = 'org'\ndatabase = '$NO_SUCH'\n", ":3: tables.orders.database: the environment variable NO_SUCH"),
-    ("[tables.x]\ntenant_column = 'org'\ndatabase = 'postgresql://u:geheim@127.0.0.1:1/x'\n", "cannot be reached"),
+    ("[tables.x]\ntenant_column = 'org'\ndatabase = 'postgresql://u:geheim@127.0.0.1:1/x'\n", "cannot be opened"),
     ("[tables.x]\ntenant_column = 'org'\ndatabase = 'mysql://u:geheim@127.0.0.1:1/x'\n", ""),
+    ("[tables.x]\ntenant_column = 'org'\ndatabase = 'sqlite:///misspelt.db'\n", ":1: there is no file 'misspelt.db'"),
+    ("[tables.x]\ntenant_column = 'org'\ndatabase = \"sqlite:///a\\u0000b\"\n", ":1: there is no file"),
     ("[tables.lodger_tenants]\ntenant_column = 'id'\n", ":1: lodger_tenants"),
     ("[functions.crm.score]\n", ":1: there is no [platform]"),
     (f"{PLATFORM}\n[functions.db.score]\n", ":4: 'db.score' cannot be the name"),
     (f"{PLATFORM}\n[functions.crm.score]\nparam = {{}}\n", ":5: there is no key 'param'"),
     (f"{PLATFORM}\n[functions.crm.score]\nparams = {{ id = {{ type = 'uuid' }} }}\n", ":4: param id: there is no type"),
+    (f"{PLATFORM}\n[functions.crm.score]\nparams = {{ id = {{ type = 'choice', choices = 'ab' }} }}\n", ":4: param id: the choices"),
+    (f"{PLATFORM}\n[functions.crm.score]\nparams = {{ id = {{ type = 'choice', choices = 3 }} }}\n", ":4: param id: the choices"),
+    (f"{PLATFORM}\n[functions.crm.toString]\n", ":4: 'crm.toString' cannot be the name"),
+    (f"{PLATFORM}\n[functions.constructor.x]\n", ":4: 'constructor.x' cannot be the name"),
     (f"{PLATFORM}\n[functions.crm.score]\ntimeout_s = 1e9\n", ":4: timeout_s cannot be"),
     (f"{PLATFORM}\n[functions]\ncrm = 3\n", ":5: functions.crm: Input should be a valid dict"),
     (PLATFORM.replace("whsec_", "geheim"), ":3: platform.secret: a secret is whsec_"),
@@ -69,6 +75,7 @@ def test_each_mistake_is_named_with_its_line(engine: Engine, tmp_path: Path) -> 
     with pytest.raises(Explained, match="tenant_colum") as caught:
         platform_file.PlatformFile(path)
     assert caught.value.fix.startswith("did you mean tenant_column?")
+    assert not list(Path().glob("misspelt*")), "no database is created"
 
 
 def test_tables_are_exposed(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +88,7 @@ def test_tables_are_exposed(engine: Engine, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     assert platform_file.find(Settings()) is None
     (tmp_path / "lodger.toml").write_text(
-        "[tables.orders]\ntenant_column = 'org'\nread = ['id', 'total']\nwrite = ['total']\ninsert = false\n"
+        "\ufeff[tables.orders]\ntenant_column = 'org'\nread = ['id', 'total']\nwrite = ['total']\ninsert = false\n"
         "[tables.boxes]\ntable = 'parcels'\ndatabase = '$SHOP_DATABASE'\ntenant_column = 'house'\n"
     )
     found = platform_file.find(Settings())

@@ -123,6 +123,11 @@ class SqliteDriver(Driver):
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 
+    def has_platform(self, url: URL) -> bool:
+        """Whether the file exists: SQLite creates one for a misspelt path."""
+        file = url.database
+        return not file or file.startswith((":memory:", "file:")) or Path(file).exists()
+
     def writer(self, pool: Engine) -> Writer:
         """Return the transactions of one connection; between processes ``BEGIN IMMEDIATE`` lets one write at a time."""
         return connections.OneWriter(pool)
