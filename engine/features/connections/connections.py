@@ -38,6 +38,8 @@ from lodger.engine.store.tenants.named import Named
 from lodger.engine.vault.vault import Sealed, Vault
 
 MAX_CONNECTIONS, MAX_HOSTS = 50, 20
+#: Most characters of all scopes, which are a part of an address that browsers open.
+MAX_SCOPES = 4000
 #: How the client authenticates itself, and how a grant comes about.
 AUTH = ("basic", "post")
 ConnectionState = Literal["waiting", "ready", "revoked", "failed"]
@@ -158,7 +160,7 @@ def _check(
         raise InputError(
             "connection_invalid", field="redirect_uri", reason="a consent needs authorize_url and redirect_uri"
         )
-    if redirect_uri is not None and not redirect_uri.endswith(CALLBACK):
+    if redirect_uri is not None and ("?" in redirect_uri or not redirect_uri.endswith(CALLBACK)):
         raise InputError(
             "connection_invalid", field="redirect_uri", reason=f"it is this server's address with {CALLBACK}"
         )
@@ -166,6 +168,8 @@ def _check(
         raise InputError("connection_invalid", field="auth", reason=f"one of {', '.join(AUTH)}")
     if not _TEXT.fullmatch(client_id) or not all(_TEXT.fullmatch(each) for each in scopes):
         raise InputError("connection_invalid", field="client_id or scopes", reason="printable ASCII without spaces")
+    if len(" ".join(scopes)) > MAX_SCOPES:
+        raise InputError("connection_invalid", field="scopes", reason=f"up to {MAX_SCOPES} characters together")
     if not 1 <= len([parse_origin(each) for each in hosts]) <= MAX_HOSTS:
         raise InputError("connection_invalid", field="hosts", reason=f"1 to {MAX_HOSTS} hosts")
 

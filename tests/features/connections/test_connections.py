@@ -259,6 +259,7 @@ def test_what_is_no_connection_is_refused(tmp_path: Path) -> None:
         consent = {"authorize_url": "https://id.example.com/", "redirect_uri": "https://me.example.com/oauth/callback"}
         odd: tuple[dict[str, Any], ...] = (
             {"token_url": "ftp://id.example.com/"}, {"token_url": "https://id.example.com/#x"}, {"client_id": "a b"}, {"hosts": []},
+            {"scopes": ["a" * 50] * 100}, consent | {"redirect_uri": "https://me.example.com/?x=/oauth/callback"},
             {"hosts": ["no where"]}, {"auth": "none"}, {"scopes": ["a b"]}, {"authorize_url": "https://id.example.com/"},
             consent | {"redirect_uri": "https://evil.example.com/take"}, consent | {"authorize_url": "javascript:alert(1)"},
         )  # fmt: skip
