@@ -11,7 +11,7 @@ from functools import cached_property
 
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.runtimes.js.modules import LIB, found, joined
-from lodger.sandbox.source_tokens import code_of, outermost
+from lodger.sandbox.source_tokens import code_of, outermost, unclosed
 from lodger.stdlib import standard_modules
 
 CODE = (".js", ".ts")
@@ -47,6 +47,22 @@ _FUNCTION = re.compile(
 _ARROW = re.compile(
     r"(?<![\w$])(?:const|let|var)\s++[\w$]++[^=;\n]{0,500}+=\s*+(?:async\s++)?"
     r"(?:function\b[^{;]{0,500}+\{\s*+\}|(?:\(\s*+\)|[\w$]++)[^=;\n]{0,500}+=>\s*+(?:\{\s*+\}|[^;\n{]*+))"
+)
+_VALUE = r"(?:\{\s*+\}|\[\s*+\]|[\"'`][\s\w]{0,500}+[\"'`]|[+-]?\d[\w.]*+|(?:true|false|null|undefined)\b)\s*+(?:;|as\b|satisfies\b|\n|\Z)"
+_NO_FUNCTION = re.compile(
+    rf"(?<![\w$.])export\s++default\s++(?:(?P<value>class\b|{_VALUE})|(?P<name>[A-Za-z_$][\w$]*+)\s*+(?:;|\n|\Z))"
+)
+_SAID = {"{": "an object", "[": "a list", "c": "a class", "'": "a text", '"': "a text", "`": "a text"} | dict.fromkeys(
+    "-+0123456789", "a number"
+)
+_EARLY = re.compile(r"''$|'\}'$|\bexpecting '.'$|^unexpected end of |^[Uu]nexpected string$")
+_NAMES_OF_IMPORT = re.compile(r"(?<![\w$.])import\b(?!\s*+(?:type\b|[(.]))[^;{}]{0,200}+\{([^{}]*+)\}\s*+from\s*+[\"']")
+_DECLARED = re.compile(
+    r"(?<![\w$.])export\s++(?:(?:async|declare|abstract)\s++)*+(?:function\b\s*+\*?|class\b|const\s++enum\b|(?:const|let|var|enum|interface|type|namespace)\b)\s*+([\w$]++)"
+)
+_LISTED = re.compile(r"(?<![\w$.])export\s*+\{([^{}]*+)\}")
+_OPEN_EXPORTS = re.compile(
+    r"(?<![\w$.])export\s*+\*|(?<![\w$.])export\s++(?:const|let|var)\s*+(?:[{\[]|(?:(?!\bexport\b)[^;,])*+,)"
 )
 _TYPESCRIPT = re.compile(
     r"""^\s*(?:export\s+)?(?:interface|enum|namespace|declare|abstract\s+class|type)\s+\w+[\s<{=] | \bimport\s+type\b
@@ -104,6 +120,7 @@ def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
                 and (why := _absent(modules, file, wanted))
             ):
                 yield _at(file, text, at, "ReferenceError", why)
+        yield from _absent_exports(modules, names, file, outline)
         yield from _common_js(file, outline)
 
 
@@ -145,6 +162,64 @@ def _absent(modules: Mapping[str, str], file: str, wanted: str) -> str | None:
     return f"{said}: {hint} put it into the script: npm install {installed}, then lodger bundle FILE"
 
 
+def _absent_exports(
+    modules: Mapping[str, str], names: set[bytes], file: str, outline: Outline
+) -> Iterator[ScriptError]:
+    """Yield an error for each name that is imported from a file of the script which does not export it."""
+    if "import" not in outline.text:
+        return
+    ends = {at: wanted for wanted, at, dynamic in outline.imports if not dynamic}
+    for each in _NAMES_OF_IMPORT.finditer(outline.code):
+        place = found(names, file.encode(), ends.get(each.end(), "").encode())
+        target = place.decode() if place else ""
+        if not target.endswith(CODE) or ":" in target or len(modules[target]) > MAX_CHARACTERS:
+            continue
+        exported = _exports(modules[target])
+        if exported is None:
+            continue
+        for part in re.finditer(r"(?:^|,)\s*(?!type\b)([\w$]+)", each[1]):
+            if part[1] in exported:
+                continue
+            near = get_close_matches(part[1], sorted(exported), 1)
+            named = ", ".join(sorted(exported)[:20])
+            hint = f"did you mean {near[0]}?" if near else f"it exports {named}" if named else "it exports nothing"
+            said = f"{target} does not export '{part[1]}': {hint}"
+            yield _at(file, outline.text, each.start(1) + part.start(1), "SyntaxError", said)
+
+
+def _exports(text: str) -> set[str] | None:
+    """Return the names that a file exports; None if they cannot be told from its text alone."""
+    code = Outline(text).code
+    if len(code) < len(text) or "exports" in code or _OPEN_EXPORTS.search(outermost(code)):
+        return None
+    listed = (part.split()[-1] for each in _LISTED.finditer(code) for part in each[1].split(",") if part.strip())
+    return {*_DECLARED.findall(code), *listed, *(["default"] if _DEFAULT.search(code) else [])}
+
+
+def no_function(text: str) -> ScriptError | None:
+    """Return the error of a default export that is seen to be no function, with no file; None otherwise."""
+    outline = Outline(text)
+    if len(text) > MAX_CHARACTERS or not outline.has_default:
+        return None
+    top = outermost(outline.code)
+    found = _NO_FUNCTION.search(top)
+    if found and found["name"]:
+        name = re.escape(found["name"])
+        value = re.search(
+            rf"(?<![\w$.])(?:const\s++{name}\s*+=\s*+(?P<value>{_VALUE})|(?P<class>class\s++{name}\b))", top
+        )
+        start = (value["class"] or value["value"])[0] if value else ""
+    else:
+        start = found["value"][0] if found else ""
+    if not found or not start:
+        return None
+    shown = _SAID.get(start, "a value")
+    said = f"the default export is {shown}, and Lodger calls it: write {SHAPE}"
+    if start == "{" and re.search(r"\b(?:fetch|scheduled)\b", outline.code):
+        said += "; what a request to the script's URL brings is action.input"
+    return _at("", text, found.start(), "TypeError", said)
+
+
 def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:
     """Yield errors of CommonJS."""
     code = outline.code
@@ -183,10 +258,23 @@ def idle(modules: Mapping[str, str]) -> ScriptError | None:
 
 
 def explained(error: ScriptError | None, modules: Mapping[str, str]) -> ScriptError | None:
-    """Return a syntax error with the advice to write TypeScript into a .ts file, if its line looks like TypeScript."""
-    if error is None or error.name != "SyntaxError" or not error.line or not (error.file or "").endswith(".js"):
+    """Return a syntax error with what is not closed in a file that ends too early, or with the advice to name TypeScript so."""
+    if error is None or error.name != "SyntaxError" or not error.line:
         return error
-    lines = modules.get(error.file or "", "").split("\n")[max(0, error.line - 2) : error.line]
+    text = modules.get(error.file or "", "")
+    last = text.rstrip().count("\n") + 1
+    # The check appends an import, at which a file that goes on is refused.
+    early = _EARLY.search(error.message) and (error.line >= last or error.message.endswith(("''", "string", "comment")))
+    if early and (opened := unclosed(text)) is not None:
+        mark, at = opened
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        said = "the line" if mark in "'\"" else "the file"
+        return replace(
+            error, message=f"{said} ends too early: the {mark} of line {line}, column {column} is not closed"
+        )
+    if not (error.file or "").endswith(".js"):
+        return error
+    lines = text.split("\n")[max(0, error.line - 2) : error.line]
     if not any(map(_TYPESCRIPT.search, reversed(lines))):
         return error
     name = (error.file or "").removesuffix(".js")

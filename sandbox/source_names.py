@@ -36,6 +36,10 @@ _ARGUMENT = re.compile(
     r"\bexport\s++default\s++(?:script\s*+\(\s*+)?(?:async\b\s*+)?(?:function\b\s*+(?:\*\s*+)?(?:[\w$]++\s*+)?)?"
     r"\(\s*+\{([^{}()]*+)\}\s*+\)"
 )
+_NAMED = re.compile(
+    r"\bexport\s++default\s++(?:script\s*+\(\s*+)?(?:async\b\s*+)?"
+    r"(?:(?:function\b\s*+(?:\*\s*+)?(?:[\w$]++\s*+)?)?\(\s*+([A-Za-z_$][\w$]*+)\s*+\)|([A-Za-z_$][\w$]*+)\s*+=>)"
+)
 #: What a script has in the place of names that other platforms have.
 _INSTEAD = {
     "axios": "fetch", "body": "action.input", "config": "action.input or secrets", "ctx": "the members by name, such as { db, now }",
@@ -62,20 +66,73 @@ def unknown_names(modules: Mapping[str, str], of_platform: Collection[str] = ())
         for name, at in used.items():
             if name not in known:
                 yield _unknown(file, text, at, f"{name} is not defined", name, known)
-        found = _ARGUMENT.search(text) if number == 0 else None
-        for part in re.finditer(r"(?:^|,)\s*([\w$]+)", found[1]) if found else ():
-            members = declarations.run_members() | set(of_platform)
-            if part[1] not in members:
-                at = found.start(1) + part.start(1) if found else 0
-                yield _unknown(file, text, at, f"a run has no member {part[1]}", part[1], members)
+        console = declarations.members("Console")
+        if "console" not in declared:
+            for name, at in _members(text, "console"):
+                if name not in console:
+                    yield _unknown(file, text, at, f"console has no member {name}", name, console)
+        members = declarations.run_members() | set(of_platform)
+        for name, at in _of_run(text) if number == 0 else ():
+            if name not in members:
+                yield _unknown(file, text, at, f"a run has no member {name}", name, members)
+
+
+def _of_run(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the members of its argument that the default export takes or reads, each with its first place."""
+    if found := _ARGUMENT.search(text):
+        for part in re.finditer(r"(?:^|,)\s*([\w$]+)", found[1]):
+            yield part[1], found.start(1) + part.start(1)
+    elif found := _NAMED.search(text):
+        argument = found[1] or found[2]
+        # A name that is declared elsewhere too may be another value there.
+        own, lists = re.escape(argument), re.findall(r"\(([^()]*+)\)\s*+(?:=>|\{)", text)
+        given = sum(re.search(rf"(?<![\w$.]){own}(?![\w$])", each) is not None for each in lists)
+        given += len(re.findall(rf"(?<![\w$.]){own}\s*+=>", text))
+        if given < 2 and not re.search(rf"\b(?:const|let|var|function|class|import)\s++{own}(?![\w$])", text):
+            yield from _members(text, argument)
+
+
+def _members(text: str, name: str) -> Iterator[tuple[str, int]]:
+    """Yield the members that are read of a name, or taken by a pattern, each with its first place."""
+    parts = [
+        (text[start:end] if kind in ("word", "mark") else "", start)
+        for kind, start, end in tokens(text)
+        if kind != "blank"
+    ]
+    told = set[str]()
+    for at, (word, _start) in enumerate(parts):
+        if word != name or (at and parts[at - 1][0] in (".", "#")):
+            continue
+        here = at + 1
+        if "".join(each[0] for each in parts[here : here + 2]) == "?.":
+            here += 1
+        if here + 1 < len(parts) and parts[here][0] == ".":
+            member, start = parts[here + 1]
+            assigned = [each[0] for each in parts[here + 2 : here + 4]]
+            if (
+                member
+                and _is_name(member)
+                and member not in told
+                and not (assigned[:1] == ["="] and assigned[1:] != ["="])
+            ):
+                told.add(member)
+                yield member, start
+        if at > 1 and parts[at - 1][0] == "=" and parts[at - 2][0] == "}":
+            begin = next((each for each in range(at - 3, -1, -1) if parts[each][0] in ("{", "}")), -1)
+            for each in range(begin + 1, at - 2) if begin >= 0 and parts[begin][0] == "{" else ():
+                member, start = parts[each]
+                if parts[each - 1][0] in ("{", ",") and member and _is_name(member) and member not in told:
+                    told.add(member)
+                    yield member, start
 
 
 def _unknown(file: str, text: str, at: int, said: str, name: str, known: frozenset[str] | set[str]) -> ScriptError:
     """Return the error of an unknown name."""
     near = get_close_matches(name, sorted(known), 1, 0.75)
-    advice = _INSTEAD.get(name) or (near[0] if near else "")
+    meant = name if name in _INSTEAD or near else next(iter(get_close_matches(name, _INSTEAD, 1, 0.8)), "")
+    advice = _INSTEAD.get(meant) or (near[0] if near else "")
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    message = f"{said}: use {advice}" if name in _INSTEAD else f"{said}: did you mean {advice}?" if advice else said
+    message = f"{said}: use {advice}" if meant in _INSTEAD else f"{said}: did you mean {advice}?" if advice else said
     return ScriptError("ReferenceError", message, file=file, line=line, column=column)
 
 

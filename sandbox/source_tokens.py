@@ -99,3 +99,29 @@ def outermost(code: str) -> str:
         depth = depth + 1 if opens else max(depth - 1, 0)
         parts.append(found[0] if depth == int(opens) else " ")
     return "".join(parts) + (_spaces(code[at:]) if depth else code[at:])
+
+
+def unclosed(text: str) -> tuple[str, int] | None:
+    """Return the innermost bracket, comment or literal that is open at the end of a text, and its place; None if all are closed."""
+    opened: list[tuple[str, int]] = []
+    end = 0
+    for kind, start, end in tokens(text):
+        part = text[start:end]
+        if kind == "blank" and part.startswith("/*") and (len(part) < 4 or not part.endswith("*/")):
+            return "/*", start
+        if kind == "template":
+            if part[0] == "}" and opened:
+                opened.pop()
+            if part.endswith("${"):
+                opened.append(("${", end - 2))
+            elif part == "`" or (end == len(text) and not part.endswith("`")):
+                return "`", start
+        elif kind == "mark" and part in "([{":
+            opened.append((part, start))
+        elif kind == "mark" and part in ")]}":
+            if not opened:
+                return None
+            opened.pop()
+    if text[end : end + 1] in ("'", '"'):
+        return text[end], end
+    return opened[-1] if opened and end == len(text) else None

@@ -28,7 +28,12 @@ def global_names() -> frozenset[str]:
 
 
 @cache
+def members(interface: str) -> frozenset[str]:
+    """Return the names of an interface's members."""
+    body = re.search(rf"^interface {interface} \{{(.*?)^\}}", text(), re.DOTALL | re.MULTILINE)
+    return frozenset(re.findall(r"^  (?:readonly )?(\w+)", body[1] if body else "", re.MULTILINE))
+
+
 def run_members() -> frozenset[str]:
     """Return the names of what a script is called with."""
-    body = re.search(r"^interface Run \{(.*?)^\}", text(), re.DOTALL | re.MULTILINE)
-    return frozenset(re.findall(r"^  readonly (\w+)", body[1] if body else "", re.MULTILINE))
+    return members("Run")

@@ -54,13 +54,17 @@ def script(path: Path, root: Path | None = None, raw: bytes | None = None) -> di
     raw = read_whole(path) if raw is None else raw
     if raw.startswith(WASM):
         return raw
-    place = _place(path, root) if path.suffix in SUFFIXES else MAIN
+    if path.suffix not in {"", ".js", ".ts"} and path.is_file():
+        raise Usage("file_not_javascript.other", path=str(path), name=path.name)
+    place = _place(path, root) if path.suffix else MAIN
     return with_imports(root, {place: _text(path, raw)})
 
 
 def not_javascript(path: Path) -> Usage:
     """Return the error for a file of code that cannot be stored under its name."""
-    return Usage("file_not_javascript.one", path=str(path), name=path.stem + (".ts" if "t" in path.suffix else ".js"))
+    name = path.stem + (".ts" if "t" in path.suffix else ".js")
+    jsx = path.suffix in {".jsx", ".tsx"}
+    return Usage("file_not_javascript.jsx" if jsx else "file_not_javascript.one", path=str(path), name=name)
 
 
 def root_of(path: Path) -> Path:

@@ -76,6 +76,10 @@ MISTAKES = {
     "cjs.js": 'const _ = require("lodash-es");\nmodule.exports = () => _.now();\n',
     "node.js": 'import fs from "node:fs";\nimport x from "lodahs";\nimport y from "./utl.js";\nexport default () => 1 +;\n',
     "util.js": "export const util = 1;\n",
+    "worker.js": "export default {\n  async fetch(request) {\n    return console.lg(1);\n  },\n};\n",
+    "early.js": "export default async () => {\n  return 1;\n",
+    "list.txt": "a b",
+    "view.jsx": "export default () => <p/>;\n",
     "typed.js": "export default (a: string) => a;\n",
     "two.js": 'import { b } from "./lib/b.js";\nimport data from "./data.json";\nexport default () => b +;\n',
     "lib/b.js": "export const b = ;\n",
@@ -96,6 +100,10 @@ FOUND = {
     ("node.js", 2, "lodger bundle"),
     ("node.js", 3, "util.js"),
     ("node.js", 4, "unexpected token"),
+    ("worker.js", 1, "write export default async"),
+    ("worker.js", 3, "did you mean log?"),
+    ("early.js", 3, "the { of line 1, column 28 is not closed"),
+    ("view.jsx", None, "without JSX"),
     ("typed.js", 1, "typed.ts"),
     ("two.js", 3, "unexpected token"),
     ("lib/b.js", 1, "unexpected token"),
@@ -119,12 +127,25 @@ def test_check_tells_all_mistakes_at_once_and_what_to_write(tmp_path: Path) -> N
     assert [(file, line, said[file, line]) for file, line, words in FOUND if words not in said[file, line]] == []
 
 
-@pytest.mark.parametrize("name", ["gas.js", "comments.js", "cjs.js", "node.js", "typed.js", "m.mjs"])
+@pytest.mark.parametrize(
+    "name", ["gas.js", "comments.js", "cjs.js", "node.js", "early.js", "typed.js", "m.mjs", "view.jsx"]
+)
 def test_exec_refuses_the_same_by_the_name_of_the_file(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(MISTAKES[name])
     ended = inside("exec", tmp_path / name)
     words = next(words for file, _line, words in sorted(FOUND, key=str) if file == name)
     assert (ended.code != 0, name in (ended.out + ended.err), words in (ended.out + ended.err)) == (True, True, True)
+
+
+@pytest.mark.parametrize("name", ["data.json", "list.txt"])
+def test_exec_runs_no_file_that_is_no_script(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(MISTAKES[name])
+    said = inside("exec", tmp_path / name, "--json").json["error"]
+    assert (said["code"], name in said["message"], "import data from" in said["fix"]) == (
+        "file_not_javascript",
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
+from lodger.sandbox.source_faults import explained
 from lodger.sandbox.syntax_check import SyntaxChecker
 
 #: Ends what it would stand in, and loops for ever where modules are evaluated.
@@ -183,9 +184,6 @@ ODD = [
 ]
 
 
-TYPESCRIPT = "; this looks like TypeScript: name the file main.ts, or leave out the types"
-
-
 def test_the_check_and_the_run_agree_on_what_can_be_read() -> None:
     check = SourceCheck(settings())
     try:
@@ -194,8 +192,9 @@ def test_the_check_and_the_run_agree_on_what_can_be_read() -> None:
             ended = check.reader.read(Job(Bundle({"main.js": text}), limits=Limits(), tenant="acme"))
             assert (problem is not None) is (ended.outcome is Outcome.COMPILE_ERROR), (text, problem, ended.error)
             if problem is not None and ended.error is not None:
-                said = problem.message.removesuffix(TYPESCRIPT)
-                assert (said, problem.line) == (ended.error.message, ended.error.line), text
+                ran = explained(ended.error, {"main.js": text})
+                assert ran, text
+                assert (problem.message, problem.line) == (ran.message, ran.line), text
     finally:
         check.close()
 

@@ -23,6 +23,7 @@ if (typeof window !== "undefined") window.close();
 const twice = (n) => n * 2, thrice = n => n * 3;
 for (var at in table) at.length;
 const all_of = [Papa, read, Person, twice, thrice, c, Temporal.Now];
+const ids = (run) => run.rows.map((run) => run.id), mine = { console: { lg: 1 } }.console.lg;
 export default script(async ({ db, now, kv: store }) => [all_of, store, db.orders?.find, new Intl.NumberFormat()]);
 """
 
@@ -58,6 +59,14 @@ def test_what_is_declared_is_not_told() -> None:
             "a run has no member sechedule: did you mean schedule?",
         ),
         ("export default script(async ({ env }) => env)", 1, 32, "a run has no member env: use secrets"),
+        ("export default async (run) => run.paramz", 1, 35, "a run has no member paramz: use action.input"),
+        (
+            "export default run => { const { db, parms } = run; run.own = 1; return run?.kv }",
+            1,
+            37,
+            "a run has no member parms: use action.input",
+        ),
+        ("console.lg(1)", 1, 9, "console has no member lg: did you mean log?"),
     ],
 )
 def test_what_is_not_declared_is_told_with_its_place(source: str, line: int, column: int, message: str) -> None:

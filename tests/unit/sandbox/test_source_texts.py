@@ -7,7 +7,7 @@ import pytest
 
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.regex_literals import line_with_flag_v
-from lodger.sandbox.source_faults import Outline, explained, faults, idle
+from lodger.sandbox.source_faults import Outline, explained, faults, idle, no_function
 from lodger.sandbox.source_names import unknown_names
 from lodger.stdlib import standard_modules
 
@@ -19,6 +19,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "imports": lambda text: Outline(text).imports,
     "flag v": lambda text: line_with_flag_v("RegExp " + text),
     "standard": lambda text: standard_modules.imported({"main.js": text}),
+    "no function": lambda text: no_function("export default x;" + text),
+    "exports": lambda text: next(faults({"main.js": 'import { a } from "./a.js"', "a.js": text}), None),
+    "end": lambda text: explained(ScriptError("SyntaxError", "''", file="main.js", line=1), {"main.js": text}),
     "advice": lambda text: explained(ScriptError("SyntaxError", "x", file="main.js", line=1), {"main.js": text}),
 }
 UNITS = (
@@ -26,7 +29,8 @@ UNITS = (
 import |import\n|import a |from "a";|import type |import type a; |export { |export { as default |export { as as |export default |
 export default function |export default async |export default script( |export default ({ |function|function a() |
 async function a()\n|class a |class a extends b {} ;|const a |const a\n|const a = async |const a = b |const a = function |
-const a = (b) |RegExp( |RegExp("' |((|{{|[{a=|a<|a: |require ( |exports. |\t
+const a = (b) |RegExp( |RegExp("' |import { |export const a,\n|
+((|{{|[{a=|a<|a: |require ( |exports. |\t
 """.replace("\n", "")
     .replace("\\n", "\n")
     .replace("\\t", "\t")
@@ -78,3 +82,57 @@ def test_imports_are_those_that_are_not_of_types_only(source: str, names: list[s
 )
 def test_a_file_that_only_declares(source: str, runs_nothing: bool) -> None:
     assert (idle({"main.js": source}) is not None) is runs_nothing
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("export default 5", "a number"),
+        ("export default { async f() {} };", "an object"),
+        ("export default [1]", "a list"),
+        ("export default class A { m() {} }", "a class"),
+        ("const a = 1;\nconst h = { a };\nexport default h;", "an object"),
+        ("export default { f() {} }.f", None),
+        ("const h = () => 1;\nexport default h", None),
+        ("export default script(async () => 1)", None),
+        ("export default (run) => ({ a: 1 })", None),
+    ],
+)
+def test_a_default_export_that_is_no_function(source: str, shown: str | None) -> None:
+    found = no_function(source)
+    assert (found and found.message.split(",")[0]) == (shown and f"the default export is {shown}")
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ("export const taxes = 1;", "util.js does not export 'tax': did you mean taxes?"),
+        ("const tax = 1;\nexport { tax as vat };", "util.js does not export 'tax': it exports vat"),
+        ("const tax = 1;", "util.js does not export 'tax': it exports nothing"),
+        ("export async function* tax() {}", None),
+        ("const a = 1;\nexport { a as tax };", None),
+        ("export const a = { b: 1 },\n  tax = 2;", None),
+        ("export * from './other.js';", None),
+    ],
+)
+def test_a_missing_export_is_told_with_its_place(module: str, message: str | None) -> None:
+    files = {"main.js": 'import {\n  tax } from "./util.js";', "util.js": module, "other.js": "export const tax = 1"}
+    assert [(each.message, each.line, each.column) for each in faults(files)] == ([(message, 2, 3)] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("return [1, 2", "the file ends too early: the [ of line 1, column 8 is not closed"),
+        ("export default () => {\n  f(`${a}`", "the file ends too early: the ( of line 2, column 4 is not closed"),
+        ("return 1 /* a", "the file ends too early: the /* of line 1, column 10 is not closed"),
+        ("return `a", "the file ends too early: the ` of line 1, column 8 is not closed"),
+        ("return 'a", "the line ends too early: the ' of line 1, column 8 is not closed"),
+        ("return 1 + '}'", "unexpected token: ''"),
+        ("export default () => {\n}\nf(", "the file ends too early: the ( of line 3, column 2 is not closed"),
+    ],
+)
+def test_what_is_not_closed_is_named(source: str, message: str) -> None:
+    error = explained(ScriptError("SyntaxError", "unexpected token: ''", file="a.js", line=1), {"a.js": source})
+    assert error
+    assert error.message == message
