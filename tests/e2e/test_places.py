@@ -145,6 +145,7 @@ def test_every_operation_is_a_command() -> None:
             assert f"{noun} {name}" in made
         else:
             by_hand = {
+                "batches.create": {"batch import"},
                 "grants.keep": {"grant give", "grant take"},
                 "actions.bulk": {"action bulk"},
                 "schedules.bulk": {"schedule bulk"},

@@ -79,7 +79,7 @@ REFUSALS = (InputError, Unavailable, SandboxError)
 
 
 def hostile(hint: Any) -> Iterator[Any]:
-    kinds = {hint, *get_args(hint)}
+    kinds = {hint} if get_origin(hint) is Mapping else {hint, *get_args(hint)}
     if str in kinds:
         yield from TEXTS
     for kind, numbers in NUMBERS.items():

@@ -177,7 +177,7 @@ def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: Runn
 def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: RunningApi, page: Page) -> None:
     engine = lodge.engine
     page.goto(lodge.url + "/tenants")
-    page.get_by_label("Id").fill("fresh")
+    page.get_by_label("Id", exact=True).fill("fresh")
     page.get_by_role("button", name="Create").click()
     page.wait_for_url("**/t/fresh/settings")
     page.get_by_text("The whole tenant").click()

@@ -91,8 +91,8 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
     declared = [
         each for each in inspect.signature(operation.function).parameters.values() if each.name not in ("self", JOINED)
     ]
-    tenant = [tenant_id] if declared[0].name == "tenant_id" else []
-    offered = [each for each in declared[len(tenant) :] if each.name not in fixed]
+    bound = fixed | ({"tenant_id": tenant_id} if any(each.name == "tenant_id" for each in declared) else {})
+    offered = [each for each in declared if each.name not in bound]
     # An omitted parameter is one that has its default: JSON has no value for "unchanged".
     omitted = {each.name: None if each.default is UNCHANGED else each.default for each in offered}
 
@@ -104,7 +104,7 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
         }
         try:
             verb = getattr(getattr(engine, operation.noun), operation.verb)
-            answer = verb(*tenant, **said, **fixed)
+            answer = verb(**said, **bound)
         except Exception as error:
             raise ToolError(_text(described(error))) from error
         if isinstance(answer, Page):

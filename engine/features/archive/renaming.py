@@ -1,4 +1,4 @@
-"""Gives a tenant another id while it is restored: its rows get new ids, and its secrets are encrypted for it anew."""
+"""Another id for a tenant while it is restored: its rows get new ids, and its secrets are encrypted for it anew."""
 
 import json
 import re
@@ -37,7 +37,7 @@ class Renaming:
         self._mask = secrets.randbits(48) | 1
 
     def learn(self, table: Table, rows: Iterable[Row]) -> None:
-        """Give the rows of a table new ids; those of the platform's scripts stay."""
+        """Replace the ids of a table's rows; those of the platform's scripts stay."""
         if table not in _NAMED:
             return
         for row in rows:

@@ -30,7 +30,7 @@ _log = logging.getLogger("lodger.connections")
 
 
 class Renewals:
-    """Gives attempts the tokens of connections.
+    """Source of the tokens of connections for attempts.
 
     Args:
         send: the way out, whose rules for addresses hold.
@@ -194,7 +194,7 @@ def _require_grant(opened: Opened) -> None:
     if about.state == "waiting" and opened.kept.refresh is None:
         raise CallRefused(
             "connection_waiting",
-            f"nobody has consented to connection {about.name} yet: lodger connection consent TENANT {about.name} makes the link",
+            f"no person has consented to connection {about.name} yet: lodger connection consent TENANT {about.name} makes the link",
         )
     if opened.kept.refresh is None:
         raise _refused(about, "the provider has given no refresh token, and the access token has ended", revoked=True)
