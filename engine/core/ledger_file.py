@@ -1,5 +1,6 @@
 """The file of the setting ``ledgers``: the ledgers of one system by name, as TOML; the first one holds the directory of tenants."""
 
+import os
 import re
 import tomllib
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from lodger.engine.core.errors import InputError
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+MAX_LENGTH = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +32,38 @@ def read(path: Path) -> tuple[NamedLedger, ...]:
         InputError: ledgers_invalid.
     """
     try:
-        body = tomllib.loads(path.read_text())
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MAX_LENGTH)
+        body = tomllib.loads(text)
         found = tuple(_ledger(name, value, path.parent) for name, value in body.items())
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError("ledgers_invalid", path=path, reason=error) from None
-    if not found or len({each.url for each in found}) < len(found):
+    except RecursionError:
+        raise InputError("ledgers_invalid", path=path, reason="it is nested too deeply") from None
+    if len(text) == MAX_LENGTH:
+        raise InputError("ledgers_invalid", path=path, reason=f"it has {MAX_LENGTH} characters or more")
+    if not found or len({each.url if "://" in each.url else os.path.realpath(each.url) for each in found}) < len(found):
         raise InputError("ledgers_invalid", path=path, reason="it names no ledger, or one twice")
     return found
 
 
 def _ledger(name: str, value: object, folder: Path) -> NamedLedger:
     """Return a named ledger of the file, checked."""
-    made = NamedLedger(name, value) if isinstance(value, str) else NamedLedger(name, **dict(value))  # type: ignore[call-overload]  # checked below
-    if not _NAME.fullmatch(name) or not isinstance(made.url, str) or not made.url:
+    keys = {"url": value} if isinstance(value, str) else value
+    if (
+        not _NAME.fullmatch(name)
+        or not isinstance(keys, dict)
+        or not isinstance(keys.get("url"), str)
+        or not keys["url"]
+    ):
         raise ValueError(f"{name!r} is not a name with a URL")
+    if unknown := keys.keys() - {"url", "room"}:
+        raise ValueError(f"{name!r} has the unknown key {min(unknown)!r}; the keys are url and room")
+    made = NamedLedger(name, **keys)
     if made.room is not None and (type(made.room) is not int or made.room < 0):
         raise ValueError(f"the room of {name!r} is not a number of tenants")
     # The path of a SQLite file is from the folder of this file, so that every process finds the same ledger.
-    return made if "://" in made.url else replace(made, url=str(folder / made.url))
+    if "\0" in made.url:
+        raise ValueError(f"the URL of {name!r} has a NUL")
+    file = made.url.removeprefix("sqlite:///")
+    return made if "://" in file else replace(made, url=os.path.normpath(folder / file))

@@ -49,6 +49,8 @@ THREADS = 16
 COUNTED_S = 30.0
 #: Codes of errors that concern a ledger as a whole begin so; one that is busy answers the next call.
 _OF_LEDGER = ("database_", "not_a_", "ledger_", "disk_error")
+#: Begins the list of a cursor, so that the first ledger, whose key signs it, does not take it for its own.
+_PAGE = "ledgers/"
 
 
 class Member:
@@ -362,8 +364,9 @@ class System(table.Nouns[Sync]):
         of = None
         if given["cursor"]:
             of, known = signing_keys.open_cursor(self._key, given["cursor"])
-            if of is None or not isinstance(known, dict):
+            if of is None or not of.startswith(_PAGE) or not isinstance(known, dict):
                 raise InputError("cursor_invalid")
+            of = of.removeprefix(_PAGE)
             places = {name: place for name, place in known.items() if name in self._members}
 
         def ask(member: Member) -> Page[Any]:
@@ -383,7 +386,7 @@ class System(table.Nouns[Sync]):
             moved = self.home.run(lambda engine: _directory_read(engine, directory.moving))
         found, left = merging.pages(answers, places, given.get("limit"), moved)
         if left and found.order is not None:
-            found.next = signing_keys.seal_cursor(self._key, found.order.of, left)
+            found.next = signing_keys.seal_cursor(self._key, _PAGE + found.order.of, left)
         return found
 
     def _find(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
@@ -495,7 +498,13 @@ class System(table.Nouns[Sync]):
             with self.engine.context.database.write() as connection:
                 directory.change(connection, place, ledger=wanted)
             there = self.where(tenant_id)
-        return there.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs))
+        try:
+            return there.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs))
+        except InputError:
+            if place is None and there.run(partial(_lives_in, tenant_id)) is None:
+                with self.engine.context.database.write() as connection:
+                    directory.drop(connection, tenant_id)
+            raise
 
     def _roomiest(self) -> str:
         counts = self._counts()

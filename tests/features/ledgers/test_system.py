@@ -290,6 +290,13 @@ def test_the_command_line_names_the_ledgers(tmp_path: Path) -> None:
     "text",
     [
         "",
+        "a = " + "[" * 3000,
+        "#" * 300_000,
+        "a = 3",
+        'a = [["url", "x"]]',
+        'a = "x"\nb = "sqlite:///./x"',
+        'a = "x"\nb = "y"',
+        'a = "x\\u0000"',
         "a = 1",
         "a = { room = 1 }",
         'a = "x"\nb = "x"',
@@ -301,5 +308,23 @@ def test_the_command_line_names_the_ledgers(tmp_path: Path) -> None:
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "file").write_text(text)
+    (tmp_path / "y").symlink_to("x")
     with pytest.raises(Explained, match="not a file of ledgers"):
         read(tmp_path / "file")
+
+
+def test_what_is_not_of_the_system_leaves_nothing(tmp_path: Path) -> None:
+    settings = ledgers(tmp_path, "home.db")
+    with opened(settings) as system:
+        for each in TENANTS:
+            system.tenants.create(each)
+        with pytest.raises(InputError):
+            system.tenants.create("no/name", ledger="far")
+        assert sum(each.tenants for each in system.ledgers.list()) == len(TENANTS)
+        cursor = system.tenants.list(limit=2).next
+        for listed in (system.member("home").opened().tenants.list, system.schedules.list):
+            with pytest.raises(InputError, match="does not belong to this list"):
+                listed(limit=2, cursor=cursor)
+        single = system.member("home").opened().tenants.list(limit=1).next
+        with pytest.raises(InputError, match="does not belong to this list"):
+            system.tenants.list(limit=1, cursor=single)
