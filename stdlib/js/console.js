@@ -1,6 +1,6 @@
 // console: a script's output becomes log lines of its run.
 const { uncurry, inspect, primordials: p } = $;
-const { slice, indexOf, keys, mapGet, mapSet, mapDelete, exec } = p;
+const { slice, indexOf, keys, mapGet, mapSet, mapDelete, exec, stringify } = p;
 const text = String;
 const toNumber = Number;
 const trunc = Math.trunc;
@@ -16,6 +16,14 @@ let indent = "";
 
 function one(value) {
   return typeof value === "string" ? value : inspect(value);
+}
+
+function json(value) {
+  try {
+    return stringify(value);
+  } catch {
+    return inspect(value); // a circle, or a bigint
+  }
 }
 
 function line(values) {
@@ -40,6 +48,7 @@ function line(values) {
         else if (mark === "d") out += typeof value === "object" || typeof value === "symbol" ? "NaN" : text(toNumber(value));
         else if (mark === "i") out += typeof value === "object" || typeof value === "symbol" ? "NaN" : text(trunc(toNumber(value)));
         else if (mark === "f") out += typeof value === "object" || typeof value === "symbol" ? "NaN" : text(toNumber(value));
+        else if (mark === "j") out += text(json(value));
         else out += inspect(value);
       } else {
         out += "%";

@@ -4,6 +4,7 @@ const { uncurry, primordials: p } = $;
 const { keys } = p;
 const describe = Object.getOwnPropertyDescriptor;
 const prototypeOf = Object.getPrototypeOf;
+const symbolsOf = Object.getOwnPropertySymbols;
 const isArray = Array.isArray;
 const isView = ArrayBuffer.isView;
 const tagOf = uncurry(Object.prototype.toString);
@@ -110,6 +111,8 @@ $.showGetters = (type, names) => {
   };
 };
 
+$.showGetters(DataView, ["byteLength", "byteOffset", "buffer"]);
+
 function showFunction(value) {
   const found = describe(value, "name");
   const name = found !== undefined && typeof found.value === "string" && found.value !== "" ? found.value : "";
@@ -149,6 +152,15 @@ function members(value, entries, state, depth, indexed, without) {
     state.room -= key.length + one.length;
     push(entries, key + ": " + one);
   }
+  const symbols = symbolsOf(value);
+  for (let index = 0; index < symbols.length && state.room > 0 && shown++ < MAX; index++) {
+    const found = describe(value, symbols[index]);
+    if (found === undefined || !found.enumerable) continue;
+    const one = "value" in found ? show(found.value, state, depth + 1) : found.get ? "[Getter]" : "[Setter]";
+    const key = "[" + symbolText(symbols[index]) + "]";
+    state.room -= key.length + one.length;
+    push(entries, key + ": " + one);
+  }
 }
 
 function showObject(value, state, depth) {
@@ -160,8 +172,8 @@ function showObject(value, state, depth) {
   push(state.path, value);
   try {
     const entries = [];
-    if (list || isView(value)) {
-      const length = list ? describe(value, "length").value : tag === "DataView" ? 0 : viewLength(value);
+    if (list || (isView(value) && tag !== "DataView")) {
+      const length = list ? describe(value, "length").value : viewLength(value);
       for (let index = 0; index < min(length, MAX) && state.room > 0; index++) {
         const found = describe(value, index);
         const one = found === undefined ? "<empty>" : "value" in found ? show(found.value, state, depth + 1) : "[Getter]";
