@@ -36,6 +36,7 @@ from lodger.engine.workbench.findings import Finding, nearest, similar
 from lodger.engine.workbench.schedules_file import script_names
 from lodger.engine.workbench.script_folder import ScriptFolder
 from lodger.engine.workbench.stocking import store_schedule, store_script
+from lodger.sandbox.source_faults import faults
 
 #: The tenant of the tests' own runs, and the script that gives a case its documents and values.
 TENANT, SEED = "tests", "lodger-seed"
@@ -152,8 +153,16 @@ def run_tests(
 def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: TestRun) -> None:
     """Ask a test's file for its cases."""
     try:
-        source = path.read_text(encoding="utf-8-sig")
-        stage.engine.scripts.put(TENANT, name, _bundle(folder, path, source))
+        files = _bundle(folder, path, path.read_text(encoding="utf-8-sig"))
+        # The entry is no file of the author's.
+        own = {file: text for file, text in files.items() if file != "main.js"}
+        if wrong := next(faults(own), None):
+            shown = f"{wrong.name}: {wrong.message}"
+            done.findings.append(
+                Finding("error", wrong.file or path.name, wrong.line, wrong.column, "test_invalid", shown)
+            )
+            return
+        stage.engine.scripts.put(TENANT, name, files)
     except (OSError, UnicodeDecodeError, InputError) as error:
         done.findings.append(Finding("error", path.name, None, None, "test_invalid", str(error)))
         return

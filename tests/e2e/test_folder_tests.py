@@ -86,7 +86,8 @@ test("bad time", { script: "welcome", now: "yesterday" }, () => {});
 def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     for name, text in {
         "urls.js": URLS, "price.js": PRICE, "welcome.js": SCRIPT, "schedules.toml": SCHEDULES, "welcome.test.js": GOOD, "bad.test.js": BAD,
-        "broken.test.js": "let a = ;",
+        "broken.test.js": "let a = ;", "lost.test.js": 'import { a } from "./nope.js";',
+        "least.test.js": 'import { tax } from "./urls.js";',
     }.items():  # fmt: skip
         (tmp_path / name).write_text(text)
     said = inside("test", tmp_path, "--json")
@@ -94,9 +95,10 @@ def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     good = {case["name"]: case["failures"] for case in body["cases"] if case["file"] == "welcome.test.js"}
     assert list(good.values()) == [[]] * 5
     assert (said.code, body["passed"], body["failed"], len(good)) == (1, 5, 9, 5)
-    assert [(each["file"], each["line"], each["code"]) for each in body["findings"]] == [
-        ("broken.test.js", 1, "test_invalid")
-    ]
+    assert {(each["file"], each["line"], each["code"]) for each in body["findings"]} == {
+        (name, 1, "test_invalid") for name in ("broken.test.js", "lost.test.js", "least.test.js")
+    }
+    assert "main.js" not in str(body["findings"])
     bad = {case["name"]: case["failures"][0] for case in body["cases"] if case["file"] == "bad.test.js"}
     assert (bad["wrong value"]["file"], bad["wrong value"]["line"]) == ("bad.test.js", 4)
     assert (bad["wrong value"]["expected"], '"EUR": 1.1' in bad["wrong value"]["actual"]) == (
@@ -113,7 +115,8 @@ def test_cases_pass_and_fail_with_their_lines(tmp_path: Path) -> None:
     assert "has no url" in bad["bad recording"]["message"]
     assert "option now" in bad["bad time"]["message"]
 
-    (tmp_path / "broken.test.js").unlink()
+    for name in ("broken.test.js", "lost.test.js", "least.test.js"):
+        (tmp_path / name).unlink()
     (tmp_path / "bad.fetches.json").write_text(
         json.dumps([{"url": "https://api.example.com/rates", "json": {"EUR": 1}}])
     )
