@@ -171,10 +171,10 @@ def _result(function: PlatformFunction, answer: Answer) -> str:
     Raises:
         CallRefused: function_refused, function_failed.
     """
-    text = answer.body.decode("utf-8", "replace")
     try:
+        text = answer.body.decode()
         value = strict_json.parse(text) if text.strip() else None
-    except CallRefused:
+    except (CallRefused, UnicodeDecodeError):
         if 200 <= answer.status < 300:
             raise _failed(function, "the platform's answer is not JSON") from None
         value = None

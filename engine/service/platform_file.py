@@ -146,7 +146,7 @@ class PlatformFile:
         except ValidationError as error:
             # A misspelt key is also a missing one.
             first = min(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
-            path = (name, *(key for key in first["loc"] if key != "[key]"))
+            path = (name, *(key for key in first["loc"] if str(key)[-1:] != "]"))
             if first["type"] == "extra_forbidden":
                 raise self.unknown(path, _keys_of(model)) from None
             reason = first["msg"].removeprefix("Value error, ")

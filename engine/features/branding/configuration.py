@@ -60,9 +60,10 @@ class Brand:
         self.name = given.name
         self.logo: tuple[bytes, str] | None = None
         if given.logo is not None:
-            raw = (folder / given.logo).read_bytes()
-            if not 0 < len(raw) <= MAX_LOGO:
-                raise ValueError(f"it is empty, or has more than {MAX_LOGO} bytes")
+            path = folder / given.logo
+            if not path.stat().st_size or not path.is_file() or path.stat().st_size > MAX_LOGO:
+                raise ValueError(f"it is empty, no file, or has more than {MAX_LOGO} bytes")
+            raw = path.read_bytes()
             self.logo = raw, LOGOS[Path(given.logo).suffix.lower()]
         colours = {use: [text, text] if isinstance(text, str) else text for use, text in given.colours.items()}
         rules = "".join(f"--{use}: light-dark({light}, {dark}); " for use, (light, dark) in colours.items())

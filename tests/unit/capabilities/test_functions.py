@@ -111,6 +111,7 @@ ANSWERS: list[tuple[Any, Any]] = [
     (answer(b'{"message": "secret"}', "500 Oops"), ("function_failed", "crm.ask: the platform answered 500")),
     (answer(b"<html>"), ("function_failed", "crm.ask: the platform's answer is not JSON")),
     (answer(b"\xff\xfe"), ("function_failed", "crm.ask: the platform's answer is not JSON")),
+    (answer(b'"\xff"'), ("function_failed", "crm.ask: the platform's answer is not JSON")),
     (answer(b"[" * 5000), ("function_failed", "crm.ask: the platform's answer is not JSON")),
     (answer(b"NaN"), ("function_failed", "crm.ask: the platform's answer is not JSON")),
     (answer(b'"' + b"x" * 2 * MAX_BODY + b'"'), ("function_failed", f"crm.ask: the platform's answer has more than {MAX_BODY} bytes")),
