@@ -100,7 +100,8 @@ function explain(error, top) {
   const read = exec(READ, message);
   if (read === null && message !== "not a function" && message !== "not a constructor") return;
   let said = "";
-  if (top.native) said = message === "not a function" && top.name !== "construct" ? "the argument of " + top.name + " is not a function" : "";
+  if (read !== null && (read[1] === "Symbol.iterator" || read[1] === "Symbol.asyncIterator")) said = read[2] + (read[1] === "Symbol.iterator" ? " is not iterable" : " is not async iterable");
+  else if (top.native) said = message === "not a function" && top.name !== "construct" ? "the argument of " + top.name + " is not a function" : "";
   else {
     const quoted = quote(top.file + "\n" + top.line + "\n" + top.column);
     if (quoted === undefined) return;

@@ -93,6 +93,10 @@ MESSAGES = [
         "cannot read property 'id' of undefined",
     ),  # of p or of o.c?
     ("[1].map((x) => ({ v: x })).find((x) => x.v === 9).v", "cannot read property 'v' of undefined"),
+    ("const o = {}; for (const x of o.rows) {}", "undefined is not iterable"),
+    ("const o = { a: null }; return [...o.a]", "null is not iterable"),
+    ("const [a] = undefined", "undefined is not iterable"),
+    ("for await (const x of undefined) {}", "undefined is not async iterable"),
     ("null.x", "cannot read property 'x' of null"),
     ("JSON.parse('<!DOCTYPE html>')", "unexpected token: '<', \"<!DOCTYPE html>\" is not valid JSON"),
     (
