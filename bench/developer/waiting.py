@@ -84,7 +84,8 @@ async def main(waiting: int, loops: int) -> None:
                     watch.cancel()
                     took, kinds = time.monotonic() - begun, sorted(set(outcomes))
                     print(
-                        f"{'':34} {number} ended after {took:.1f} s as {kinds}, at most {max(most):.0f} MiB", flush=True
+                        f"{'':34} {number} ended {took:.1f} s after the last was asked for, as {kinds}, at most {max(most):.0f} MiB",
+                        flush=True,
                     )
     server.close()
 
