@@ -33,6 +33,7 @@ def entry(folder: Path) -> Path:
     return found
 
 
+@pytest.mark.slow  # bakes a realm
 def test_the_second_time_nothing_is_baked(baked) -> None:
     said: list[str] = []
     before = entry(baked).stat().st_ino
@@ -41,6 +42,7 @@ def test_the_second_time_nothing_is_baked(baked) -> None:
     assert entry(baked).stat().st_ino == before
 
 
+@pytest.mark.slow  # bakes a realm
 def test_the_first_time_says_so_and_a_home_that_cannot_be_written_is_passed_by(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
@@ -62,6 +64,7 @@ def test_everything_is_in_the_key(monkeypatch) -> None:
     assert realm_key(read_sources({})) != plain
 
 
+@pytest.mark.slow  # bakes a realm
 def test_a_torn_file_is_baked_again_and_bakes_are_equal(kept, baked) -> None:
     module = entry(kept) / "realm.cwasm"
     module.write_bytes(module.read_bytes()[:-1])
@@ -127,6 +130,7 @@ def test_a_broken_capability_is_named(tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow  # bakes a realm
 def test_old_realms_go_the_longest_unused_first(baked, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(artefact, "_KEPT", 2)
     first, second = (shutil.copytree(entry(baked), tmp_path / name) for name in ("a" * 64, "b" * 64))
