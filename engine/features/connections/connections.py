@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -134,11 +134,16 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A connection with its secret values."""
+    """A connection with its secret values.
+
+    Attributes:
+        settings: JSON text as stored, which the values are bound to.
+    """
 
     about: Connected
     kept: Kept
     expires_us: int | None
+    settings: str
 
 
 def _check(
@@ -212,13 +217,7 @@ def _mine(tenant_id: str, name: str) -> tuple[Any, Any]:
 
 
 def _seal(vault: Vault, row: dict[str, Any], kept: Kept) -> Sealed:
-    values = {
-        "client_secret": kept.client_secret,
-        "access": kept.access,
-        "refresh": kept.refresh,
-        "verifier": kept.verifier,
-    }
-    return vault.seal(json.dumps(values), *_place(row))
+    return vault.seal(json.dumps(asdict(kept)), *_place(row))
 
 
 def open_row(vault: Vault, row: AnyRow) -> Opened:
@@ -228,7 +227,7 @@ def open_row(vault: Vault, row: AnyRow) -> Opened:
         Unavailable: the keys are not available, or the row was modified.
     """
     kept = Kept(**json.loads(vault.open(Sealed(row.key_id, row.sealed), *_place(row._mapping))))
-    return Opened(_connected(row), kept, row.expires_us)
+    return Opened(_connected(row), kept, row.expires_us, row.settings)
 
 
 def find(vault: Vault, connection: Connection, tenant_id: str, name: str) -> Opened | None:
@@ -274,7 +273,7 @@ def _unreplaced(vault: Vault, connection: Connection, before: Opened, *, consent
     """Return the row of a connection if its client and, unless a person has consented anew, its grant are the same as before."""
     about = before.about
     row = connection.execute(select(connections).where(*_mine(about.tenant_id, about.name)).with_for_update()).first()
-    if row is None or _connected(row).created_at != about.created_at or row.settings != _settings(about):
+    if row is None or _connected(row).created_at != about.created_at or row.settings != before.settings:
         return None
     now = open_row(vault, row).kept
     same = now.client_secret == before.kept.client_secret and (consented or now.refresh == before.kept.refresh)
@@ -353,13 +352,6 @@ def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -
 def keys_in_use(connection: Connection) -> set[str]:
     """Return the ids of the keys in use for connections."""
     return set(connection.scalars(select(_c.key_id).distinct()))
-
-
-_SETTINGS = ("token_url", "client_id", "hosts", "scopes", "authorize_url", "redirect_uri", "auth")
-
-
-def _settings(about: Connected) -> str:
-    return json.dumps({name: getattr(about, name) for name in _SETTINGS}, sort_keys=True)
 
 
 def _connected(row: AnyRow) -> Connected:

@@ -33,7 +33,7 @@ class Renewals:
     """Source of the tokens of connections for attempts.
 
     Args:
-        send: the way out, whose rules for addresses hold.
+        way_out: sends the requests for tokens; its rules for addresses hold.
     """
 
     def __init__(self, context: StoreContext, vault: Vault, way_out: WayOut) -> None:

@@ -160,8 +160,7 @@ class System(table.Nouns[Sync]):
         """Note the tenants that a ledger has when it joins."""
         if _directory_read(self.engine, directory.counts)[name] == 0:
             here = _directory_read(engine, tenants.ids)
-            with self.engine.context.database.write() as connection:
-                directory.adopt(connection, here, name)
+            _directory_write(self.engine, directory.adopt, here, name)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
@@ -281,8 +280,7 @@ class System(table.Nouns[Sync]):
         if place is not None or engine is None:
             return place
         name = next(each.name for each in self._members.values() if each.engine is engine)
-        with self.engine.context.database.write() as connection:
-            directory.add(connection, tenant_id, name)
+        _directory_write(self.engine, directory.add, tenant_id, name)
         return TenantPlace(tenant_id, name)
 
     def place_of(self, tenant_id: str) -> TenantPlace:
@@ -488,22 +486,19 @@ class System(table.Nouns[Sync]):
         place = _directory_read(self.engine, directory.find, tenant_id)
         if place is None:
             name = wanted or self._roomiest()
-            with self.engine.context.database.write() as connection:
-                directory.add(connection, tenant_id, name)
+            _directory_write(self.engine, directory.add, tenant_id, name)
             self._counted[1][name] += 1
             there = self.where(tenant_id)
         elif wanted not in (None, place.ledger):
             if there.run(partial(_lives_in, tenant_id)) is not None:
                 raise Conflict("tenant_exists", tenant=tenant_id)
-            with self.engine.context.database.write() as connection:
-                directory.change(connection, place, ledger=wanted)
+            _directory_write(self.engine, partial(directory.change, ledger=wanted), place)
             there = self.where(tenant_id)
         try:
             return there.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs))
         except InputError:
             if place is None and there.run(partial(_lives_in, tenant_id)) is None:
-                with self.engine.context.database.write() as connection:
-                    directory.drop(connection, tenant_id)
+                _directory_write(self.engine, directory.drop, tenant_id)
             raise
 
     def _roomiest(self) -> str:
@@ -527,8 +522,7 @@ class System(table.Nouns[Sync]):
 
     def _delete(self, tenant_id: str) -> None:
         self.where(tenant_id).run(lambda engine: engine.tenants.delete(tenant_id))
-        with self.engine.context.database.write() as connection:
-            directory.drop(connection, tenant_id)
+        _directory_write(self.engine, directory.drop, tenant_id)
 
     def _move(self, tenant_id: str, ledger: str) -> TenantPlace:
         self._counted = float("-inf"), self._counted[1]
@@ -550,6 +544,11 @@ class System(table.Nouns[Sync]):
 def _directory_read(engine: Engine, look: Callable[..., T], *args: Any) -> T:
     with engine.context.database.read() as connection:
         return look(connection, *args)
+
+
+def _directory_write(engine: Engine, change: Callable[..., object], *args: Any) -> None:
+    with engine.context.database.write() as connection:
+        change(connection, *args)
 
 
 def _lives_in(tenant_id: str, engine: Engine) -> Engine | None:
