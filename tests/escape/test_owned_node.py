@@ -6,10 +6,12 @@ Each wall is also tried alone, against the calls that it must refuse by itself. 
 import ctypes
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 from tests.escape.matrix import weak_node
 
+from lodger.sandbox.child import node_starter
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.nodejs import limited_node
 from lodger.sandbox.walls.syscalls import MACHINE
@@ -232,3 +235,22 @@ def test_all_other_calls_are_unknown_to_it() -> None:
     with owned(()) as process:
         others = {number: process.call(number) for number in range(470) if number not in listed}
     assert {number: answer for number, answer in others.items() if answer != -38} == {}
+
+
+def test_no_call_passes_once_the_program_is_ready() -> None:
+    ready, write_ready = os.pipe()
+    listener, asks = os.pipe()  # a question that waits and is never taken away
+    parent, child = socket.socketpair()
+    os.write(asks, b"?")
+    os.write(write_ready, b"R")
+    socket.send_fds(child, [b"l"], [listener])
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(node_starter.started, parent, ready)
+        try:
+            assert started.result(10)
+        finally:
+            os.read(listener, 1)
+            for each in (ready, write_ready, listener, asks):
+                os.close(each)
+            parent.close()
+            child.close()

@@ -105,6 +105,8 @@ class RunNode:
             raise Unseen(str(missing)) from None
         process = limited_node.start(node, self.program, cpu_s=5, heap_mib=64)
         try:
+            assert process.stdout is not None
+            limited_node.ready(process.stdout.fileno(), None, 10)  # as its users do: no byte of a tenant before its R
             said, _ = process.communicate(b"x", timeout=10)
         except subprocess.TimeoutExpired:
             said = b""
