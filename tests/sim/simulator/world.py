@@ -70,7 +70,15 @@ class Machine:
         self.node = Node(self.engine.host, self.workers, f"n{self.number}")
         self.workers.node_id = self.node.id
         self.engine.on_event(self._hear)
-        world.loop.spawn(self.process, self.node.start())
+        world.loop.spawn(self.process, self._start(self.process, self.node))
+
+    async def _start(self, process: Process, node: Node) -> None:
+        """Start the node; its process ends if the database refuses, as a program does whose node cannot start."""
+        try:
+            await node.start()
+        except Unavailable:
+            if self.process is process:
+                self.world.later(0, self.end)
 
     def _hear(self, event: Event) -> None:
         """Handle a failed round of a service: it is a bug unless a fault caused it."""
