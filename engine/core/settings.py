@@ -12,14 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lodger.engine.core import ledger_file
 from lodger.engine.core.access.grants import DEFAULT
 from lodger.engine.core.errors import InputError
 
+#: Settings of which an empty text is a value: no grant, no port. Any other variable that is empty counts as not set.
+_EMPTY_COUNTS = frozenset({"grants", "egress_ports"})
 #: Open files that an attempt needs while it runs.
 FILES_OF_ATTEMPT = 4
+
+
+class _Environment(EnvSettingsSource):
+    """The environment, without variables that are empty."""
+
+    def __call__(self) -> dict[str, Any]:
+        """Return the values by field name."""
+        return {name: value for name, value in super().__call__().items() if value != "" or name in _EMPTY_COUNTS}
 
 
 class Settings(BaseSettings):
@@ -37,7 +47,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take arguments first, then the environment. Files are left out: each would be searched field by field."""
-        return init_settings, env_settings
+        return init_settings, _Environment(settings_cls)
 
     slots: int = Field(
         default_factory=lambda: 4 * (os.cpu_count() or 1),

@@ -41,17 +41,17 @@ def table(settings: Settings) -> list[Row]:
                 unit=unit,
                 value=_shown(name, value),
                 default=_shown(name, default),
-                source=_source(PREFIX + name.upper(), is_set=value != default),
+                source=_source(name, settings, is_set=value != default),
                 help=field.description or "",
             )
         )
     return rows
 
 
-def _source(variable: str, *, is_set: bool) -> str:
+def _source(name: str, settings: Settings, *, is_set: bool) -> str:
     """Return where the value of a setting comes from: environment, given or default."""
     # The names of environment variables are read without regard to their case.
-    if any(name.upper() == variable for name in os.environ):
+    if name in settings.model_fields_set and PREFIX + name.upper() in map(str.upper, os.environ):
         return "environment"
     return "given" if is_set else "default"
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lodger.engine.cli import place
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings, load, unknown_variables
 from lodger.engine.core.settings_table import table
@@ -17,6 +18,20 @@ def test_overrides_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert load().slots == 3
     assert load(slots=5).slots == 5
     assert load(slots=None).slots == 3
+
+
+def test_an_empty_variable_counts_as_not_set_unless_nothing_is_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.setenv(f"LODGER_{name.upper()}", "")
+    shown = {
+        row.name: (row.value, row.source)
+        for row in table(load())
+        if (row.value, row.source) != (row.default, "default")
+    }
+    assert shown == {"grants": ("", "environment"), "egress_ports": ("", "environment")}
+    assert place.chosen(None).database_source == "default"
+    with pytest.raises(InputError, match="LODGER_SLOTS"):
+        load(slots="")
 
 
 def test_a_wrong_value_is_named() -> None:
