@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from lodger.engine.core.settings import load
 from lodger.escape import invariants, owned_guest
 from lodger.escape.case import Case
 from lodger.escape.neighbours import ID as NEIGHBOUR
-from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
@@ -47,7 +47,7 @@ BRIDGE = ("cap-bridge.js", '$.provide("bridge", (context, call) => ({ call, call
 def realm() -> Artefact:
     """Return the suite's realm, baked at first use. Raises RealmUnavailable."""
     sources = [*artefact.read_sources(), BRIDGE]
-    return artefact.baked(sources)
+    return artefact.baked(sources, load().cache_dir)
 
 
 @lru_cache(maxsize=1)
@@ -59,12 +59,7 @@ def native() -> dict[str, str]:
 
 def write_source(name: str, text: str) -> Path:
     """Write a source into the cache of realms, named after its digest, and return its path."""
-    for folder in artefact.candidates():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if artefact.is_ours(folder):
-            break
-    else:
-        raise SandboxError("no_cache_folder", "there is no folder for the suite's realm", fix="set XDG_CACHE_HOME")
+    folder = artefact.writable_folder(load().cache_dir)
     place = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}-{name}"
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as fresh:
         fresh.write(text)

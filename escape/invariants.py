@@ -15,6 +15,7 @@ from pathlib import Path
 
 import lodger.sandbox
 import lodger.stdlib
+from lodger.engine.core.settings import load
 from lodger.escape.evidence import LEAKS, Trial
 from lodger.escape.switchboard import SECRET_NAME
 from lodger.sandbox.outcome import Blame, Outcome
@@ -159,7 +160,7 @@ def host_paths() -> tuple[str, ...]:
         Path(lodger.stdlib.__file__).parent,
         find_library(),
     }
-    paths |= {path.resolve() for path in paths} | set(artefact.candidates())
+    paths |= {path.resolve() for path in paths} | set(artefact.candidates(load().cache_dir))
     return tuple(sorted({str(path) for path in paths if len(path.parts) > 2}))
 
 

@@ -11,6 +11,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from lodger.engine.core.settings import load
 from lodger.escape.modules import assemble
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.js import artefact
@@ -96,9 +97,7 @@ def _compiled(module: bytes) -> Path:
     """Return the file of a compiled module."""
     import lodger
 
-    folder = next((each for each in artefact.candidates() if artefact.is_ours(each)), None)
-    if folder is None:
-        raise SandboxError("no_cache_folder", "there is no folder for compiled attacks", fix="set XDG_CACHE_HOME")
+    folder = artefact.writable_folder(load().cache_dir)
     key = hashlib.sha256(module + artefact.realm_key([]).encode()).hexdigest()[:32]
     place = folder / f"{key}-owned.cwasm"
     if place.exists() and artefact.is_ours(place):

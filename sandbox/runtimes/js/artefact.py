@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
@@ -167,7 +168,7 @@ def processor() -> str:
 def candidates(folder: Path | None = None) -> Iterator[Path]:
     """Yield the cache folders to try, best first."""
     if folder is not None:
-        yield folder
+        yield folder.absolute()
         return
     home = os.environ.get("XDG_CACHE_HOME")
     if home and Path(home).is_absolute():
@@ -213,7 +214,43 @@ def baked(
 ) -> Artefact:
     """Return the realm of these sources, from the cache or newly baked; arguments and errors as for :func:`ensure`."""
     key = realm_key(sources)
-    tried = []
+    made: tuple[bytes, bytes] | None = None
+    tried: list[str] = []
+    for cache in _usable(folder, tried):
+        found = read_baked(cache / key)
+        if found is not None:
+            return found
+        if not os.access(cache, os.W_OK):
+            tried.append(f"{cache}: not writable")
+            continue
+        if made is None:
+            if progress:
+                progress("building the script realm (once per version)")
+            made = _bake(sources)
+        try:
+            _store(cache, key, *made)
+        except OSError as error:
+            tried.append(f"{cache}: {error.strerror}")
+            continue
+        found = read_baked(cache / key)
+        if found is not None:
+            return found
+        tried.append(f"{cache}: the built realm could not be read back")
+    raise _no_folder(tried)
+
+
+def writable_folder(folder: Path | None = None) -> Path:
+    """Return the first cache folder that can be written to; ``folder`` as for :func:`ensure`. Raises RealmUnavailable."""
+    tried: list[str] = []
+    for cache in _usable(folder, tried):
+        if os.access(cache, os.W_OK):
+            return cache
+        tried.append(f"{cache}: not writable")
+    raise _no_folder(tried)
+
+
+def _usable(folder: Path | None, tried: list[str]) -> Iterator[Path]:
+    """Yield the cache folders that only this user can write to, created if they are missing, and note why others are left out."""
     for cache in candidates(folder):
         try:
             cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -222,29 +259,18 @@ def baked(
             continue
         if not is_ours(cache):
             tried.append(f"{cache}: belongs to another user, or other users can write to it")
-            continue
-        found = read_baked(cache / key)
-        if found is not None:
-            return found
-        if not os.access(cache, os.W_OK):
-            tried.append(f"{cache}: not writable")
-            continue
-        if progress:
-            progress("building the script realm (once per version)")
-        try:
-            _bake_into(cache, key, sources)
-        except OSError as error:
-            tried.append(f"{cache}: {error.strerror}")
-            continue
-        found = read_baked(cache / key)
-        if found is not None:
-            return found
-        tried.append(f"{cache}: the built realm could not be read back")
-    raise RealmUnavailable(
+        elif os.statvfs(cache).f_flag & os.ST_NOEXEC:
+            tried.append(f"{cache}: on a file system without programs (noexec), and a realm is machine code")
+        else:
+            yield cache
+
+
+def _no_folder(tried: list[str]) -> RealmUnavailable:
+    return RealmUnavailable(
         "no_cache_folder",
         "no folder can be used for the cache of the script realm",
         why="; ".join(tried),
-        fix="set XDG_CACHE_HOME to a folder that only you can write to",
+        fix="set LODGER_CACHE_DIR to a folder that only this user may write to",
     )
 
 
@@ -270,40 +296,51 @@ def _prune(cache: Path) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _bake_into(cache: Path, key: str, sources: list[tuple[str, str]]) -> None:
-    work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=cache))
+def _bake(sources: list[tuple[str, str]]) -> tuple[bytes, bytes]:
+    """Return the numbers and the module of the sources' realm, baked in a process of its own. Raises RealmUnavailable."""
+    # As in the zygote: only the packages beside this one can be imported.
+    code = (
+        f"import sys; package = type(sys)('lodger'); package.__path__ = [{str(Path(__file__).parents[3])!r}]; "
+        "sys.modules['lodger'] = package; from lodger.sandbox.runtimes.js.bake import main; main()"
+    )
+    command = [sys.executable, "-I", "-S", "-c", code, str(find_library()), str(find_guest())]
+    text = "\0".join(part for pair in sources for part in pair)
     try:
-        # As in the zygote: only the packages beside this one can be imported.
-        code = (
-            f"import sys; package = type(sys)('lodger'); package.__path__ = [{str(Path(__file__).parents[3])!r}]; "
-            "sys.modules['lodger'] = package; from lodger.sandbox.runtimes.js.bake import main; main()"
-        )
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-c",
-            code,
-            str(find_library()),
-            str(find_guest()),
-            str(work),
-        ]
-        text = "\0".join(part for pair in sources for part in pair)
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
             command, input=text.encode(), capture_output=True, timeout=_BAKE_SECONDS, check=False, cwd="/"
         )
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            start = max(
-                (at for at, line in enumerate(said) if line[:1].strip()), default=0
-            )  # the exception, after the traceback
-            start = max((at for at, line in enumerate(said) if line.startswith("RuntimeError:")), default=start)
-            raise RealmUnavailable(
-                "bake_failed",
-                "the script realm could not be built",
-                why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
-                fix="install the pinned versions of wasmtime and quickjs-rs",
-            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RealmUnavailable(
+            "bake_failed",
+            "the script realm could not be built",
+            why=f"its process: {getattr(error, 'strerror', None) or f'no end within {_BAKE_SECONDS} s'}",
+            fix="give this machine or container room for more processes, memory and processor time",
+        ) from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        start = max(
+            (at for at, line in enumerate(said) if line[:1].strip()), default=0
+        )  # the exception, after the traceback
+        start = max((at for at, line in enumerate(said) if line.startswith("RuntimeError:")), default=start)
+        raise RealmUnavailable(
+            "bake_failed",
+            "the script realm could not be built",
+            why=" ".join(line.strip() for line in said[start:])[:500] or f"exit status {done.returncode}",
+            fix="install the pinned versions of wasmtime and quickjs-rs",
+        )
+    numbers, _, module = done.stdout.partition(b"\n")
+    return numbers, module
+
+
+def _store(cache: Path, key: str, numbers: bytes, module: bytes) -> None:
+    """Write a realm into a cache folder."""
+    work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=cache))
+    try:
+        for name, data in (("realm.cwasm", module), ("realm.numbers", numbers)):
+            with open(work / name, "wb", opener=partial(os.open, mode=0o600)) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
         place = cache / key
         if place.exists() and read_baked(place) is None and is_ours(place):
             shutil.rmtree(place)  # incomplete or modified

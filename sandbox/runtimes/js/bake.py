@@ -5,7 +5,6 @@ Runs in a separate process (the compiler's threads never end), without any tenan
 """
 
 import hashlib
-import os
 import sys
 from pathlib import Path
 
@@ -159,8 +158,8 @@ def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
     return found[0]
 
 
-def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: str) -> None:
-    """Bake the realm into ``realm.cwasm`` and ``realm.numbers`` in the folder."""
+def bake(library: str, guest_file: str, sources: list[tuple[str, str]]) -> bytes:
+    """Return the realm: a line of numbers, and the compiled module."""
     wasm = Path(guest_file).read_bytes()
     if hashlib.sha256(wasm).hexdigest() != GUEST_SHA256:
         raise RuntimeError(f"{guest_file} is not the guest that this version of Lodger was tested with")
@@ -183,24 +182,14 @@ def bake(library: str, guest_file: str, sources: list[tuple[str, str]], folder: 
     numbers["seed"] = _seed(probe, differing, numbers["scratch"])
     target = Machine(library)
     code = target.lib.compile(target.engine, image)
-    _write(Path(folder) / "realm.cwasm", code)
-    lines = [f"{name}={value}" for name, value in sorted(numbers.items())]
-    lines.append("sha256=" + hashlib.sha256(code).hexdigest())
-    _write(Path(folder) / "realm.numbers", "\n".join(lines).encode() + b"\n")
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a new file and flush it to the disk."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    words = [f"{name}={value}" for name, value in sorted(numbers.items())]
+    words.append("sha256=" + hashlib.sha256(code).hexdigest())
+    return " ".join(words).encode() + b"\n" + code
 
 
 def main() -> None:
-    """Bake with paths from the command line and NUL-separated sources from standard input."""
-    library, guest_file, folder = sys.argv[1:4]
+    """Bake with paths from the command line and NUL-separated sources from standard input; write the realm to standard output."""
+    library, guest_file = sys.argv[1:3]
     parts = sys.stdin.buffer.read().decode().split("\0")
     sources = list(zip(parts[0::2], parts[1::2], strict=True))
-    bake(library, guest_file, sources, folder)
+    sys.stdout.buffer.write(bake(library, guest_file, sources))

@@ -3,10 +3,13 @@
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from lodger.escape.arena import write_source
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.js.artefact import RealmUnavailable, ensure, is_ours, read_sources, realm_key
 
@@ -116,11 +119,45 @@ def test_a_file_of_somebody_else_is_not_read(tmp_path) -> None:
     assert not is_ours(path)
 
 
-def test_nowhere_to_write(tmp_path) -> None:
+def test_a_fault_of_the_folder_and_one_of_the_process_are_told_apart(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RealmUnavailable) as failure:
+    with pytest.raises(RealmUnavailable, match="no folder") as failure:
         ensure(tmp_path / "file" / "below", capabilities={})
-    assert failure.value.fix
+    assert "LODGER_CACHE_DIR" in failure.value.fix
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "absent"))
+    with pytest.raises(RealmUnavailable, match="could not be built") as failure:
+        ensure(tmp_path, capabilities={})
+    assert failure.value.why == "its process: No such file or directory"
+
+
+@pytest.mark.root
+@pytest.mark.slow  # bakes a realm
+@pytest.mark.parametrize("option", ["noexec", "size=64k"])
+def test_a_folder_whose_file_system_takes_no_realm_is_named(tmp_path, option) -> None:
+    (tmp_path / "home").mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"mode=700,{option}", "none", tmp_path / "home"], check=False
+    ).returncode:
+        pytest.skip("NOT TESTED with a file system of its own: mounting one needs root")
+    try:
+        with pytest.raises(RealmUnavailable, match="no folder") as failure:
+            ensure(tmp_path / "home", capabilities={})
+        assert {"noexec": "noexec", "size=64k": "No space left"}[option] in failure.value.why
+    finally:
+        subprocess.run(["umount", tmp_path / "home"], check=True)
+
+
+def test_the_suite_of_attacks_takes_the_first_folder_that_can_be_written_or_the_one_that_is_set(
+    tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.delenv("LODGER_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(artefact.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert write_source("a.js", "").parent == tmp_path / f"lodger-{os.geteuid()}"
+    monkeypatch.setenv("LODGER_CACHE_DIR", "set")
+    monkeypatch.chdir(tmp_path)
+    assert write_source("a.js", "").parent == tmp_path / "set"
 
 
 def test_a_broken_capability_is_named(tmp_path) -> None:
