@@ -1,8 +1,7 @@
 """The pool of workers that runs each job in a new isolated process: ``report = await pool.run(job, host)``."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import CallHandler, Job, Report
@@ -12,11 +11,11 @@ from lodger.sandbox.wasm.pool import WasmPool
 from lodger.sandbox.workers.admission import refuse
 from lodger.sandbox.workers.launcher import WorkerEnd
 from lodger.sandbox.workers.version_image import VersionImage
-from lodger.sandbox.workers.warm_pool import WarmPool, now_us
-from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+from lodger.sandbox.workers.warm_pool import WarmPool
 from lodger.sandbox.workers.worker_run import AttemptContext, WorkerRun
 
 
+@dataclass(kw_only=True, eq=False)
 class Pool(WarmPool):
     """Warm workers for scripts; workers for WebAssembly are started with the first module.
 
@@ -28,31 +27,12 @@ class Pool(WarmPool):
     The other arguments are those of :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
     """
 
-    def __init__(
-        self,
-        *,
-        runtime: str = "quickjs",
-        size: int | None = None,
-        cores: int | None = None,
-        profile: str = "untrusted",
-        minimum: int | None = None,
-        cgroup: WorkerCgroup | None = None,
-        cache: Path | None = None,
-        code_cache: CodeCache | None = None,
-        now_us: Callable[[], int] = now_us,
-    ) -> None:
-        super().__init__(
-            runtime=runtime,
-            size=size,
-            cores=cores,
-            profile=profile,
-            minimum=minimum,
-            cgroup=cgroup,
-            cache=cache,
-            now_us=now_us,
-        )
-        self._code_cache = code_cache
-        self._images = None if code_cache is None or runtime != "quickjs" else ScriptImages(self, code_cache)
+    code_cache: CodeCache | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        is_scripts = self.runtime == "quickjs"
+        self._images = ScriptImages(self, self.code_cache) if self.code_cache is not None and is_scripts else None
         self._wasm: WasmPool | None = None
 
     async def run(self, job: Job, host: CallHandler) -> Report:
@@ -89,11 +69,11 @@ class Pool(WarmPool):
             if self._wasm is None:
                 self._wasm = WasmPool(
                     cores=self._cores,
-                    profile=self._profile,
-                    minimum=self._minimum,
-                    cgroup=self._cgroup,
-                    code_cache=self._code_cache,
-                    now_us=self._now_us,
+                    profile=self.profile,
+                    minimum=self.minimum,
+                    cgroup=self.cgroup,
+                    code_cache=self.code_cache or CodeCache(),
+                    now_us=self.now_us,
                 )
         await self._wasm.start()
         return self._wasm
@@ -106,6 +86,6 @@ class Pool(WarmPool):
         wasm, self._wasm = self._wasm, None
         if wasm is not None:
             await wasm.stop()
-        if self._code_cache is not None:
-            self._code_cache.close()
+        if self.code_cache is not None:
+            self.code_cache.close()
         await super()._close()

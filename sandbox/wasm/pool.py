@@ -5,6 +5,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from lodger.sandbox import frames
 from lodger.sandbox.doctor import Doctor
@@ -28,6 +29,7 @@ _TRIES = 3
 _journal = logging.getLogger("lodger.sandbox")
 
 
+@dataclass(kw_only=True, eq=False)
 class WasmPool:
     """Workers of runtime ``wasm``, one per attempt.
 
@@ -48,35 +50,28 @@ class WasmPool:
     runtime = "wasm"
     attempt_type = WorkerRun
     zygote_type = Zygote
-    compilers_type: Callable[..., WarmPool] = WarmPool
+    compilers_type = WarmPool
 
-    def __init__(
-        self,
-        *,
-        cores: int | None = None,
-        profile: str = "untrusted",
-        minimum: int | None = None,
-        cgroup: WorkerCgroup | None = None,
-        code_cache: CodeCache | None = None,
-        compile_limits: Limits = LIMITS,
-        now_us: Callable[[], int] = now_us,
-    ) -> None:
-        self._profile = profile
-        self._minimum = minimum
-        self._cgroup = cgroup
-        self._now_us = now_us
-        self.code_cache = code_cache or CodeCache()
+    cores: int | None = None
+    profile: str = "untrusted"
+    minimum: int | None = None
+    cgroup: WorkerCgroup | None = None
+    code_cache: CodeCache = field(default_factory=CodeCache)
+    compile_limits: Limits = LIMITS
+    now_us: Callable[[], int] = now_us
+
+    def __post_init__(self) -> None:
         self._compilers = self.compilers_type(
             runtime="wasm_compiler",
             size=1,
-            cores=cores,
-            profile=profile,
-            minimum=minimum,
-            cgroup=cgroup,
-            now_us=now_us,
+            cores=self.cores,
+            profile=self.profile,
+            minimum=self.minimum,
+            cgroup=self.cgroup,
+            now_us=self.now_us,
         )
-        self.compiler = Compiler(self._compilers, self.code_cache, compile_limits)
-        self._slots = asyncio.Semaphore(cores or len(os.sched_getaffinity(0)))
+        self.compiler = Compiler(self._compilers, self.code_cache, self.compile_limits)
+        self._slots = asyncio.Semaphore(self.cores or len(os.sched_getaffinity(0)))
         self._starting = asyncio.Lock()
         self._zygote_lock = asyncio.Lock()  # a separate lock: stop waits for runs, and a run may be starting a zygote
         self._zygote: Zygote | None = None
@@ -152,7 +147,7 @@ class WasmPool:
         for _ in range(_TRIES):
             try:
                 worker = await self._worker(code)
-                context = AttemptContext(worker.resident_bytes(), self.walls, self._now_us)
+                context = AttemptContext(worker.resident_bytes(), self.walls, self.now_us)
                 return await self.attempt_type(worker, job, host, context).run()
             except NeverArmed:
                 if not self._open:
@@ -210,10 +205,10 @@ class WasmPool:
         """Start the zygote and check its walls."""
         self._require_open()
         await self._stop_lost()
-        zygote = self.zygote_type(self._adopt, self._on_lost, self._on_refused, self._cgroup)
+        zygote = self.zygote_type(self._adopt, self._on_lost, self._on_refused, self.cgroup)
         await zygote.start(zygote_settings("wasm", await self.runtime_settings()))
         try:
-            Doctor.require(self._profile, zygote.walls, minimum=self._minimum)
+            Doctor.require(self.profile, zygote.walls, minimum=self.minimum)
             self._require_open()
         except BaseException:
             await zygote.stop()

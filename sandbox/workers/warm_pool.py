@@ -10,6 +10,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from lodger.sandbox import frames
@@ -38,6 +39,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
+@dataclass(kw_only=True, eq=False)
 class WarmPool:
     """Warm workers of one runtime behind one zygote.
 
@@ -60,27 +62,19 @@ class WarmPool:
     #: Number of workers of a zygote, which share its address layout, before it is replaced by a new one.
     renew_after = 10_000
 
-    def __init__(
-        self,
-        *,
-        runtime: str = "quickjs",
-        size: int | None = None,
-        cores: int | None = None,
-        profile: str = "untrusted",
-        minimum: int | None = None,
-        cgroup: WorkerCgroup | None = None,
-        cache: Path | None = None,
-        now_us: Callable[[], int] = now_us,
-    ) -> None:
-        self._runtime = runtime
+    runtime: str = "quickjs"
+    size: int | None = None
+    cores: int | None = None
+    profile: str = "untrusted"
+    minimum: int | None = None
+    cgroup: WorkerCgroup | None = None
+    cache: Path | None = None
+    now_us: Callable[[], int] = now_us
+
+    def __post_init__(self) -> None:
         self._settings: dict[str, str] = {}
-        self._cores = cores or len(os.sched_getaffinity(0))
-        self._size = size or 8 * self._cores
-        self._profile = profile
-        self._minimum = minimum
-        self._cgroup = cgroup
-        self._cache = cache
-        self._now_us = now_us
+        self._cores = self.cores or len(os.sched_getaffinity(0))
+        self._size = self.size or 8 * self._cores
         self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
         self._first: asyncio.Future[None] | None = None  # set once the first worker is ready
@@ -94,7 +88,7 @@ class WarmPool:
         self._waiting: deque[asyncio.Future[WorkerEnd]] = deque()
         self.failures = self._restarts = 0
         self._last_message = ""
-        self._context = AttemptContext(0, {}, now_us)
+        self._context = AttemptContext(0, {}, self.now_us)
         self._filling = True
         self._running = 0
         self._idle: asyncio.Future[None] | None = None
@@ -105,11 +99,6 @@ class WarmPool:
     def zygote(self) -> Zygote | None:
         """The current zygote, for reports and tests."""
         return self._zygote
-
-    @property
-    def runtime(self) -> str:
-        """Name of the runtime."""
-        return self._runtime
 
     @property
     def ready(self) -> tuple[int, ...]:
@@ -124,8 +113,8 @@ class WarmPool:
             self._open = True
             try:
                 Doctor.require_calls()
-                await asyncio.to_thread(native_libraries.require, self._profile, self._runtime)
-                self._settings = zygote_settings(self._runtime, await self.runtime_settings())
+                await asyncio.to_thread(native_libraries.require, self.profile, self.runtime)
+                self._settings = zygote_settings(self.runtime, await self.runtime_settings())
                 self._first = asyncio.get_running_loop().create_future()
                 await self._bring_up()
                 async with asyncio.timeout(_TAKE_S):
@@ -255,7 +244,7 @@ class WarmPool:
             if self._first is not None and not self._first.done():
                 self._first.set_result(None)
             if not self._context.idle_bytes:
-                self._context = AttemptContext(worker.resident_bytes(), self.walls, self._now_us)
+                self._context = AttemptContext(worker.resident_bytes(), self.walls, self.now_us)
             self._give_back(worker)
             self._refill()
             return
@@ -290,7 +279,7 @@ class WarmPool:
 
     async def runtime_settings(self) -> dict[str, str]:
         """Return the paths of the files that the runtime loads in the zygote; takes seconds if the realm must be baked."""
-        return await asyncio.to_thread(runtime_settings, self._runtime, self._cache)
+        return await asyncio.to_thread(runtime_settings, self.runtime, self.cache)
 
     def _requested(self) -> int:
         """Return the number of requested workers that have not arrived yet."""
@@ -301,7 +290,7 @@ class WarmPool:
         """Start the first zygote and fork its workers."""
         self._zygote = await self._start_zygote()
         self._forks = 0
-        self._context = AttemptContext(0, self.walls, self._now_us)
+        self._context = AttemptContext(0, self.walls, self.now_us)
         self._refill()
 
     async def _renew(self, old: Zygote) -> None:
@@ -328,15 +317,15 @@ class WarmPool:
         del self._retired[zygote]
 
     async def _start_zygote(self) -> Zygote:
-        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self._cgroup)
+        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self.cgroup)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         for wall, why in zygote.walls.items():
             if why:
-                asked = wall != "cgroup" or (self._cgroup is not None and self._cgroup.folder is not None)
+                asked = wall != "cgroup" or (self.cgroup is not None and self.cgroup.folder is not None)
                 _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s is missing: %s", wall, why)
         try:
-            Doctor.require(self._profile, zygote.walls, minimum=self._minimum)
+            Doctor.require(self.profile, zygote.walls, minimum=self.minimum)
         except BaseException:
             await zygote.stop()
             raise

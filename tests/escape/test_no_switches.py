@@ -15,7 +15,6 @@ import lodger.sandbox
 from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.doctor import WALLS
 from lodger.sandbox.runtimes.settings import runtime_settings
-from lodger.sandbox.wasm.module_check import ModuleChecker
 from lodger.sandbox.wasm.pool import WasmPool
 from lodger.sandbox.workers.launcher import Zygote, zygote_settings
 from lodger.sandbox.workers.warm_pool import WarmPool
@@ -38,7 +37,6 @@ MAKERS: dict[Any, set[str]] = {
     Pool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "code_cache", "now_us"},
     WarmPool: {"runtime", "size", "cores", "profile", "minimum", "cgroup", "cache", "now_us"},
     WasmPool: {"cores", "profile", "minimum", "cgroup", "code_cache", "compile_limits", "now_us"},
-    ModuleChecker: {"code_cache", "profile", "minimum"},
     Zygote: {"on_worker", "on_lost", "on_refused", "cgroup"},
 }
 

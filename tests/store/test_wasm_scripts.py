@@ -14,11 +14,12 @@ from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
+from lodger.engine.service.checks.module_check import ModuleCheck
+from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.store.content_cache import KEPT_BYTES
 from lodger.engine.sync import Engine
-from lodger.sandbox.job import Bundle, Job
-from lodger.sandbox.wasm import module_check
-from lodger.sandbox.wasm.module_check import Checked, ModuleChecker
+from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.limits import Limits
 
 OTHER = command("(call $say (i32.const 7))")
 
@@ -71,30 +72,31 @@ def test_text_with_a_modules_bytes_is_no_script(ledger: Bench) -> None:
     assert found.value.code == "source_not_text"
 
 
-def test_a_host_without_walls_stores_none(ledger: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_check, "ModuleChecker", lambda cache, **_: ModuleChecker(cache, minimum=99))
+def test_a_host_without_walls_stores_none(ledger: Bench) -> None:
+    context = ledger.engine.context
+    check = ModuleCheck(context.settings.model_copy(update={"walls_minimum": 99}), TrialBudget(context))
     with pytest.raises(Unavailable) as found:
-        ledger.engine.scripts.put("acme", "m", HELLO)
+        check.require("acme", HELLO, Limits())
     assert found.value.code == "too_few_walls"
     assert found.value.fix
 
 
 def test_a_tenants_modules_compile_one_after_the_other_and_hold_up_nobody_else(
-    monkeypatch: pytest.MonkeyPatch,
+    ledger: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
     order: list[str] = []
     held, free = threading.Event(), threading.Event()
 
-    class Slow(ModuleChecker):
-        def _compile_in_thread(self, job: Job) -> Checked:
+    class Slow(ModuleCheck):
+        def compiled(self, job: Job) -> tuple[Report | None, float]:
             if job.tag == "first":
                 held.set()
                 free.wait(120)
             order.append(job.tag)
-            return Checked(None, 0.0)
+            return None, 0.0
 
-    slow = Slow()
+    slow = Slow(ledger.engine.context.settings, TrialBudget(ledger.engine.context))
 
     def judge(tenant: str, tag: str) -> threading.Thread:
         thread = threading.Thread(target=slow.judge, args=(Job(Bundle({}, wasm=HELLO), tenant=tenant, tag=tag),))

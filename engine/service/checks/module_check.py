@@ -1,23 +1,29 @@
-"""Check of a WebAssembly module when it is stored: it is compiled in a sandboxed worker."""
+"""Check of a WebAssembly module when it is stored: it is compiled in a sandboxed worker that is started for it.
 
+The client gets a compile error with the upload, and the engine's process never runs the compiler. The compiled code is cached for nodes of
+the same user.
+"""
+
+import asyncio
+import os
 import threading
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.sandbox.errors import SandboxError
-from lodger.sandbox.job import Bundle, Job
+from lodger.sandbox.job import Bundle, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.tenant_locks import TenantLocks
 
 if TYPE_CHECKING:
     from lodger.engine.service.checks.trial_budget import TrialBudget
-    from lodger.sandbox.wasm.module_check import ModuleChecker
 
 
 class ModuleCheck:
-    """Compiles modules and caches the code for nodes of the same user. No worker is started before the first module.
+    """Compiles modules for callers on any thread, one at a time for each tenant.
 
     Args:
         budget: charged with the compiler's CPU time.
@@ -26,22 +32,8 @@ class ModuleCheck:
     def __init__(self, settings: Settings, budget: "TrialBudget") -> None:
         self._settings = settings
         self._budget = budget
-        self._making = threading.Lock()
-        self._made: ModuleChecker | None = None
-
-    @property
-    def _intake(self) -> "ModuleChecker":
-        """Return the checker of WebAssembly modules, made at first use."""
-        from lodger.engine.node.executors.sandbox_executor import code_cache
-        from lodger.sandbox.wasm.module_check import ModuleChecker
-
-        with self._making:
-            if self._made is None:
-                settings = self._settings
-                self._made = ModuleChecker(
-                    partial(code_cache, settings), profile=settings.profile, minimum=settings.walls_minimum
-                )
-            return self._made
+        self._slots = threading.BoundedSemaphore(len(os.sched_getaffinity(0)))
+        self._tenant_locks = TenantLocks()
 
     def require(self, tenant_id: str, wasm: bytes, limits: Limits) -> None:
         """Compile a module, blocking until it is done.
@@ -53,13 +45,52 @@ class ModuleCheck:
         """
         self._budget.require(tenant_id)
         try:
-            ended, cpu_ms = self._intake.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
+            refused, cpu_ms = self.judge(Job(Bundle({}, wasm=wasm), limits, tag="check", tenant=tenant_id))
         except SandboxError as problem:
             raise Unavailable.of(problem) from problem
         self._budget.charge(tenant_id, cpu_ms)
-        if ended is None:
+        if refused is None:
             return
-        why = ended.error.message if ended.error else ended.outcome.value
-        if ended.outcome is Outcome.COMPILE_ERROR:
-            raise InputError("module_refused", reason=why, details={"outcome": ended.outcome.value})
-        raise InputError("module_too_costly", reason=why, details={"outcome": ended.outcome.value})
+        why = refused.error.message if refused.error else refused.outcome.value
+        if refused.outcome is Outcome.COMPILE_ERROR:
+            raise InputError("module_refused", reason=why, details={"outcome": refused.outcome.value})
+        raise InputError("module_too_costly", reason=why, details={"outcome": refused.outcome.value})
+
+    def judge(self, job: Job) -> tuple[Report | None, float]:
+        """Return the report of a failed compilation, None if it succeeded, and the compiler's CPU time in milliseconds.
+
+        Raises:
+            SandboxError: the host cannot raise the walls, or no worker is available.
+        """
+        with self._tenant_locks.held(job.tenant), self._slots:
+            return self.compiled(job)
+
+    def compiled(self, job: Job) -> tuple[Report | None, float]:
+        """Compile in a thread: the caller may have a running event loop, and the launcher ends with the thread that started it."""
+        with ThreadPoolExecutor(1, thread_name_prefix="lodger-module-check") as thread:
+            return thread.submit(asyncio.run, self._compile(job)).result()
+
+    async def _compile(self, job: Job) -> tuple[Report | None, float]:
+        from lodger.engine.node.executors.sandbox_executor import code_cache
+        from lodger.sandbox.wasm.compiler import Compiler
+        from lodger.sandbox.workers.warm_pool import WarmPool
+
+        settings = self._settings
+        pool = WarmPool(
+            runtime="wasm_compiler", size=1, cores=1, profile=settings.profile, minimum=settings.walls_minimum
+        )
+        cache = code_cache(settings)
+        compiler = Compiler(pool, cache)
+        try:
+            await pool.start()
+            code = await compiler.code(job)
+        finally:
+            await pool.stop()
+            cache.close()
+        if not isinstance(code, Report):
+            code.close()
+            return None, compiler.cpu_ms
+        if code.outcome is Outcome.WORKER_LOST:
+            why = code.error.message if code.error else ""
+            raise SandboxError("no_worker", "the module could not be compiled now", why=why, fix="try again")
+        return code, compiler.cpu_ms
