@@ -95,29 +95,3 @@ def _before(present: str, fixed_in: str) -> bool:
 def _parts(text: str) -> tuple[int, ...]:
     """Return a version as numbers that can be compared."""
     return tuple(int(part) for part in re.findall(r"\d+", text))
-
-
-def page() -> str:
-    """Return the list as a reference page in Markdown."""
-    states = examine()
-    lines = [
-        "# Known errors of the pinned engines",
-        "",
-        "This page lists known errors of the engines inside the sandbox, for operators and security reviewers. `lodger doctor` compares",
-        f"the installed engines with this list, which was compared with the upstream advisories on {checked()}.",
-        "",
-        "| engine | package | version | open |",
-        "|---|---|---|---|",
-        *(f"| {each.engine} | `{each.package}` | {each.version} | {len(each.open)} |" for each in states),
-        "",
-        "| error | description | open in | fixed in | contained by |",
-        "|---|---|---|---|---|",
-    ]
-    for each in advisories():
-        still = ", ".join(state.engine for state in states if each.id in state.open)
-        lines.append(f"| {each.id} | {each.summary} | {still} | {each.fixed_in} | {each.contained_by} |")
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201 - a command

@@ -53,31 +53,3 @@ def declarations() -> dict[str, str]:
     return {
         f"{name}/{path}": text for name in imported() for path, text in json.loads(read(name, "types.json")).items()
     }
-
-
-def page() -> str:
-    """Return the packages as a reference page in Markdown."""
-    lines = [
-        "# Packages that scripts import by name",
-        "",
-        "These packages of npm come with Lodger: a script imports them by their names, in every runtime that has modules; nothing is",
-        "installed or bundled. Only a script that imports one pays for it. `lodger init` writes their own types, `lodger version` shows",
-        "the versions, and [known errors](advisories.md) are listed. `stdlib/npm_packages.toml` pins each by version and digest. This page",
-        "is generated.",
-        "",
-        "| import | version | licence | bytes |",
-        "|---|---|---|---|",
-    ]
-    for name, version in imported().items():
-        lines.append(f"| `{name}` | {version} | {table()[name]['licence']} | {len(read(name, 'index.js'))} |")
-    realm = (
-        f"`{name}` {about['version']} ({about['licence']})" for name, about in table().items() if "source" not in about
-    )
-    lines += [
-        "",
-        "Each export of `date-fns` and `lodash-es` is a module, too: `date-fns/format`, `lodash-es/groupBy.js`. `zod/v4` is `zod`, and its",
-        "messages are English.",
-        "Other subpaths (`date-fns/locale`, `zod/mini`) are refused by `lodger check`: bundle the package with the script to use them.",
-        f"Part of every realm: {', '.join(realm)}.",
-    ]
-    return "\n".join(lines) + "\n"

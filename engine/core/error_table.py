@@ -1,16 +1,14 @@
 """The declared table of every code that Lodger shows: errors, outcomes of attempts, and reasons of actions.
 
 The rows stand in ``error_table.toml`` with placeholders; a raise gives a code and the values. ``lodger errors`` and
-``docs/reference/errors.md`` are made from it (``python -m lodger.engine.core.error_table > docs/reference/errors.md``),
+``docs/reference/errors.md`` are made from it (``make docs``),
 and tests hold it equal to the codes and the placeholders of the sources.
 
 A code with several causes has a row for each, named ``code.cause``: callers see the code, and the text of the cause.
 """
 
-import re
 import string
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -88,20 +86,7 @@ class _Filled(string.Formatter):
         return str(super().format_field(value, format_spec))
 
 
-class _Named(string.Formatter):
-    """Shows each placeholder by its name in capitals."""
-
-    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        return str(key).upper()
-
-    def convert_field(self, value: Any, conversion: str | None) -> str:
-        return str(value)
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        return str(value)
-
-
-_FILLED, _NAMED = _Filled(), _Named()
+_FILLED = _Filled()
 
 
 @cache
@@ -118,8 +103,13 @@ def error_table() -> dict[str, ErrorCode]:
 def _explained(name: str, causes: tuple[ErrorCode, ...] = ()) -> ErrorCode:
     """Return an error code with its texts, placeholders as words."""
     code = name.partition(".")[0]
-    what, why, fix = (_NAMED.format(row_of(name).get(part, "")) for part in Texts._fields)
+    what, why, fix = (_named(row_of(name).get(part, "")) for part in Texts._fields)
     return ErrorCode(code, tuple(row_of(code)["met"]), what, limits_of(name) or why, fix, causes)
+
+
+def _named(text: str) -> str:
+    """Return a text with its placeholders as their names in capitals."""
+    return "".join(before + (name or "").upper() for before, name, _, _ in _FILLED.parse(text))
 
 
 def limits_of(outcome: str) -> str:
@@ -132,42 +122,3 @@ def limits_of(outcome: str) -> str:
 def similar_codes(text: str) -> list[str]:
     """Return the codes that contain the text or are contained in it."""
     return [code for code in error_table() if text and (text in code or code in text)]
-
-
-_HEAD = """# Errors, outcomes and reasons
-
-Made by `python -m lodger.engine.core.error_table` from the table in `engine/core/error_table.toml`. Every error has a code and says what
-happened, why, and how to fix it. Codes are stable; texts may change. `lodger errors CODE` explains one. Words in capitals stand for
-values; a code with several causes has a line for each.
-
-A number is the status over HTTP (in Python: `InputError` 422, `NotFound` 404, `Conflict` 409, `Unavailable` 503). `command line`: only
-the command line shows it. `script`: a script can catch it from a host call.
-"""
-_SECTIONS = (
-    ("Errors", lambda row: set(row.met) - {OUTCOME, REASON}),
-    ("Outcomes of attempts", lambda row: OUTCOME in row.met),
-    ("Reasons of actions", lambda row: REASON in row.met),
-)
-
-
-def page() -> str:
-    """Return the page of the documentation."""
-    lines = _HEAD.splitlines()
-    for title, belongs in _SECTIONS:
-        lines += ["", f"## {title}", "", "| code | met | what happened | why | what to do |", "|---|---|---|---|---|"]
-        lines += [
-            f"| `{row.code}` | {', '.join(row.met)} | {_cell(row.what)} | {_cell(row.why)} | {_cell(row.fix)} |"
-            for found in error_table().values()
-            if belongs(found)
-            for row in (found, *found.causes)
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    """Return a text escaped for a cell of a Markdown table."""
-    return re.sub(r"[|<>*`\\]", lambda found: "&lt;" if found[0] == "<" else "\\" + found[0], text)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

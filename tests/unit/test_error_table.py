@@ -13,7 +13,7 @@ from tests.e2e.command import inside
 
 from lodger.engine.cli.entry import add_commands, all_nouns
 from lodger.engine.cli.entry import app as command_line
-from lodger.engine.core.error_table import error_table, lines, page, row_of, texts
+from lodger.engine.core.error_table import error_table, lines, row_of, texts
 from lodger.engine.core.errors import InputError
 from lodger.sandbox.outcome import Outcome
 
@@ -195,11 +195,6 @@ def test_every_outcome_is_explained_and_every_row_is_whole() -> None:
     for code in lines():
         assert CODE.fullmatch(code)
         assert row_of(code)["what"]
-
-
-def test_the_page_is_made_of_the_table() -> None:
-    text = (ROOT / "docs/reference/errors.md").read_text()
-    assert text == page(), "python -m lodger.engine.core.error_table > docs/reference/errors.md"
 
 
 @pytest.mark.parametrize("code", ["call_limit", "wall_limit", "memory_limit", "no_node", "rule_too_frequent"])

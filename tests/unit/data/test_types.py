@@ -17,17 +17,10 @@ from lodger.engine.data.sets.typescript import GIVEN, SAID, declarations
 from lodger.engine.data.values.kinds import Kind
 from lodger.stdlib import declarations as of_scripts
 from lodger.stdlib.calls import CALLS
-from lodger.stdlib.reference import reference
 
-ROOT = Path(__file__).resolve().parents[3]
 TYPES = files("lodger.stdlib") / "types"
 #: Calls of the table that scripts make by another word.
 ELSEWHERE = {"db.changes": ("changes.d.ts", "changes")}
-
-
-def test_the_reference_is_made_from_the_table() -> None:
-    written = (ROOT / "docs" / "reference" / "host-calls.md").read_text()
-    assert written == reference(), "python -m lodger.stdlib.reference > docs/reference/host-calls.md"
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name.partition(".")[0] in ("db", "kv", "mail")])

@@ -46,7 +46,3 @@ def test_another_version_than_the_listed_one_is_reported(monkeypatch: pytest.Mon
     states = [each for each in advisories.examine() if not each.package.startswith("npm:")]
     assert states
     assert all("unlisted version" in each.uncontained for each in states)
-
-
-def test_the_page_is_made_from_the_list() -> None:
-    assert (ROOT / "docs" / "reference" / "advisories.md").read_text() == advisories.page()
