@@ -34,7 +34,7 @@ POLICY = (
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
     "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "tools.js": _SCRIPT, "rule_builder.js": _SCRIPT,
-    "codemirror.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE, "charts.css": _STYLE, "tools.css": _STYLE,
+    "codemirror.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE,
     "favicon.svg": "image/svg+xml", "script-api.json": "application/json",
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.

@@ -12,7 +12,7 @@ from lodger.engine.web.charts import duration_text
 
 #: Narrowest phase, width of a character, width for each tenfold duration above a millisecond, and least width of all, in units
 #: of the view box.
-NARROWEST, CHARACTER, TENFOLD, LEAST = 100, 7, 16, 760
+NARROWEST, CHARACTER, TENFOLD, LEAST = 100, 7, 16, 900
 HEIGHT, BAR_TOP, BAR_HEIGHT = 96, 44, 22
 #: Attempts and deliveries that are drawn.
 MOST = 8
@@ -79,7 +79,7 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
     parts += _moment(x - 2, last, phases[-1].end, anchor="end")
     text = f"Timeline: {'; '.join(said)}; {last} {_clock(phases[-1].end)}."
     return Markup(
-        '<svg class="timeline" viewBox="0 0 {0:.0f} {1}" role="img" aria-label="{2}"><title>{2}</title>{3}</svg>'
+        '<svg class="timeline" width="{0:.0f}" viewBox="0 0 {0:.0f} {1}" role="img" aria-label="{2}"><title>{2}</title>{3}</svg>'
     ).format(x + 4, HEIGHT, text, Markup("").join(parts))
 
 

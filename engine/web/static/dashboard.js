@@ -315,6 +315,9 @@ async function keepFresh() {
 
 let wake = () => {};
 for (const each of ["visibilitychange", "pageshow", "online"]) addEventListener(each, () => wake(), true);
+// A page that is slow to come says so, and a bar of pages that is wider than the screen shows the present one.
+for (const each of ["beforeunload", "pageshow"]) addEventListener(each, () => document.documentElement.classList.toggle("leaving", each === "beforeunload"));
+document.querySelector("nav a[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 if (main && stale) {
   nameCells(main);
   const choice = document.querySelector("[data-zone-choice]");
