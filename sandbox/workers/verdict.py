@@ -128,7 +128,7 @@ def of_host(error: Exception) -> Verdict:
     return engine_fault("the engine failed to handle a host call")
 
 
-def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Verdict:
+def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits, last_call: str = "") -> Verdict:
     """Return the verdict on a worker that ended without an answer and was not stopped by the parent.
 
     Args:
@@ -136,6 +136,7 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Ver
         cpu_ms: CPU time of the job, without warm-up.
         peak_bytes: resident memory above that of an idle worker.
         limits: the job's limits.
+        last_call: name of the last host call; "" if there was none.
     """
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
@@ -143,7 +144,7 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits) -> Ver
     number = -code
     if number in (signal.SIGKILL, signal.SIGXCPU):
         if number == signal.SIGXCPU or cpu_ms + _TICK_MS >= limits.cpu_ms:
-            return cpu_limit(limits)
+            return cpu_limit(limits, last_call)
         if peak_bytes >= limits.memory_bytes:
             return memory_limit(limits)
         return worker_lost("the worker was killed from outside")

@@ -259,7 +259,7 @@ class WorkerRun:
             raise NeverArmed
         if death is None:
             return verdict.worker_lost("the zygote that held the worker ended")
-        return verdict.of_death(death.status, self._cpu_ms(), self._peak_bytes(), self._limits)
+        return verdict.of_death(death.status, self._cpu_ms(), self._peak_bytes(), self._limits, self._last_call)
 
     def _cpu_ms(self) -> float:
         death = self._worker.death

@@ -7,7 +7,7 @@ import pytest
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Blame, Outcome
 from lodger.sandbox.workers import codec
-from lodger.sandbox.workers.verdict import of_death
+from lodger.sandbox.workers.verdict import cpu_limit, of_death
 
 LIMITS = Limits(cpu_ms=100, memory_bytes=32 * MIB)
 
@@ -45,6 +45,14 @@ def test_crash_names_its_signal() -> None:
     error = of_death(signal.SIGBUS, 1, 0, LIMITS).error
     assert error is not None
     assert "SIGBUS" in error.message
+
+
+def test_the_kernels_cpu_limit_names_the_last_call_as_the_parents_does() -> None:
+    """The kernel stops a worker whose parent gets its turn late."""
+    found = of_death(signal.SIGXCPU, 1000, 0, LIMITS, "kv.get")
+    assert found == cpu_limit(LIMITS, "kv.get")
+    assert found.error is not None
+    assert found.error.message.endswith("; its last call was kv.get")
 
 
 def test_real_time_signals_have_a_name_too() -> None:
