@@ -19,11 +19,6 @@ QUIET = (
 )  # fmt: skip
 #: Seconds that a browser has to start or to end, and milliseconds that a page has to show something.
 START_S, WAIT_MS = 90, 15_000
-#: Notes what the policy refuses.
-_VIOLATIONS = """
-window.violations = [];
-document.addEventListener("securitypolicyviolation", (event) => violations.push(event.violatedDirective + " " + event.blockedURI));
-"""
 
 
 @contextmanager
@@ -48,14 +43,13 @@ def _end_driver() -> None:
 
 @contextmanager
 def opened(browser: Browser, *expected: str, **context: Any) -> Iterator[Page]:
-    """Open a page of a context of its own; errors of its scripts and violations of its policy fail the block.
+    """Open a page of a context of its own; errors of its scripts and violations of its policy, which Chromium logs, fail the block.
 
     Args:
         expected: parts of messages that are no failure here.
     """
     complaints: list[str] = []
     made = browser.new_context(**context)
-    made.add_init_script(_VIOLATIONS)
     page = made.new_page()
     page.set_default_timeout(WAIT_MS)
     page.set_default_navigation_timeout(2 * WAIT_MS)
@@ -63,7 +57,6 @@ def opened(browser: Browser, *expected: str, **context: Any) -> Iterator[Page]:
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     try:
         yield page
-        complaints += page.evaluate("window.violations || []")
     finally:
         made.close()
     # What the server refuses (a rule half typed) the browser notes, too.
