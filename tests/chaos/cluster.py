@@ -3,12 +3,11 @@
 import os
 import select
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tests.chaos import child_processes
+from tests.e2e.ready import CLI, Ready
 
 from lodger.engine.core.clock import SystemClock
 
@@ -21,7 +20,7 @@ class Node:
     def __init__(self, name: str, url: str, folder: Path, **settings: str) -> None:
         self.name, self._url, self._settings = name, url, settings
         self._log = folder / f"{name}.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Ready | None = None
         self.frozen = False
         self._clock = SystemClock()
         self._began_s = 0.0
@@ -30,13 +29,22 @@ class Node:
         """Start the process; it registers in the ledger when it is up."""
         bare = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CACHE_HOME") if name in os.environ}
         self._began_s = self._clock.elapsed_s()
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                child_processes.python("-m", "lodger.engine.cli", "up", "--role", "node", "--name", self.name,
-                             "--expose", "tests.chaos.exposed_lamps:expose", "--db", self._url, "--json"),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT,
-                env=bare | {"PYTHONPATH": str(ROOT)} | self._settings,
-            )  # fmt: skip
+        arguments = [
+            "up",
+            "--role",
+            "node",
+            "--name",
+            self.name,
+            "--expose",
+            "tests.chaos.exposed_lamps:expose",
+            "--db",
+            self._url,
+        ]
+        with self._log.open("ab") as log, open(os.devnull) as nothing:
+            streams = (nothing.fileno(), log.fileno(), log.fileno())
+            self._process = Ready(
+                CLI, [*arguments, "--json"], streams, bare | {"PYTHONPATH": str(ROOT)} | self._settings
+            )
 
     @property
     def pid(self) -> int:
@@ -73,15 +81,17 @@ class Node:
         """Kill the process with SIGKILL; safe to call twice."""
         process, self._process, self.frozen = self._process, None, False
         if process is not None:
-            process.kill()
-            process.wait()
+            with process:
+                process.kill()
+                process.wait()
 
     def stop(self) -> int:
         """Stop the process with SIGTERM and return its exit code."""
         process, self._process = self._process, None
         assert process is not None
-        process.terminate()
-        return process.wait(60)
+        with process:
+            process.terminate()
+            return process.wait(60)
 
     def freeze(self) -> None:
         """Suspend the process."""

@@ -39,6 +39,7 @@ OTHERWISE: dict[str, dict[str, float]] = {
     "race": {"lease_s": 60.0, "drain_s": 60.0, "missed_after_s": 600.0},
     # Long enough to keep the lease on a busy machine, short enough to wait for its end.
     "keep": {"lease_s": 3.0},
+    "hang": {"lease_s": 4.0},
     "relief": {"lease_s": 12.0},
     # An action fails after three lost leases: only a killed process may lose its own.
     "mortal": {"lease_s": 6.0},

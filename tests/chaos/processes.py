@@ -1,13 +1,14 @@
 """Engine processes of a test on one ledger, and questions about the ledger."""
 
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from tests.chaos import child_processes, engine_process
+from tests.chaos import engine_process
+from tests.chaos.child_processes import Child
+from tests.chaos.cluster import pause
 from tests.traces import TABLE
 
 from lodger.engine.core.clock import SystemClock
@@ -17,7 +18,7 @@ from lodger.engine.sync import Engine
 ROOT = Path(__file__).resolve().parents[2]
 
 
-Start = Callable[..., subprocess.Popen[str]]
+Start = Callable[..., Child]
 
 
 @pytest.fixture
@@ -37,22 +38,19 @@ def furnish(engine: Engine) -> None:
 
 @pytest.fixture
 def start(url: str) -> Iterator[Start]:
-    begun: list[subprocess.Popen[str]] = []
+    begun: list[Child] = []
 
-    def begin(name: str, mode: str = "work", through: str | None = None) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            child_processes.python("-m", "tests.chaos.engine_process", through or url, name, mode),
-            stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+    def begin(name: str, mode: str = "work", through: str | None = None) -> Child:
+        process = Child(
+            "tests.chaos.engine_process", through or url, name, mode, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        )
         begun.append(process)
-        assert process.stdout is not None
         assert process.stdout.readline().strip() == "up"
         return process
 
     yield begin
     for process in begun:
-        process.kill()
-        process.communicate()
+        process.remove()
 
 
 def fill(engine: Engine, number: int) -> None:
@@ -81,17 +79,9 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
     """Poll until a condition holds; a busy machine gets five times as long."""
     clock = SystemClock()
     end = clock.elapsed_s() + 5 * seconds
-    pause = subprocess.Popen(["sleep", str(5 * seconds)])
-    try:
-        while not condition():
-            assert clock.elapsed_s() < end, "the ledger never got there"
-            try:
-                pause.wait(0.05)
-            except subprocess.TimeoutExpired:
-                continue
-    finally:
-        pause.kill()
-        pause.wait()
+    while not condition():
+        assert clock.elapsed_s() < end, "the ledger never got there"
+        pause(0.05)
 
 
 def audit(engine: Engine, number: int) -> None:

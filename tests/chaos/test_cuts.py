@@ -5,13 +5,13 @@ committed.
 """
 
 import signal
-import subprocess
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
 from tests.chaos import processes
+from tests.chaos.child_processes import Child
 from tests.chaos.processes import Start, audit, counts, states, until
 from tests.databases.fixtures import absent
 from tests.databases.fixtures import server_url as url
@@ -30,8 +30,7 @@ pytestmark = [
 EFFECT = b"INSERT INTO effects_seen"
 
 
-def hears(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
+def hears(process: Child) -> str:
     line = process.stdout.readline()
     assert line, "it ended"
     return line.strip()
@@ -131,9 +130,7 @@ def test_what_is_lost_on_the_way_is_settled_by_the_ledger_and_a_slow_way_loses_n
     audit(engine, 20)
     assert did(engine) == {"cut": 20}
     cut.terminate()
-    assert "lost" not in cut.communicate(timeout=100)[0].split(), (
-        "what was written is told as done, whatever became of the answer"
-    )
+    assert "lost" not in cut.stdout.read().split(), "what was written is told as done, whatever became of the answer"
 
 
 def test_a_node_that_falls_silent_in_the_middle_of_a_commit_keeps_nobody_from_its_work(

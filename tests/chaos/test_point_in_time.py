@@ -132,7 +132,6 @@ def test_a_ledger_restored_to_a_point_in_time_goes_on_from_there(archived: Archi
     archived.lose()
     archived.restore(copy, str(moment))
     restored = now_us(copy)
-    assert node.stdout is not None
     # The one that was not stopped finds out, says how many commits are missing, and begins anew.
     kind, lost = node.stdout.readline().split()
     assert kind == "ledger_replaced"

@@ -33,12 +33,11 @@ def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_
 ) -> None:
     asked = engine.run_in("acme", "job", 0)
     hanging = start("hangs", "hang")
-    assert hanging.stdout is not None
     assert hanging.stdout.readline().split() == ["hanging", asked.id]
     hanging.send_signal(signal.SIGKILL)
     hanging.wait()
     assert states(engine) == {"running": 1}
-    start("rescues")
+    start("rescues", "mortal")
     until(lambda: states(engine) == {"done": 1}, 30)
     outcomes = [attempt.outcome for attempt in engine.actions.attempts(None, asked.id)]
     assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
@@ -48,7 +47,6 @@ def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_
 def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease(engine: Engine, start: Start) -> None:
     asked = engine.run_in("acme", "job", 0)
     hanging = start("hangs", "hang")
-    assert hanging.stdout is not None
     assert hanging.stdout.readline().split() == ["hanging", asked.id]
     hanging.terminate()
     assert hanging.wait(120) == 0

@@ -7,6 +7,7 @@ migrations, about streams that are closed, or about a process's first moments ta
 """
 
 import atexit
+import ctypes
 import gc
 import io
 import json
@@ -33,6 +34,7 @@ from tests.e2e.command import ROOT, Said, bare
 from lodger.engine.store.connection.database import Database
 
 CLI = "lodger.engine.cli"
+_PDEATHSIG = 1
 #: What ledger commands import one way or another.
 IMPORTED = (
     "lodger.engine.cli.entry", "lodger.engine.cli.operations", "lodger.engine.service.operations.table", "lodger.engine.sync",
@@ -86,18 +88,23 @@ class Ready:
         said, (self._handle,), _, _ = socket.recv_fds(self._line, 100, 1)
         self.pid = int(said)
 
-    def wait(self, seconds: float) -> int:
+    def poll(self, seconds: float = 0.0) -> int | None:
+        """Return how it ended, as subprocess does; None if it has not."""
+        if self.returncode is None and select.select([self._line], [], [], seconds)[0]:
+            self.returncode = int(self._line.recv(100))
+        return self.returncode
+
+    def wait(self, seconds: float = 250.0) -> int:
         """Return how it ended, as subprocess does.
 
         Raises:
             subprocess.TimeoutExpired: it has not; it is killed.
         """
-        if self.returncode is None:
-            if not select.select([self._line], [], [], seconds)[0]:
-                self.send_signal(signal.SIGKILL)
-                raise subprocess.TimeoutExpired(str(self.pid), seconds)
-            self.returncode = int(self._line.recv(100))
-        return self.returncode
+        code = self.poll(seconds)
+        if code is None:
+            self.send_signal(signal.SIGKILL)
+            raise subprocess.TimeoutExpired(str(self.pid), seconds)
+        return code
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal; nothing when it has ended."""
@@ -105,6 +112,14 @@ class Ready:
             signal.pidfd_send_signal(self._handle, number)
         except ProcessLookupError:
             pass
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
 
     def __enter__(self) -> Self:
         return self
@@ -143,6 +158,7 @@ def waiting() -> str:
 
 def _wait(path: str) -> None:
     """Fork for each connection until standard input ends; only a fork returns."""
+    _end_with_parent()
     for name in IMPORTED:
         import_module(name)
     folder = Path(path).parent
@@ -152,6 +168,11 @@ def _wait(path: str) -> None:
             os._exit(0)
         os.waitpid(pid, 0)
         _meet(path)
+
+
+def _end_with_parent() -> None:
+    """Let the kernel kill this process, even a stopped one, when its parent ends: no test's process outlives the tests."""
+    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
 
 
 def _meet(path: str) -> None:
@@ -166,6 +187,7 @@ def _meet(path: str) -> None:
         met, _ = line.accept()
         if os.fork() == 0:
             line.close()
+            _end_with_parent()
             return _serve(met)
         met.close()
         while _reaped():
@@ -197,6 +219,7 @@ def _serve(met: socket.socket) -> None:
         except OSError:  # the client has gone
             pass
         os._exit(0)
+    _end_with_parent()
     met.close()
     for number, each in enumerate(streams):
         os.dup2(each, number)
