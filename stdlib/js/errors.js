@@ -94,34 +94,189 @@ const READ = /^cannot (?:read|set) property '([^]{1,100})' of (undefined|null)$/
 const NO_CALL = /(?:^|[^.\w$])(?:if|for|while|switch|catch|return|await|typeof|void|of|in|case)\s*$/;
 const typeErrors = TypeError.prototype;
 
+const NOT_OBJECT = "Cannot convert undefined or null to object";
+const NOT_ITERABLE = "value is not iterable";
+const PAIRS = /^(?:Map|WeakMap|fromEntries)$/;
+
+const AS_V8 = {
+  __proto__: null,
+  "BigInt are forbidden in JSON.stringify": "Do not know how to serialize a BigInt",
+  "Date value is NaN": "Invalid time value",
+  "circular reference": "Converting circular structure to JSON",
+  "empty array": "Reduce of empty array with no initial value",
+  "expecting hex digit": "URI malformed",
+};
+
 function explain(error, top) {
-  if (!isError(error) || prototypeOf(error) !== typeErrors) return;
+  if (!isError(error)) return;
   const message = member(error, "message");
+  if (top.native && AS_V8[message] !== undefined) defineProperty(error, "message", { value: AS_V8[message], configurable: true, writable: true, enumerable: false });
+  if (prototypeOf(error) !== typeErrors) return;
   const read = exec(READ, message);
-  if (read === null && message !== "not a function" && message !== "not a constructor") return;
+  const symbol = read === null ? null : exec(/^Symbol\.(iterator|asyncIterator)$/, read[1]);
+  const iterated = symbol !== null || message === NOT_ITERABLE;
   let said = "";
-  if (read !== null && (read[1] === "Symbol.iterator" || read[1] === "Symbol.asyncIterator")) said = read[2] + (read[1] === "Symbol.iterator" ? " is not iterable" : " is not async iterable");
-  else if (top.native) said = message === "not a function" && top.name !== "construct" ? "the argument of " + top.name + " is not a function" : "";
-  else {
+  if (top.native) {
+    if (iterated) said = "the argument of " + top.name + " is not iterable" + (symbol === null ? "" : ": it is " + read[2]);
+    else if (message === "not a function" && top.name !== "construct") said = "the argument of " + top.name + " is not a function";
+    else if (message === "not an object" && top.name !== "construct") said = exec(PAIRS, top.name) === null ? "the argument of " + top.name + " is not an object" : "an item of the argument of " + top.name + " is not an entry object, such as [key, value]";
+  } else if (iterated || message === NOT_OBJECT || read !== null || message === "not a function" || message === "not a constructor") {
     const quoted = quote(top.file + "\n" + top.line + "\n" + top.column);
     if (quoted === undefined) return;
     const space = indexOf(quoted, " ");
     const at = +slice(quoted, 0, space);
     const source = slice(quoted, space + 1);
-    if (read === null) said = called(source, at);
+    if (exec(/^[\w$]*Error\b/, slice(source, at, at + 80)) !== null) return; // the author made it
+    let place = at;
+    if (iterated) {
+      const found = unpacked(source, at, false, top.name);
+      said = (found.names || (symbol === null ? "value" : read[2])) + " is not " + (symbol !== null && symbol[1] === "asyncIterator" ? "async " : "") + "iterable";
+      if (symbol !== null && found.names !== "" && found.names !== read[2]) said += ": it is " + read[2];
+      place = found.place;
+    } else if (message === NOT_OBJECT) {
+      const found = unpacked(source, at, true, top.name);
+      if (found.names !== "") said = "Cannot destructure " + found.names + " as it is " + (found.value ?? "undefined or null");
+      place = found.place;
+    } else if (read === null) said = called(source, at);
     else {
       const start = read[0][7] === "s" ? at - exec(/[^;\n]*$/, slice(source, 0, at))[0].length : at; // the left side comes before what is assigned
       const found = pathRead(source, start, read[1]);
       if (found !== null) {
         said = message + ": " + found.path + " is " + read[2];
-        if (found.down > 0) {
-          top.line += found.down;
-          top.column = found.column;
-        }
+        if (indexOf(slice(source, at, found.place), "\n") >= 0) place = found.place;
       }
+    }
+    if (place !== at) {
+      // The engine's place is before it.
+      const between = place < at ? "" : slice(source, at, place);
+      for (let index = indexOf(between, "\n"); index >= 0; index = indexOf(between, "\n", index + 1)) top.line++;
+      top.column = indexOf(between, "\n") < 0 ? max(1, top.column + place - at) : place - lastIndexOf(slice(source, 0, place), "\n");
     }
   }
   if (said !== "") defineProperty(error, "message", { value: said, configurable: true, writable: true, enumerable: false });
+}
+
+function written(source, from) {
+  // The expression that begins there, as the author wrote it, and its end.
+  let index = from + exec(/^\s*/, slice(source, from))[0].length;
+  const start = index;
+  let depth = 0;
+  for (; index < source.length; index++) {
+    const letter = source[index];
+    if (letter === "(" || letter === "[" || letter === "{") depth++;
+    else if (letter === ")" || letter === "]" || letter === "}") {
+      if (--depth < 0) break;
+    } else if (depth === 0 && (letter === ";" || letter === "," || (letter === "\n" && exec(/^\s*(?:\.|\?\.|\?\?|\|\||&&)/, slice(source, index)) === null))) break;
+    else if (letter === '"' || letter === "'" || letter === "`") {
+      const close = indexOf(source, letter, index + 1);
+      if (close < 0) break;
+      index = close;
+    }
+  }
+  const shown = exec(/^[^]*?(?=\s*$)/, slice(source, start, index))[0];
+  return { text: shown.length <= 60 && indexOf(shown, "\n") < 0 ? shown : "(intermediate value)", start, end: start + shown.length };
+}
+
+function functionName(before) {
+  // The name that the engine gives the function whose parameters follow; undefined if it is none.
+  if (exec(/(?:^|[^.\w$])(?:if|for|await|while|switch|catch|with)\s*$/, before) !== null) return undefined;
+  const named = exec(/([\w$]+)\s*$/, before);
+  if (named !== null && named[1] !== "function" && named[1] !== "async") return named[1];
+  const head = exec(/(?:(export\s+default)|([\w$]+)\s*[=:])\s*(?:async\b\s*)?(?:function\b\s*\*?\s*)?$/, before);
+  return head === null ? "<anonymous>" : head[1] === undefined ? head[2] : "default";
+}
+
+function unpacked(source, at, object, name) {
+  // What could be iterated there, or taken apart as an object: they have no place of their own, and follow the last one that the engine
+  // noted up to the end of a call.
+  const found = [];
+  const opened = [];
+  const own = at + (exec(WORD, slice(source, at)) ?? [""])[0].length;
+  function add(text, place, first) {
+    if (place.end < at || (found.length > 0 && found[found.length - 1].text === text)) return;
+    const shown = object ? (first === null || found.length > 0 ? "" : "property '" + first[1] + "' of ") + (exec(/ (?:of|within) /, text) === null ? "'" + text + "'" : text) : text;
+    push(found, { shown, text, place: place.start });
+  }
+  function pattern(from, to, text, place) {
+    const whole = slice(source, from, to);
+    if ((whole[0] === "{") === object) add(text, place, exec(/^\{\s*([\w$]+)/, whole));
+    for (let rest = slice(whole, 1); ; ) {
+      const inner = exec(/(?:([\w$]+)\s*:\s*|(?:^|[[,])\s*)([{[])([^]*)$/, rest);
+      if (inner === null) break;
+      rest = inner[3];
+      const direct = exec(/[{[]/, slice(whole, 1, whole.length - rest.length - 1)) === null;
+      const part = direct && inner[1] !== undefined && exec(/ /, text) === null ? text + "." + inner[1] : (inner[1] ?? "an element") + (direct ? " of " : " within ") + text;
+      if ((inner[2] === "{") === object) add(part, place, exec(/^\s*([\w$]+)/, rest));
+    }
+  }
+  for (let index = lastIndexOf(slice(source, 0, at), "\n") + 1; index < source.length; index++) {
+    const letter = source[index];
+    const around = opened.length === 0 ? null : opened[opened.length - 1];
+    if (letter === '"' || letter === "'" || letter === "`") {
+      index++;
+      while (index < source.length && source[index] !== letter && (letter === "`" || source[index] !== "\n")) index += source[index] === "\\" ? 2 : 1;
+    } else if (letter === "/" && (source[index + 1] === "/" || source[index + 1] === "*")) {
+      index = source[index + 1] === "/" ? indexOf(source, "\n", index) : indexOf(source, "*/", index);
+      if (index < 0) break;
+    } else if (letter === "(" || letter === "[" || letter === "{") {
+      const before = slice(source, max(0, index - 80), index);
+      const close = closing(source, index + 1);
+      const after = close < 0 ? "" : slice(source, close, close + 80);
+      const bracket = { letter, index, rest: false, call: false, loop: false, name: undefined };
+      if (letter !== "(") bracket.rest = exec(/^\s*(?:=(?![=>])|of\b)/, after) !== null;
+      else {
+        const body = exec(/^\s*(?:=>\s*)?\{/, after);
+        if (body !== null || exec(/^\s*=>/, after) !== null) bracket.name = functionName(before);
+        if (bracket.name === "constructor") bracket.name = name; // the engine names the class
+        bracket.rest = bracket.name !== undefined;
+        bracket.loop = exec(/(?:^|[^.\w$])for\s*(?:await\s*)?$/, before) !== null;
+        bracket.call = !bracket.rest && index > own && exec(/[\w$)\]]\s*$/, before) !== null && exec(NO_CALL, before) === null;
+        if (bracket.rest && bracket.name !== name && index > at && body !== null) {
+          const end = closing(source, close + body[0].length); // a function that is not the one that runs
+          if (end < 0) break;
+          index = end - 1;
+          continue;
+        }
+      }
+      push(opened, bracket);
+    } else if (letter === ")" || letter === "]" || letter === "}") {
+      const head = letter === "}" && index >= at && (around === null || around.index < at) ? slice(source, 0, max(0, around === null ? opening(source, index) : around.index)) : "";
+      const list = exec(/\)\s*(?:=>\s*)?$/, head);
+      if (list !== null && functionName(slice(source, 0, max(0, opening(source, list.index)))) !== undefined) break; // the end of the function
+      if (around === null) continue;
+      opened.length -= 1;
+      if (letter === ")") {
+        if (around.call) break;
+        continue;
+      }
+      const outer = opened.length === 0 ? null : opened[opened.length - 1];
+      const here = { start: around.index, end: index };
+      const after = slice(source, index + 1);
+      if (exec(/^\s*of\s/, after) !== null) pattern(around.index, index + 1, "an element of " + written(source, index + 1 + exec(/^\s*of/, after)[0].length).text, { start: here.start, end: source.length });
+      else if (outer !== null && outer.name !== undefined) {
+        if (outer.name === name) pattern(around.index, index + 1, "an argument of " + (name === "<anonymous>" ? "the function" : name === "default" ? "the default export" : name), here);
+      } else if (exec(/^\s*=(?![=>])/, after) !== null && (outer === null || outer.letter === "(" || outer.name === undefined)) {
+        const value = written(source, index + 1 + exec(/^\s*=/, after)[0].length);
+        if (outer === null || !outer.rest) pattern(around.index, index + 1, value.text, object ? { start: here.start, end: value.end } : value);
+      }
+    } else if (!object && letter === "o" && around !== null && around.loop && exec(/^of[\s([{]/, slice(source, index, index + 3)) !== null && exec(/[\s\]}]/, source[index - 1]) !== null) {
+      const value = written(source, index + 2);
+      add(value.text, value, null);
+    } else if (!object && letter === "." && slice(source, index, index + 3) === "...") {
+      index += 2;
+      if (around !== null && around.letter !== "{" && !around.rest) {
+        const value = written(source, index + 1);
+        add(value.text, value, null);
+      }
+    } else if (!object && letter === "*" && exec(/(?:^|[^.\w$])yield\s*$/, slice(source, max(0, index - 20), index)) !== null) {
+      const value = written(source, index + 1);
+      add(value.text, value, null);
+    }
+  }
+  let names = "";
+  for (let index = 0; index < found.length && index < 4; index++) names += (index === 0 ? "" : " or ") + found[index].shown;
+  const value = found.length === 1 && (found[0].text === "undefined" || found[0].text === "null") ? found[0].text : undefined;
+  return { names, value, place: found.length === 0 ? at : found[0].place };
 }
 
 function called(source, at) {
@@ -208,6 +363,16 @@ function closing(source, from) {
   return -1;
 }
 
+function opening(source, close) {
+  // The place of the bracket that the one at `close` closes; -1 before what is known.
+  let depth = 0;
+  for (let at = close; at >= 0; at--) {
+    if (source[at] === ")" || source[at] === "]" || source[at] === "}") depth++;
+    else if ((source[at] === "(" || source[at] === "[" || source[at] === "{") && --depth === 0) return at;
+  }
+  return -1;
+}
+
 function pathBefore(source, end) {
   // The expression that ends there, such as o.rows[0] or f(...).x.
   let path = "";
@@ -282,13 +447,7 @@ function pathRead(source, at, property) {
     }
   }
   if (path === "" || path === "null" || path === "undefined" || startsWith(path, "(")) return null;
-  let down = 0;
-  let start = 0;
-  for (let index = indexOf(source, "\n", at); index >= 0 && index < place; index = indexOf(source, "\n", index + 1)) {
-    down++;
-    start = index + 1;
-  }
-  return { path, down, column: place - start + 1 };
+  return { path, place };
 }
 
 function member(value, name) {
@@ -424,6 +583,7 @@ let unread = null; // the last error of a JSON text, and its place there
 const { parse } = {
   parse(source, reviver) {
     unread = null;
+    if (typeof source !== "object") source = `${source}`;
     try {
       return parseJson(source, reviver);
     } catch (error) {

@@ -93,10 +93,40 @@ MESSAGES = [
         "cannot read property 'id' of undefined",
     ),  # of p or of o.c?
     ("[1].map((x) => ({ v: x })).find((x) => x.v === 9).v", "cannot read property 'v' of undefined"),
-    ("const o = {}; for (const x of o.rows) {}", "undefined is not iterable"),
-    ("const o = { a: null }; return [...o.a]", "null is not iterable"),
+    ("const o = {}; for (const x of o.rows) {}", "o.rows is not iterable: it is undefined"),
+    ("const o = { a: null }; return [...o.a]", "o.a is not iterable: it is null"),
+    ("const o = { n: 5 }; return Math.max(1, ...o.n)", "o.n is not iterable"),
     ("const [a] = undefined", "undefined is not iterable"),
+    ("const m = new Map(); const [a, ...rest] = m.get('a')", "m.get('a') is not iterable: it is undefined"),
+    ("const [{ a: [b] }] = [{}]", "[{}] or a within [{}] is not iterable: it is undefined"),
     ("for await (const x of undefined) {}", "undefined is not async iterable"),
+    ("function* g(o) { yield* o.rows } return [...g({})]", "o.rows is not iterable: it is undefined"),
+    ("return [1].map(([a]) => a)", "an argument of the function is not iterable"),
+    ("const {a} = undefined", "Cannot destructure property 'a' of 'undefined' as it is undefined"),
+    ("const o = {}; const { a, b } = o.x", "Cannot destructure property 'a' of 'o.x' as it is undefined or null"),
+    (
+        "const f = async () => {}; let a; ({ a } = await f())",
+        "Cannot destructure property 'a' of 'await f()' as it is undefined or null",
+    ),
+    (
+        "const o = {}; const { a } = o.x, { b } = o.y",
+        "Cannot destructure property 'a' of 'o.x' or 'o.y' as it is undefined or null",
+    ),
+    ("function f(x, { a }) {} f()", "Cannot destructure property 'a' of an argument of f as it is undefined or null"),
+    (
+        "const g = ({ z }) => z; const o = {}; const { a } = o.x",
+        "Cannot destructure property 'a' of 'o.x' as it is undefined or null",
+    ),
+    (
+        "for (const { id } of [null]) {}",
+        "Cannot destructure property 'id' of an element of [null] as it is undefined or null",
+    ),
+    ("Object.keys(undefined)", "Cannot convert undefined or null to object"),
+    ("new Map([1])", "an item of the argument of Map is not an entry object, such as [key, value]"),
+    ("new Set(5)", "the argument of Set is not iterable"),
+    ("for (const x of []) {}; throw new TypeError('value is not iterable')", "value is not iterable"),
+    ("[].reduce((a, b) => a)", "Reduce of empty array with no initial value"),
+    ("JSON.parse(undefined)", "unexpected token: 'undefined', \"undefined\" is not valid JSON"),
     ("null.x", "cannot read property 'x' of null"),
     ("JSON.parse('<!DOCTYPE html>')", "unexpected token: '<', \"<!DOCTYPE html>\" is not valid JSON"),
     (
@@ -117,6 +147,15 @@ def test_messages_name_what_was_called_what_was_undefined_and_the_text(run) -> N
         assert seen[1].split("\n")[0].endswith(f"Error: {message}"), source
         assert all(line.startswith("    at ") for line in seen[1].split("\n")[1:])
         assert "eval_script" not in seen[1]
+    # The engine has no place for what is iterated or destructured.
+    for source, place in [
+        ("const o = {};\n\nfor (const x of o.rows) {\n}", (3, 17)),
+        ("const o = {};\nconst r = JSON.parse('{}');\nreturn {\n  all: [...r.rows],\n};", (4, 12)),
+        ("const o = {};\n\nconst { a } = o.x;", (3, 7)),
+        ("function f(x,\n  { a },\n) {}\nf();", (2, 3)),
+    ]:
+        reported = run(source)
+        assert (reported.error["line"], reported.error["column"]) == place, source
     reported = run("const o = {};\nconst shown = o.list === 1;\nconst first = { a: 1 };\nreturn [\n  o.a.length,\n]")
     assert (reported.error["line"], reported.error["message"]) == (
         5,
