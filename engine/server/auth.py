@@ -27,6 +27,7 @@ from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.service.engine import Engine
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.tenants import sessions, tokens
 
 #: Health checks, which need no token.
@@ -184,7 +185,12 @@ class Authentication:
 
     async def _by_session(self, request: Request, text: str, address: str) -> Caller:
         now_us = self._context.clock.now_us()
-        found = await self._read(address, lambda connection: sessions.find_caller(connection, text, now_us))
+
+        def look(connection: Connection) -> tuple[Caller, bool] | None:
+            prepared.last(connection)
+            return sessions.find_caller(connection, text, now_us)
+
+        found = await self._read(address, look)
         if found is None or isinstance(found, str):
             self._limits.failure(address)
             raise unauthorized("session_over")

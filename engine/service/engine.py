@@ -3,7 +3,7 @@
 import platform
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
@@ -137,6 +137,10 @@ class Engine(Nouns[Sync]):
     def at(self, tenant_id: str | None) -> "Engine":
         """Return the engine of the ledger that a tenant lives in; for None, of the first ledger."""
         return self
+
+    def snapshot(self, tenant_id: str | None) -> "AbstractContextManager[None]":
+        """Let all reads of this context about a tenant, or about all of them, be of one snapshot."""
+        return self.context.database.snapshot()
 
     def ask_each(self, look: "Callable[[Engine], T | None]") -> T | None:
         """Return the result of a function that is asked in one ledger after the other; None if it finds nothing in any.

@@ -40,7 +40,7 @@ STATIC = {
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
 MAX_CACHED = 200
-Page = Callable[[Reader], Awaitable[tuple[str, Values]]]
+Page = Callable[[Reader], tuple[str, Values]]
 
 #: Pages by path; wings add theirs.
 PAGES: dict[str, Page] = {
@@ -143,8 +143,10 @@ class Dashboard:
         try:
             form, of_list = request.query_params.get("format"), LISTS.get(page)
             if of_list is not None and form in {"csv", "json"}:
-                reader = Reader(self._api, request)
-                file = await listing.exported(reader, of_list[0], form, of_list[1](reader))
+                noun, terms = of_list
+                file = await Reader(self._api, request).run(
+                    lambda reader: listing.exported(reader, noun, form, terms(reader))
+                )
                 if missing := request.scope["state"].get("unreachable"):
                     file.headers[HEADER] = ", ".join(sorted(missing))
                 return file
@@ -180,7 +182,7 @@ class Dashboard:
         """Return the HTML of a page."""
         begun = time.monotonic()
         try:
-            name, values = await page(Reader(self._api, request))
+            name, values = await Reader(self._api, request).run(page)
             text = rendering.environment().get_template(name).render(self._common(request), **values)
         finally:
             if self._rendering.get(key) is asyncio.current_task():

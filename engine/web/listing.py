@@ -1,6 +1,5 @@
 """Lists on pages: filtered, sorted, counted and paged by the operations of a noun, and exported as a file."""
 
-import asyncio
 import csv
 import io
 import json
@@ -66,7 +65,7 @@ def _arguments(reader: Reader, noun: str, terms: str) -> Values:
     return ({} if noun == "tenants" else reader.tenant) | {"filter": text}
 
 
-async def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
+def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     """Return one page of the list of a noun.
 
     Args:
@@ -78,13 +77,22 @@ async def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     asked, query = _arguments(reader, noun, terms), dict(reader.request.query_params)
     cursor, trail = query.get("cursor"), [each for each in query.get("trail", "").split("~") if each]
     kept = {name: value for name, value in query.items() if name not in _PLACE and value}
-    found = await reader.ask(
-        OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=PAGE, **({"cursor": cursor} if cursor else {})
-    )
+    known: list[Any] = []
+
+    def entries() -> None:
+        at = {"cursor": cursor} if cursor else {}
+        known.append(reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=PAGE, **at))
+
+    def matched() -> Any:
+        # A server is asked before it is known whether all are on the page.
+        return reader.ask(f"{noun}.count", **asked) if cursor or not known or known[0].next else None
+
+    _, count = reader.together(entries, matched)
+    (found,) = known
     here = [*trail, cursor] if cursor else []
     first = len(here) * PAGE + 1
-    shown = Matched(first - 1 + len(found), complete=True)
-    count = await reader.ask(f"{noun}.count", **asked) if cursor or found.next else shown
+    if not (cursor or found.next):
+        count = Matched(len(found), complete=True)
     previous = None
     if cursor:
         before = {"cursor": trail[-1], "trail": "~".join(trail[:-1])} if trail else {}
@@ -93,13 +101,13 @@ async def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     return Listing(noun, found, asked["filter"], count, first, kept, previous, following)
 
 
-async def exported(reader: Reader, noun: str, form: str, terms: str = "") -> Response:
+def exported(reader: Reader, noun: str, form: str, terms: str = "") -> Response:
     """Return everything that matches as a file: JSON, or CSV with one column for each field."""
     asked = _arguments(reader, noun, terms)
     entries: list[Any] = []
     cursor: Values = {}
     while len(entries) < MAX_EXPORTED:
-        page = await reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=EXPORTED_AT_ONCE, **cursor)
+        page = reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=EXPORTED_AT_ONCE, **cursor)
         entries += page
         if not page.next:
             break
@@ -108,7 +116,7 @@ async def exported(reader: Reader, noun: str, form: str, terms: str = "") -> Res
         noun = f"{noun}-first-{MAX_EXPORTED}"
     headers = {"content-disposition": f'attachment; filename="{noun}.{form}"'}
     # A hundred thousand entries take seconds. They are encoded one by one: between two, other threads have their turn.
-    text = await asyncio.to_thread(_as_json if form == "json" else _as_csv, entries)
+    text = (_as_json if form == "json" else _as_csv)(entries)
     media = "application/json" if form == "json" else "text/csv; charset=utf-8"
     return Response(text, headers=headers, media_type=media)
 

@@ -1,8 +1,9 @@
 """What a page is made from: operations asked with the caller's role, and the request's tenant and query."""
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
@@ -13,11 +14,12 @@ from lodger.engine.core.partial_answers import unreachable_ledgers
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
 from lodger.engine.service.operations.table import OperationTable
-from lodger.engine.store.connection.database import reads_from_replica
+from lodger.engine.store.connection.database import read_together, reads_from_replica
 
 #: Entries of a list on one page.
 PAGE = 50
 Values = dict[str, Any]
+T = TypeVar("T")
 
 
 class Reader:
@@ -32,6 +34,15 @@ class Reader:
         self._api = api
         self.request = request
         self.tenant: Values = {"tenant_id": request.path_params.get("tenant") or self.caller.tenant_id}
+
+    async def run(self, page: "Callable[[Reader], T]") -> T:
+        """Run a page in one of the API's threads; all that it reads is of one snapshot of its ledger."""
+
+        def work() -> T:
+            with reads_from_replica(), self._api.engine.snapshot(self.tenant["tenant_id"]):
+                return page(self)
+
+        return await self._api.calls.run(authenticated(self.request).key, work)
 
     @property
     def caller(self) -> Caller:
@@ -52,7 +63,7 @@ class Reader:
         """Return the given query parameters that are not empty."""
         return {name: self.request.query_params[name] for name in names if self.request.query_params.get(name)}
 
-    async def ask(self, operation: str, /, **arguments: Any) -> Any:
+    def ask(self, operation: str, /, **arguments: Any) -> Any:
         """Return the result of a reading operation, with the caller's role.
 
         Raises:
@@ -62,15 +73,19 @@ class Reader:
         routes = [each for each in self._api.engine.table.routes if each.name == operation and not each.changes]
         route = next((each for each in routes if each.of_tenant == (tenant is not None)), routes[0])
         require(self.request, tenant, route.role)
-        verb = partial(getattr(getattr(self._api.engine, route.noun), route.verb), **arguments)
-        with reads_from_replica(), unreachable_ledgers() as missing:
-            found = await self._api.calls.run(authenticated(self.request).key, verb)
+        verb = getattr(getattr(self._api.engine, route.noun), route.verb)
+        with unreachable_ledgers() as missing:
+            found = verb(**arguments)
         self.request.scope["state"].setdefault("unreachable", set()).update(missing)
         return found
 
-    async def find(self, operation: str, /, **arguments: Any) -> Any:
+    def together(self, *asked: tuple[str, Values] | Callable[[], Any]) -> list[Any]:
+        """Return the results of operations and functions that do not need each other's: a server is asked for all at once."""
+        return read_together(*(each if callable(each) else partial(self.ask, each[0], **each[1]) for each in asked))
+
+    def find(self, operation: str, /, **arguments: Any) -> Any:
         """Return what :meth:`ask` returns; None for what does not exist."""
         try:
-            return await self.ask(operation, **arguments)
+            return self.ask(operation, **arguments)
         except NotFound:
             return None

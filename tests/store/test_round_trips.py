@@ -11,11 +11,12 @@ import httpx2
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
-from tests.api.running_api import running_api
+from tests.api.running_api import RunningApi, running_api
 from tests.node.harness import OK as DONE
 from tests.node.harness import Script, Signals
 from tests.store.bench import OK, THROWN, Bench
 from tests.store.virtual_clock import VirtualClock
+from tests.web.every_page import filled
 
 from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine
@@ -26,8 +27,9 @@ from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.sync import Engine as SyncEngine
+from lodger.engine.web import dashboard
 from lodger.engine.web.dashboard import Dashboard
-from lodger.sandbox.job import LogLine
+from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -176,26 +178,54 @@ def test_an_api_call_that_reads_costs_at_most_five(proxy: SlowProxy) -> None:
     assert max(costs.values()) <= MAX_READ, costs
 
 
-#: Pages of the dashboard, and how often each waits at most for a state that no cache has.
-PAGES = {
-    "/": 30, "/t/acme": 28, "/schedules": 12, "/actions": 10, "/tenants": 10, "/nodes": 10, "/t/acme/settings": 36,
-    "/t/acme/schedules/s": 32, "/t/acme/scripts/job": 24,
-}  # fmt: skip
+#: Of a page of the dashboard, the caller's session included.
+MAX_PAGE = 8
 
 
-def test_a_page_costs_as_many_as_are_promised(proxy: SlowProxy) -> None:
+def test_a_page_costs_at_most_eight(proxy: SlowProxy) -> None:
     with running_api(proxy.url) as lodge:
         lodge.furnish()
+        failed = busy(lodge)
         token = lodge.token("admin")
         Dashboard(lodge.api).add()
+        objects = {
+            "tenant": ["acme"], "schedule": ["s"], "script": ["job"], "action": [failed],
+            "operation": ["schedules.edit", "schedules.list", "secrets.list", "tokens.list", "alerts.list"],
+        }  # fmt: skip
+        paths = [each for path in dashboard.PAGES for each in filled(path, objects)]
+        paths += ["/actions?filter=state:failed", "/t/acme/scripts/job?older=1&newer=2", "/?range=30d"]
         fresh = {"accept": "text/html", "cache-control": "no-cache"}
         with httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers=fresh) as browser:
             browser.post("/api/v1/session", json={"token": token}).raise_for_status()
             costs = {
-                path: min(counted(proxy, lambda path=path: browser.get(path).raise_for_status()) for _ in range(3))  # type: ignore[misc]  # its default
-                for path in PAGES
+                path: min(counted(proxy, lambda path=path: answered(browser, path)) for _ in range(3))  # type: ignore[misc]  # its default
+                for path in paths
             }
-    assert {path: cost for path, cost in costs.items() if cost > PAGES[path]} == {}, costs
+    assert {path: cost for path, cost in costs.items() if cost > MAX_PAGE} == {}, costs
+
+
+def answered(browser: httpx2.Client, path: str) -> None:
+    assert browser.get(path).status_code in {200, 404}, path  # the platform has no page of some operations
+
+
+def busy(lodge: RunningApi) -> str:
+    """Add two versions, runs that run, wait and are paused; return the id of an action that has failed at a line of its script."""
+    bench = Bench(lodge.engine, lodge.clock)
+    lodge.engine.scripts.put("acme", "job", "export default () => 2")
+    lodge.engine.actions.run_now("acme", "s")
+    bench.lease("n")
+    bench.renew("n")
+    lodge.clock.advance(1)
+    error = ScriptError("Error", "no", file="main.js", line=1)
+    bench.commit(*bench.claim(node="n"), finished=Finished(Outcome.SCRIPT_ERROR, error=error), node="n")
+    for number in range(4):
+        lodge.engine.schedules.create("acme", f"s{number}", script="job", rules="every 1h")
+        lodge.engine.actions.run_now("acme", f"s{number}")
+    lodge.engine.schedules.pause("acme", "s3", note="for a while")
+    bench.claim(2, node="n")
+    lodge.clock.advance(30)
+    (action,) = lodge.engine.actions.list("acme", state="failed")
+    return action.id
 
 
 ACME = "/tenants/acme"

@@ -9,11 +9,11 @@ from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions
 
 
-async def _recorded(reader: Reader, action: Action) -> Values:
+def _recorded(reader: Reader, action: Action) -> Values:
     """Return calls and input of the last attempt; nothing if it has no record, or the caller may not read it."""
     if action.finished_at is None or not reader.caller.role.covers(Role.EDITOR):
         return {}
-    record: AttemptRecord | None = await reader.find("actions.record", tenant_id=action.tenant_id, action_id=action.id)
+    record: AttemptRecord | None = reader.find("actions.record", tenant_id=action.tenant_id, action_id=action.id)
     if record is None:
         return {}
     try:

@@ -10,12 +10,12 @@ from lodger.engine.web.page import Reader
 from lodger.engine.web.pages import scripts
 
 
-async def _shadow(reader: Reader, name: str) -> Shadow | None:
+def _shadow(reader: Reader, name: str) -> Shadow | None:
     """Return the shadow of a script, None if it has none or the caller may not see its input."""
     if not reader.caller.role.covers(Role.EDITOR):
         return None
     try:
-        found: Shadow = await reader.ask("scripts.shadow", **reader.tenant, name=name)
+        found: Shadow = reader.ask("scripts.shadow", **reader.tenant, name=name)
     except NotFound:
         return None
     return found

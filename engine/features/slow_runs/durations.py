@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from math import log
 from statistics import median
 
@@ -12,6 +13,7 @@ from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.features.slow_runs.slowdown import RECENT, Onset, review
 from lodger.engine.policy.pace import Pace, Timing, pace
 from lodger.engine.store.actions.monitoring import successes
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
@@ -62,14 +64,14 @@ class ScheduleDurations:
 
 def read(context: StoreContext, connection: Connection, tenant_id: str | None, limit: int) -> list[ScheduleDurations]:
     """Return the durations of a tenant's schedules, or of those of all tenants that ended runs last; the most changed first."""
-    found = []
-    for row in _schedules(connection, tenant_id, limit):
-        revision = context.revision_cache.revision(connection, row.tenant_id, row.id, row.revision)
-        for step in range(max(1, len(revision.steps))):
-            runs = successes(connection, (row.id, step))
-            if runs:
-                found.append(_compared(row, step, revision, runs))
-    return sorted(found, key=_order)
+    rows = list(_schedules(connection, tenant_id, limit))
+    known = context.revision_cache.revisions(connection, [(row.tenant_id, row.id, row.revision) for row in rows])
+    tracks = [(row, step) for row in rows for step in range(max(1, len(known[row.id].steps)))]
+    found = read_together(*(partial(successes, connection, (row.id, step)) for row, step in tracks))
+    compared = [
+        _compared(row, step, known[row.id], runs) for (row, step), runs in zip(tracks, found, strict=True) if runs
+    ]
+    return sorted(compared, key=_order)
 
 
 def _order(each: ScheduleDurations) -> tuple[bool, float, str]:

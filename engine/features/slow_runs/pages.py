@@ -9,9 +9,9 @@ from lodger.engine.web.page import Reader, Values
 COMPARED = 100
 
 
-async def durations(reader: Reader) -> tuple[str, Values]:
+def durations(reader: Reader) -> tuple[str, Values]:
     """Return the durations of schedules against their own history."""
-    found = await reader.ask("schedules.durations", **reader.tenant, limit=COMPARED)
+    found = reader.ask("schedules.durations", **reader.tenant, limit=COMPARED)
     return "durations.html", {"durations": found, "page": COMPARED}
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from sqlalchemy import Connection
 
@@ -21,6 +22,7 @@ from lodger.engine.store.actions.actions import Request
 from lodger.engine.store.actions.activity import Activity
 from lodger.engine.store.actions.error_groups import ErrorGroup
 from lodger.engine.store.actions.monitoring import ComparedAttempt, Overdue, RunningNow
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.connection.joined import joining
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Delivery
@@ -342,9 +344,11 @@ class Actions(Noun[M]):
         found = aware(since)
         since_us = self._now_us - usage.DAY_US if found is None else to_us(found)
         with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
-            return error_groups.groups(connection, tenant_id, since_us, self._now_us)
+            _, found = read_together(
+                partial(tenants.get, connection, tenant_id) if tenant_id is not None else lambda: None,
+                partial(error_groups.groups, connection, tenant_id, since_us, self._now_us),
+            )
+            return cast("ErrorList", found)
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, bindparam, literal, literal_column, select
 
@@ -10,6 +11,7 @@ from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.policy.pace import MAX_RUNS, Pace, Timing, pace
 from lodger.engine.store.actions.actions import attempts as tries
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import placements
@@ -199,9 +201,9 @@ def timings(connection: Connection, track: Track, before_us: int = FOREVER_US) -
 
 def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FOREVER_US) -> dict[Track, Pace]:
     """Return the pace of these steps of schedules, from their latest successful runs that ended up to an instant."""
-    return {
-        track: pace([each.wall_ms for each in timings(connection, track, before_us)]) for track in sorted(set(tracks))
-    }
+    wanted = sorted(set(tracks))
+    found = read_together(*(partial(timings, connection, track, before_us) for track in wanted))
+    return {track: pace([each.wall_ms for each in some]) for track, some in zip(wanted, found, strict=True)}
 
 
 def overdue(
@@ -214,28 +216,34 @@ def overdue(
     late = [_named.where(which, _a.due_at < before, *mine).limit(limit) for which in (_is_startable, _is_held)]
 
     def waiting(*more: ColumnElement[bool]) -> list[AnyRow]:
-        return [row for each in late for row in connection.execute(each.where(*more).order_by(_a.due_at, _a.id))]
+        found = read_together(
+            *(partial(connection.execute, each.where(*more).order_by(_a.due_at, _a.id)) for each in late)
+        )
+        return [row for rows in found for row in rows]
 
-    able = waiting(_may_start)
     lease_us = context.lease_us(connection, now_us)
     silent = (_is_running, nodes.c.lease_until_us < lease_us - grace_us, *mine)
-    taken = connection.execute(_named.where(*silent).order_by(_a.started_us).limit(limit))
-    found = [_overdue(row, now_us, "lease_lost", row.node) for row in taken]
     clocks = _clocks.where(_k.next_at < before)
     if tenant_id is not None:
         clocks = clocks.where(_k.tenant_id == tenant_id)
-    owed = connection.execute(clocks.order_by(_k.next_at).limit(limit))
+    able, taken, owed, unable, stopped_slots = read_together(
+        partial(waiting, _may_start),
+        partial(connection.execute, _named.where(*silent).order_by(_a.started_us).limit(limit)),
+        partial(connection.execute, clocks.order_by(_k.next_at).limit(limit)),
+        partial(waiting, ~_may_start),
+        partial(_stopped_slots, context, connection, now_us, before, tenant_id, limit),
+    )
+    found = [_overdue(row, now_us, "lease_lost", row.node) for row in taken]
     found += [_overdue(row, now_us, "unticked", None) for row in owed]
     full = len(able) + len(found) >= limit
-    unable = [] if full else waiting(~_may_start)
-    if able or unable:  # the reasons of both are read at once
+    if able or (unable and not full):  # the reasons of both are read at once
         why = _WaitReasons(context, connection, now_us, [*able, *unable])
         found += [_overdue(row, now_us, *why(row)) for row in able]
     found = sorted(found, key=lambda each: -each.waits_ms)[:limit]
     if full:
         return found
     stopped = [_overdue(row, now_us, *why(row)) for row in unable]
-    stopped += _stopped_slots(context, connection, now_us, before, tenant_id, limit)
+    stopped += stopped_slots
     return found + sorted(stopped, key=lambda each: -each.waits_ms)[: limit - len(found)]
 
 
@@ -264,10 +272,12 @@ def _stopped_slots(
     """Return the first slot that each stopped schedule has missed, longest first."""
     statement = _stopped_clocks if tenant_id is None else _stopped_clocks.where(_k.tenant_id == tenant_id)
     found = []
-    for row in connection.execute(
-        statement.where(_k.accounted_us < before_us).order_by(_k.accounted_us).limit(limit)
-    ).all():
-        revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
+    rows = connection.execute(statement.where(_k.accounted_us < before_us).order_by(_k.accounted_us).limit(limit)).all()
+    known = context.revision_cache.revisions(
+        connection, [(row.tenant_id, row.schedule_id, row.revision) for row in rows]
+    )
+    for row in rows:
+        revision = known[row.schedule_id]
         slot = None if revision.fault is not None else revision.recurrence.next_after(from_us(row.accounted_us))
         if isinstance(slot, datetime) and to_us(slot) < before_us:
             why = "paused" if row.state == "paused" else "tenant_suspended"
@@ -280,16 +290,16 @@ class _WaitReasons:
 
     def __init__(self, context: StoreContext, connection: Connection, now_us: int, rows: Sequence[AnyRow]) -> None:
         ids = sorted({row.tenant_id for row in rows})
-        self._nodes = placements.living_nodes(context, connection, now_us)
-        self._tenants = {
-            row.id: row
-            for row in connection.execute(
-                select(tenants.c.id, tenants.c.state, tenants.c.labels).where(tenants.c.id.in_(ids))
-            )
-        }
+        of = select(tenants.c.id, tenants.c.state, tenants.c.labels).where(tenants.c.id.in_(ids))
         lines = select(turns.c.tenant_id, turns.c.requires, turns.c.startable_at).where(turns.c.tenant_id.in_(ids))
-        self._startable = {(row.tenant_id, row.requires): row.startable_at for row in connection.execute(lines)}
-        self._budgets = day_budgets.spent_or_reserved(context, connection, ids, now_us)
+        self._nodes, found, startable, self._budgets = read_together(
+            partial(placements.living_nodes, context, connection, now_us),
+            partial(connection.execute, of),
+            partial(connection.execute, lines),
+            partial(day_budgets.spent_or_reserved, context, connection, ids, now_us),
+        )
+        self._tenants = {row.id: row for row in found}
+        self._startable = {(row.tenant_id, row.requires): row.startable_at for row in startable}
 
     def __call__(self, row: AnyRow) -> tuple[str, str | None]:
         tenant = self._tenants.get(row.tenant_id)

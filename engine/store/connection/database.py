@@ -32,6 +32,8 @@ SYNCHRONOUS = ("FULL", "NORMAL")
 #: Codes of errors by which a database that answers refuses every write.
 REFUSING = frozenset({"disk_full", "database_read_only"})
 _from_replica: ContextVar[bool] = ContextVar("from_replica", default=False)
+#: The snapshot of this context: its database, its connection, and the thread that uses it.
+_snapshot: ContextVar["tuple[Database, Connection, int] | None"] = ContextVar("snapshot", default=None)
 
 
 @contextmanager
@@ -42,6 +44,15 @@ def reads_from_replica() -> Iterator[None]:
         yield
     finally:
         _from_replica.reset(token)
+
+
+def read_together(*works: Callable[[], Any]) -> list[Any]:
+    """Return the results of functions that only read. Inside :meth:`Database.snapshot` a server is asked by all of them at once."""
+    found = _snapshot.get()
+    if found is None or found[2] != threading.get_ident() or len(works) < 2:
+        return [work() for work in works]
+    database, connection, _thread = found
+    return [answer() for answer in database.driver.read_together(connection, works)]
 
 
 #: The databases of this process: a forked child must not use their connections.
@@ -154,6 +165,10 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a consistent read-only snapshot; it never waits for a writer."""
+        found = _snapshot.get()
+        if found is not None and found[0] is self and found[2] == threading.get_ident():
+            yield found[1]
+            return
         engine = self._replica if self._replica is not None and _from_replica.get() else self.engine
         try:
             with engine.connect() as connection:
@@ -167,6 +182,16 @@ class Database:
         finally:
             with self._counting:
                 self.read_count += 1
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads of this context and thread be of one snapshot."""
+        with self.read() as connection:
+            token = _snapshot.set((self, connection, threading.get_ident()))
+            try:
+                yield
+            finally:
+                _snapshot.reset(token)
 
     @property
     def transactions(self) -> int:

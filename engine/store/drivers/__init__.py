@@ -107,6 +107,10 @@ class Driver(ABC):
     def read_options(self) -> Mapping[str, Any]:
         """Execution options of a read-only transaction on the ledger's own pool."""
 
+    def read_together(self, connection: Connection, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
+        """Run functions that read by one connection; return a function for each that returns its result or raises its error."""
+        return list(works)
+
     @abstractmethod
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
         """Begin a transaction on a pool that may be the platform's own, and bound its waits."""

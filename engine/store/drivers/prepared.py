@@ -143,16 +143,17 @@ def fetch(connection: Connection, statement: str, values: Any, **options: Any) -
     counted["statements"] += 1
     # To make a cursor of psycopg for each statement costs as much as to send the statement.
     kept = connection.info
-    cursor = kept.get(_CURSOR)
+    cursor = kept.pop(_CURSOR, None)  # another reader of the connection may send a statement meanwhile
     if cursor is None:
         raw: Any = connection.connection.dbapi_connection
-        cursor = kept[_CURSOR] = raw.cursor()
+        cursor = raw.cursor()
     try:
         cursor.execute(statement, values, **options)
         rows: Sequence[Any] = cursor.fetchall()
     except Exception as error:
-        kept.pop(_CURSOR).close()
+        cursor.close()
         raise _explained(connection, statement, values, error) from error
+    kept[_CURSOR] = cursor
     return rows
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.store import signing_keys
 from lodger.engine.store.schema.access import sessions
+from lodger.engine.store.schema.access import tokens as token_table
 from lodger.engine.store.tenants import tokens
 
 #: Maximum duration of a session, and maximum time between two requests.
@@ -21,6 +22,11 @@ MAX_SESSIONS = 20
 SEEN_US = 60_000_000
 
 _t = sessions.c
+#: A session with its token; a user's has none.
+_with_token = select(
+    _t.token_id, _t.seen_us, _t.expires_us.label("until_us"), _t.name.label("user_name"), _t.role.label("user_role"),
+    _t.tenant_id.label("user_tenant"), token_table,
+).outerjoin_from(sessions, token_table, token_table.c.id == _t.token_id)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,14 @@ def begin(
 
 def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, bool] | None:
     """Return the caller of a session and whether to update ``seen_us``; None if the session is unknown or over."""
-    row = connection.execute(select(sessions).where(_t.digest == _digest(text))).first()
-    if row is None or row.expires_us <= now_us or row.seen_us + IDLE_US <= now_us:
+    row = connection.execute(_with_token.where(_t.digest == _digest(text))).first()
+    if row is None or row.until_us <= now_us or row.seen_us + IDLE_US <= now_us:
         return None
-    if row.role is not None:
-        return Caller(row.token_id, row.name, "", Role(row.role), row.tenant_id), row.seen_us + SEEN_US < now_us
-    found = tokens.caller_by_id(connection, row.token_id, now_us)
+    found = (
+        Caller(row.token_id, row.user_name, "", Role(row.user_role), row.user_tenant)
+        if row.user_role is not None
+        else tokens.caller_of(row, now_us)
+    )
     return None if isinstance(found, str) else (found, row.seen_us + SEEN_US < now_us)
 
 

@@ -155,8 +155,12 @@ def authenticate(connection: Connection, text: str, now_us: int) -> tuple[Caller
 
 def caller_by_id(connection: Connection, token_id: str, now_us: int) -> Caller | str:
     """Return the caller of a token, for a session that was begun with it; or the reason for refusal."""
-    row = connection.execute(select(tokens).where(_t.id == token_id)).first()
-    if row is None:
+    return caller_of(connection.execute(select(tokens).where(_t.id == token_id)).first(), now_us)
+
+
+def caller_of(row: AnyRow | None, now_us: int) -> Caller | str:
+    """Return the caller of a token's row; or the reason for refusal. A row without an id is none."""
+    if row is None or row.id is None:
         return "unknown"
     standing = _caller_or_refusal(row, now_us)
     return standing if isinstance(standing, str) else standing[0]

@@ -1,7 +1,8 @@
 """Pages of actions."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 
 from lodger.engine.core.errors import InputError, NotFound
@@ -15,7 +16,7 @@ from lodger.engine.web.timeline import timeline
 #: Names that the filters for schedules and scripts suggest.
 SUGGESTED = 200
 #: Hook of wings: further values of an action's page.
-VALUES: list[Callable[[Reader, Action], Awaitable[Values]]] = []
+VALUES: list[Callable[[Reader, Action], Values]] = []
 CHOICES = {"state": STATES, "outcome": OUTCOMES, "origin": ORIGINS}
 
 
@@ -30,17 +31,19 @@ def terms(reader: Reader) -> str:
     return " ".join(term(name, value) for name, value in asked.items())
 
 
-async def actions(reader: Reader) -> tuple[str, Values]:
+def actions(reader: Reader) -> tuple[str, Values]:
     """Return the list of actions.
 
     Raises:
         InputError: instant_invalid, filter_invalid.
     """
     tenant = reader.tenant
-    listed = await listing(reader, "actions", terms(reader))
-    of_tenant = tenant["tenant_id"] is not None
-    schedules = await reader.ask("schedules.list", **tenant, limit=SUGGESTED) if of_tenant else []
-    scripts = await reader.ask("scripts.list", **tenant, limit=SUGGESTED) if of_tenant else []
+    suggesting = ("schedules.list", "scripts.list") if tenant["tenant_id"] is not None else ()
+    listed, *suggested = reader.together(
+        lambda: listing(reader, "actions", terms(reader)),
+        *((each, tenant | {"limit": SUGGESTED}) for each in suggesting),
+    )
+    schedules, scripts = suggested or ([], [])
     return "actions.html", {
         "listed": listed,
         "choices": CHOICES,
@@ -58,17 +61,15 @@ def _instant(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-async def action(reader: Reader) -> tuple[str, Values]:
+def action(reader: Reader) -> tuple[str, Values]:
     """Return one action."""
     tenant, action_id = reader.tenant, reader.request.path_params["action"]
-    action = await reader.ask("actions.get", **tenant, action_id=action_id)
-    attempts = await reader.ask("actions.attempts", **tenant, action_id=action.id)
-    logs = await reader.ask("actions.logs", **tenant, action_id=action.id)
-    limits = await reader.ask("actions.limits", **tenant, action_id=action.id)
-    deliveries = await reader.ask("actions.deliveries", **tenant, action_id=action.id)
-    compared = await reader.ask("actions.compared", **tenant, action_id=action.id)
-    schedule = await _schedule(reader, action)
-    more = [await values(reader, action) for values in VALUES]
+    action = reader.ask("actions.get", **tenant, action_id=action_id)
+    of = tenant | {"action_id": action.id}
+    attempts, logs, limits, deliveries, compared, schedule, beside, source, *more = reader.together(
+        *((f"actions.{each}", of) for each in ("attempts", "logs", "limits", "deliveries", "compared")),
+        *(partial(found, reader, action) for found in (_schedule, _beside, _source, *VALUES)),
+    )
     return "action.html", {
         "action": action,
         "zone": schedule and schedule.tz,
@@ -77,45 +78,47 @@ async def action(reader: Reader) -> tuple[str, Values]:
         "logs": logs,
         "deliveries": deliveries,
         "timeline": timeline(action, attempts, deliveries, reader.now),
-        "beside": await _beside(reader, action),
+        "beside": beside,
         "compared": compared,
         "usage": _usage(attempts, compared, logs, limits),
-        "source": await _source(reader, action),
+        "source": source,
         "calls": (),
         **{name: value for each in more for name, value in each.items()},
         **({} if action.params is None else {"input": action.params}),
     }
 
 
-async def _schedule(reader: Reader, action: Action) -> Schedule | None:
+def _schedule(reader: Reader, action: Action) -> Schedule | None:
     """Return the schedule of an action; None without one, or when it is gone."""
     if action.schedule_id is None:
         return None
-    found = await reader.find("schedules.get", tenant_id=action.tenant_id, schedule=action.schedule_id)
+    found = reader.find("schedules.get", tenant_id=action.tenant_id, schedule=action.schedule_id)
     return cast("Schedule | None", found)
 
 
-async def _beside(reader: Reader, action: Action) -> Values:
+def _beside(reader: Reader, action: Action) -> Values:
     """Return the actions of the same schedule that were created before and after an action; None where there is none."""
     if action.schedule_id is None:
         return {"previous": None, "next": None}
     of = {"tenant_id": action.tenant_id, "schedule": action.schedule_id, "limit": 1}
-    before = await reader.ask("actions.list", **of, before=action.id)
-    after = await reader.ask("actions.list", **of, after=action.id, filter="sort:created")
+    before, after = reader.together(
+        ("actions.list", of | {"before": action.id}),
+        ("actions.list", of | {"after": action.id, "filter": "sort:created"}),
+    )
     return {"previous": next(iter(before), None), "next": next(iter(after), None)}
 
 
-async def _source(reader: Reader, action: Action) -> str | None:
+def _source(reader: Reader, action: Action) -> str | None:
     """Return the text of the file that an error is in: the script's own, another script's or a library's, or a source of its map."""
     if action.error is None or action.error.line is None or action.script is None:
         return None
     file = action.error.file or "main.js"
     try:
-        version = await reader.ask("scripts.get", **reader.tenant, name=action.script, version=action.script_version)
+        version = reader.ask("scripts.get", **reader.tenant, name=action.script, version=action.script_version)
         start = next((each for each in version.uses if file.startswith(f"{each}/")), None)
         if start is not None:
             name = start[4:].rpartition("@")[0] if start.startswith("lib:") else start[3:]
-            used = await reader.ask("scripts.get", **reader.tenant, name=name, version=version.uses[start])
+            used = reader.ask("scripts.get", **reader.tenant, name=name, version=version.uses[start])
             return cast("str | None", used.modules.get(file[len(start) + 1 :]))
     except NotFound:
         return None

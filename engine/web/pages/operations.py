@@ -51,17 +51,17 @@ class Field:
     value: str
 
 
-async def operations(reader: Reader) -> tuple[str, Values]:
+def operations(reader: Reader) -> tuple[str, Values]:
     """Return the index of the operations that the caller may carry out."""
     if (tenant := reader.tenant["tenant_id"]) is not None:
-        await reader.ask("tenants.get", tenant_id=tenant)
+        reader.ask("tenants.get", tenant_id=tenant)
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, route in _names(reader).items():
         groups.setdefault(route.noun, []).append((name, summary(route.function)))
     return "operations.html", {"groups": groups}
 
 
-async def operation(reader: Reader) -> tuple[str, Values]:
+def operation(reader: Reader) -> tuple[str, Values]:
     """Return an operation's form, with the present values of what it edits, or with what it reads.
 
     Raises:
@@ -73,7 +73,7 @@ async def operation(reader: Reader) -> tuple[str, Values]:
         raise NotFound("operation_unknown", name=name)
     tenant = reader.tenant["tenant_id"]
     if tenant is not None:
-        await reader.ask("tenants.get", tenant_id=tenant)
+        reader.ask("tenants.get", tenant_id=tenant)
     allowed = reader.caller.role.covers(route.role)
     asked = {key: value for key, value in reader.request.query_params.items() if value}
     wanted = {each.name for each in route.parameters if each.place == "path" or (each.needed and route.method == "GET")}
@@ -85,12 +85,12 @@ async def operation(reader: Reader) -> tuple[str, Values]:
     result = refusal = None
     if route.method == "GET" and allowed and complete:
         try:
-            result = await reader.ask(name, **path, **_query(route, asked))
+            result = reader.ask(name, **path, **_query(route, asked))
         except InputError as error:
             if asked:
                 raise
             refusal = error  # nothing was asked that could be wrong: the engine is not set up for it
-    present = asked | (await _present(reader, route, path) if complete and allowed else {})
+    present = asked | (_present(reader, route, path) if complete and allowed else {})
     call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
         "route": route,
@@ -144,12 +144,12 @@ def _query(route: Route, asked: Mapping[str, str]) -> Values:
         raise not_valid(field_errors(wrong), "query", dict(asked), model.model_fields) from None
 
 
-async def _present(reader: Reader, route: Route, path: Values) -> Values:
+def _present(reader: Reader, route: Route, path: Values) -> Values:
     """Return the stored values of what an operation edits, by the names of its parameters; nothing for what is new."""
     reading = _route(reader, f"{route.noun}.get")
     if reading is None or not route.changes or {each.name for each in reading.at("path")} != path.keys():
         return {}
-    record: Values | None = to_jsonable(await reader.find(reading.name, **path))
+    record: Values | None = to_jsonable(reader.find(reading.name, **path))
     if record is None:
         return {}
     if route.method == "POST":  # no change of what is stored

@@ -28,7 +28,7 @@ class Finding:
     link: str = ""
 
 
-async def overview(reader: Reader) -> tuple[str, Values]:
+def overview(reader: Reader) -> tuple[str, Values]:
     """Return the overview of all tenants or of one.
 
     Raises:
@@ -39,30 +39,39 @@ async def overview(reader: Reader) -> tuple[str, Values]:
     chosen = reader.request.query_params.get("range", "1h")
     if chosen not in RANGES:
         raise InputError("range_unknown", word=chosen, words=list(RANGES))
-    waiting = await reader.ask("actions.overdue", **tenant, limit=MAX_WAITING)
+    of_platform = (("nodes.list", {"gone": False}), ("metrics.blocked", {})) if everywhere else ()
+    waiting, running, (activity, errors), *found = reader.together(
+        ("actions.overdue", tenant | {"limit": MAX_WAITING}),
+        ("actions.running", tenant | {"limit": PAGE}),
+        lambda: _in_range(reader, RANGES[chosen]),
+        *of_platform,
+    )
+    nodes, blocked = found or (None, None)
     late = [each for each in waiting if each.why not in INTENDED]
-    activity = await reader.ask("actions.activity", **tenant, hours=RANGES[chosen])
-    begin = activity.parts[0].start
-    nodes = await reader.ask("nodes.list", gone=False) if everywhere else None
-    blocked = await reader.ask("metrics.blocked") if everywhere else None
     count = f"{len(late):,}{' or more' if len(late) == MAX_WAITING else ''}"
     findings = [*_of_nodes(nodes), *_of_work(late, count, activity, blocked)]
     return "overview.html", {
         "activity": activity,
-        "running": await reader.ask("actions.running", **tenant, limit=PAGE),
+        "running": running,
         "overdue": late,
         "overdue_count": count,
         "intended": [each for each in waiting if each.why in INTENDED],
-        "errors": await reader.ask("actions.errors", **tenant, since=begin),
+        "errors": errors,
         "ranges": list(RANGES),
         "range": chosen,
-        "since": f"{begin:%Y-%m-%dT%H:%M:%SZ}",
+        "since": f"{activity.parts[0].start:%Y-%m-%dT%H:%M:%SZ}",
         "span": charts.span(activity),
         "nodes": nodes,
         "blocked": blocked,
         "findings": sorted(findings, key=lambda each: each.level != "bad"),
         "page": PAGE,
     }
+
+
+def _in_range(reader: Reader, hours: int) -> tuple[Any, Any]:
+    """Return the activity of the last hours, and the errors in it."""
+    activity = reader.ask("actions.activity", **reader.tenant, hours=hours)
+    return activity, reader.ask("actions.errors", **reader.tenant, since=activity.parts[0].start)
 
 
 def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:

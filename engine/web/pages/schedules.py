@@ -1,5 +1,6 @@
 """Pages of schedules."""
 
+from functools import partial
 from typing import Any
 
 from lodger.engine.core.errors import InputError
@@ -19,10 +20,10 @@ def terms(reader: Reader) -> str:
     return " ".join(term(name, value) for name, value in reader.chosen("state").items())
 
 
-async def schedules(reader: Reader) -> tuple[str, Values]:
+def schedules(reader: Reader) -> tuple[str, Values]:
     """Return the list of schedules."""
-    listed = await listing(reader, "schedules", terms(reader))
-    recent = await reader.ask(
+    listed = listing(reader, "schedules", terms(reader))
+    recent = reader.ask(
         "schedules.recent", **reader.tenant, schedule_ids=[each.id for each in listed.entries], runs=SPARK_RUNS
     )
     return "schedules.html", {
@@ -32,23 +33,28 @@ async def schedules(reader: Reader) -> tuple[str, Values]:
     }
 
 
-async def new(reader: Reader) -> tuple[str, Values]:
+def new(reader: Reader) -> tuple[str, Values]:
     """Return the page on which a schedule is created."""
+    scripts, offered = reader.together(("scripts.list", reader.tenant | {"limit": 1000}), ("scripts.offered", {}))
     return "new_schedule.html", {
-        "scripts": await reader.ask("scripts.list", **reader.tenant, limit=1000),
-        "offered": await reader.ask("scripts.offered"),
+        "scripts": scripts,
+        "offered": offered,
         "chosen": reader.request.query_params.get("script", ""),
     }
 
 
-async def schedule(reader: Reader) -> tuple[str, Values]:
+def schedule(reader: Reader) -> tuple[str, Values]:
     """Return one schedule."""
     tenant, name = reader.tenant, reader.request.path_params["schedule"]
-    schedule = await reader.ask("schedules.get", **tenant, schedule=name)
-    runs = await reader.ask("actions.list", **tenant, schedule=schedule.id, limit=RUNS)
-    calendar = await reader.ask("schedules.calendar", **tenant, schedule=schedule.id)
+    schedule = reader.ask("schedules.get", **tenant, schedule=name)
+    of = tenant | {"schedule": schedule.id}
+    runs, calendar, revisions, slots = reader.together(
+        ("actions.list", of | {"limit": RUNS}),
+        ("schedules.calendar", of),
+        ("schedules.revisions", of | {"limit": 10}),
+        partial(_preview, reader, schedule),
+    )
     durations = [each for each in map(rendering.took, reversed(runs)) if each is not None]
-    slots = await _preview(reader, schedule) if schedule.state == "armed" and schedule.next_at else None
     return "schedule.html", {
         "schedule": schedule,
         "runs": runs,
@@ -58,16 +64,18 @@ async def schedule(reader: Reader) -> tuple[str, Values]:
         "coming": heat_map.coming(calendar.coming),
         "complete": calendar.complete,
         "rules": to_jsonable(schedule.rules),
-        "revisions": await reader.ask("schedules.revisions", **tenant, schedule=schedule.id, limit=10),
+        "revisions": revisions,
         "now": reader.now,
     }
 
 
-async def _preview(reader: Reader, schedule: Any) -> Any:
-    """Return the next slots of a schedule."""
+def _preview(reader: Reader, schedule: Any) -> Any:
+    """Return the next slots of a schedule; None for one that has none."""
+    if schedule.state != "armed" or not schedule.next_at:
+        return None
     rules = schedule.rules
     try:
-        return await reader.ask(
+        return reader.ask(
             "schedules.preview", rules=rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst,
             start=rules.start, end=rules.end, n=SLOTS,
         )  # fmt: skip

@@ -1,6 +1,7 @@
 """Pages of scripts."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lodger.engine.core.serialization import to_jsonable
@@ -18,43 +19,54 @@ EXAMPLE = """export default async ({ action, db, kv, now }) => {
 
 
 #: Sections that wings add to a script's page: what reads it for a script, None for no section, and the template that shows it.
-SECTIONS: list[tuple[Callable[[Reader, str], Awaitable[Any]], str]] = []
+SECTIONS: list[tuple[Callable[[Reader, str], Any], str]] = []
 
 
-async def scripts(reader: Reader) -> tuple[str, Values]:
+def scripts(reader: Reader) -> tuple[str, Values]:
     """Return the list of scripts."""
-    return "scripts.html", {"listed": await listing(reader, "scripts"), "now": reader.now}
+    return "scripts.html", {"listed": listing(reader, "scripts"), "now": reader.now}
 
 
-async def new(reader: Reader) -> tuple[str, Values]:
+def new(reader: Reader) -> tuple[str, Values]:
     """Return the page on which a script is created."""
-    sets = await reader.ask("scripts.sets", **reader.tenant)
+    sets = reader.ask("scripts.sets", **reader.tenant)
     return "new_script.html", {"modules": {"main.js": EXAMPLE}, "sets": to_jsonable(sets)}
 
 
-async def script(reader: Reader) -> tuple[str, Values]:
+def script(reader: Reader) -> tuple[str, Values]:
     """Return one version of a script, and the difference of two versions."""
     tenant, name = reader.tenant, reader.request.path_params["script"]
-    version = await reader.ask("scripts.get", **tenant, name=name, version=_number(reader, "version"))
-    versions = await reader.ask("scripts.versions", **tenant, name=name, limit=VERSIONS)
-    newer = _number(reader, "newer") or version.version
-    older = _number(reader, "older") or newer - 1
-    diff = None
-    if older > 0 and not version.wasm_bytes:
-        diff = await reader.ask("scripts.diff", **tenant, name=name, older=older, newer=newer)
+    (version, versions, diff), sets, *found = reader.together(
+        partial(_versions, reader, name),
+        ("scripts.sets", tenant),
+        *(partial(load, reader, name) for load, _template in SECTIONS),
+    )
     return "script.html", {
         "version": version,
         "versions": versions,
         "latest": versions[0].version if versions else version.version,
         "diff": diff,
         "sections": [
-            {"template": template, "found": found}
-            for load, template in SECTIONS
-            if (found := await load(reader, name)) is not None
+            {"template": template, "found": each}
+            for (_load, template), each in zip(SECTIONS, found, strict=True)
+            if each is not None
         ],
-        "sets": to_jsonable(await reader.ask("scripts.sets", **tenant)),
+        "sets": to_jsonable(sets),
         "now": reader.now,
     }
+
+
+def _versions(reader: Reader, name: str) -> tuple[Any, Any, Any]:
+    """Return one version of a script, all of them, and the difference of two."""
+    of = reader.tenant | {"name": name}
+    version, versions = reader.together(
+        ("scripts.get", of | {"version": _number(reader, "version")}), ("scripts.versions", of | {"limit": VERSIONS})
+    )
+    newer = _number(reader, "newer") or version.version
+    older = _number(reader, "older") or newer - 1
+    if older <= 0 or version.wasm_bytes:
+        return version, versions, None
+    return version, versions, reader.ask("scripts.diff", **of, older=older, newer=newer)
 
 
 def _number(reader: Reader, name: str) -> int | None:

@@ -31,37 +31,40 @@ SECTIONS: list[tuple[str, str]] = []
 LINKS: list[tuple[str, str]] = [("collections.list", "Collections")]
 
 
-async def tenants(reader: Reader) -> tuple[str, Values]:
+def tenants(reader: Reader) -> tuple[str, Values]:
     """Return the list of tenants."""
-    return "tenants.html", {"listed": await listing(reader, "tenants")}
+    return "tenants.html", {"listed": listing(reader, "tenants")}
 
 
-async def nodes(reader: Reader) -> tuple[str, Values]:
+def nodes(reader: Reader) -> tuple[str, Values]:
     """Return the list of nodes."""
     gone = bool(reader.chosen("gone"))
-    return "nodes.html", {"nodes": await reader.ask("nodes.list", gone=gone), "gone": gone}
+    return "nodes.html", {"nodes": reader.ask("nodes.list", gone=gone), "gone": gone}
 
 
-async def settings(reader: Reader) -> tuple[str, Values]:
+def settings(reader: Reader) -> tuple[str, Values]:
     """Return what a tenant may do and has: limits, budgets, grants, secrets, tokens, changes, and the sections of wings."""
     mine = reader.tenant
-    tenant = await reader.ask("tenants.get", **mine)
-    account = await reader.ask("tenants.usage", **mine)
+    reads_tokens = reader.caller.role.covers(Role.TENANT_ADMIN)
+    tenant, account, grants, secrets, entries, tokens, *found = reader.together(
+        *((each, mine) for each in ("tenants.get", "tenants.usage", "grants.list", "secrets.list")),
+        ("audit.list", mine | {"limit": CHANGES}),
+        ("tokens.list", mine | {"limit": PAGE}) if reads_tokens else lambda: None,
+        *((operation, mine) for operation, _template in SECTIONS),
+    )
     return "settings.html", {
         "subject": tenant,
         "others": LINKS,
         "limits": _limit_fields(tenant.limits),
         "budgets": account.budgets,
-        "grants": await reader.ask("grants.list", **mine),
-        "secrets": await reader.ask("secrets.list", **mine),
+        "grants": grants,
+        "secrets": secrets,
         "sections": [
-            {"template": template, "entries": await reader.ask(operation, **mine)} for operation, template in SECTIONS
+            {"template": template, "entries": each} for (_, template), each in zip(SECTIONS, found, strict=True)
         ],
-        "tokens": await reader.ask("tokens.list", **mine, limit=PAGE)
-        if reader.caller.role.covers(Role.TENANT_ADMIN)
-        else None,
+        "tokens": tokens,
         "roles": [each.value for each in Role if not each.of_platform],
-        "entries": await reader.ask("audit.list", **mine, limit=CHANGES),
+        "entries": entries,
     }
 
 
@@ -75,8 +78,8 @@ def _limit_fields(own: Values) -> dict[str, list[LimitField]]:
     return {group: [LimitField(name, what, own.get(name)) for name, what in limits] for group, limits in groups.items()}
 
 
-async def audit(reader: Reader) -> tuple[str, Values]:
+def audit(reader: Reader) -> tuple[str, Values]:
     """Return the audit log."""
     asked = reader.chosen("verb", "target", "actor", "cursor")
-    found = await reader.ask("audit.list", **reader.tenant, limit=PAGE, **asked)
+    found = reader.ask("audit.list", **reader.tenant, limit=PAGE, **asked)
     return "audit.html", {"entries": found, "asked": asked}

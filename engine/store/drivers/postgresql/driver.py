@@ -179,6 +179,12 @@ class PostgresDriver(Driver):
         """Use READ COMMITTED for writes: under REPEATABLE READ, locking a row that was changed meanwhile would fail."""
         return {"isolation_level": "READ COMMITTED"} if write else connections.READ
 
+    def read_together(self, connection: Connection, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
+        """Send the statements that they wait for at the same time together."""
+        raw: Any = connection.connection.dbapi_connection
+        answers: list[Callable[[], Any]] = raw.read_together(works)
+        return answers
+
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
         """Set the transaction's timeouts."""
         for each in _PLATFORM_WRITE if write else _PLATFORM_READ:

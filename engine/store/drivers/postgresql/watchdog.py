@@ -6,6 +6,7 @@ a statement is raised where the answer is waited for; what follows it, COMMIT in
 """
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from psycopg.pq import ConnStatus, TransactionStatus
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.store.drivers import patience
+from lodger.engine.store.drivers.postgresql.joint_reads import JointReads
 
 T = TypeVar("T")
 
@@ -43,7 +45,8 @@ class Cursor(psycopg.Cursor[Any]):
             connection.queue(self, query, params, prepare=prepare)
             connection.flush()
             return self
-        connection.flush()
+        while connection.pending:
+            connection.flush()
         connection.require_transaction()
         return super().execute(query, params, prepare=prepare, binary=binary)
 
@@ -88,6 +91,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     sent = 0
     _clock = SystemClock()
     _is_leaving = _is_over = False
+    _joint: JointReads | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,8 +107,10 @@ class WatchedConnection(psycopg.Connection[Any]):
     @property
     def begins(self) -> bool:
         """Whether the next statement need not be sent alone: others are kept for it, or it begins a transaction."""
-        return self._pipeline is not None or (
-            not self.autocommit and self.pgconn.transaction_status == TransactionStatus.IDLE
+        return (
+            self._pipeline is not None
+            or self._joint is not None
+            or (not self.autocommit and self.pgconn.transaction_status == TransactionStatus.IDLE)
         )
 
     @property
@@ -130,7 +136,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             if self._pipeline is None:
                 self.settle()
                 self._check_connection_ok()
-                begins = self.begins
+                begins = not self.autocommit and self.pgconn.transaction_status == TransactionStatus.IDLE
                 self.pgconn.enter_pipeline_mode()
                 self._pipeline = psycopg.Pipeline(self)
                 if begins:
@@ -161,12 +167,24 @@ class WatchedConnection(psycopg.Connection[Any]):
         Raises:
             psycopg.Error: of the first statement that failed.
         """
+        if self._joint is not None and self._joint.wait():
+            return
         if self._pipeline is not None:
             if self.is_last and self.read_only:
                 self._enqueue(b"COMMIT")
                 self._is_over = True
             with self.lock:
                 self.wait(self._flight())
+
+    def read_together(self, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
+        """Run functions that read by this connection; see :meth:`JointReads.run`."""
+        if self._joint is not None:
+            return self._joint.run(self.flush, works)
+        self._joint = JointReads()
+        try:
+            return self._joint.run(self.flush, works)
+        finally:
+            self._joint = None
 
     def _flight(self) -> PQGen[None]:
         """Send the commands of the pipeline and receive their results."""
