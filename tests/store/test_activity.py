@@ -54,7 +54,8 @@ def test_an_hour_is_counted_by_minutes_with_percentiles_of_lateness(bench: Bench
 def test_tenants_are_listed_by_what_they_did(bench: Bench) -> None:
     for tenant in ("acme", "busy", "idle"):
         bench.tenant(tenant)
-    bench.engine.tenants.edit("busy", limits={"runs_per_day": 8})
+    bench.engine.plans.put("large", limits={"runs_per_day": 8})
+    bench.engine.tenants.edit("busy", plan="large")
     bench.lease()
     for tenant, finished in (("acme", THROWN), ("busy", OK), ("busy", OK)):
         bench.engine.run_in(tenant, "job", 0)
@@ -70,6 +71,9 @@ def test_tenants_are_listed_by_what_they_did(bench: Bench) -> None:
         ("-runs", "busy"),
         ("-failures", "acme"),
         ("latest", "idle"),
+        ("-budget", "busy"),
+        ("budget", "acme"),
+        ("-plan", "busy"),
         ("-latest", "busy"),
         ("-id", "idle"),
     ):
@@ -79,7 +83,8 @@ def test_tenants_are_listed_by_what_they_did(bench: Bench) -> None:
             names += [each.id for each in page]
             cursor = page.next
         assert (names[0], sorted(names), cursor) == (wanted, ["acme", "busy", "idle"], None), sort
-    assert bench.engine.tenants.count(filter="sort:-runs state:active").count == 3
+    assert bench.engine.tenants.count(filter="sort:-budget state:active").count == 3
+    assert [each.plan for each in bench.engine.tenants.activity(filter="plan:large sort:budget")] == ["large"]
 
 
 def test_what_was_caught_up_is_no_lateness(bench: Bench) -> None:

@@ -136,7 +136,7 @@ class Tenants(Noun[M]):
         """List tenants with their runs, failures, use of budgets and latest action.
 
         Args:
-            filter: as of the list of tenants, with the further orders ``sort:runs``, ``sort:failures`` and ``sort:latest``.
+            filter: as of the list of tenants, and sorted by ``runs``, ``failures``, ``budget``, ``latest`` or ``plan``, too.
 
         Raises:
             InputError: filter_invalid, cursor_invalid, limit_invalid.

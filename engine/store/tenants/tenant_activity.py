@@ -8,15 +8,20 @@ from typing import Any
 from sqlalchemy import Connection, func, literal, select
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM, id_time_us
 from lodger.engine.store import list_filter
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.pages import LimitedList, read
+from lodger.engine.store.pages import MAX_ROWS, LimitedList, read
 from lodger.engine.store.schema.scheduling import FAILED, actions, is_one_of, tenants, usage_days
 from lodger.engine.store.tenants.tenants import language as of_tenants
-from lodger.engine.store.usage.usage import DAY_US, usages_of_day
+from lodger.engine.store.usage.usage import DAY_US, DayUsage, usages_of_day
 
 _NEVER = "00000000-0000-0000-0000-000000000000"
+#: No column has it: :func:`_by_budget` sorts.
+_BY_BUDGET = list_filter.Sort(tenants.c.id, lambda each: _UNLIMITED if each.budget is None else each.budget)
+#: In the order by budgets, of a tenant without a limited one.
+_UNLIMITED = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,7 @@ class TenantActivity:
         budget: the used part of the fullest budget of the day; None if none is limited.
         latest: id of the latest action.
         latest_at: when that was created.
+        plan: name of its plan, None without one.
     """
 
     id: str
@@ -41,6 +47,7 @@ class TenantActivity:
     budget: float | None
     latest: str | None
     latest_at: datetime | None
+    plan: str | None
 
 
 def find(now_us: int, text: str | None) -> tuple[list_filter.Filter, Any]:
@@ -77,6 +84,8 @@ def find(now_us: int, text: str | None) -> tuple[list_filter.Filter, Any]:
         "runs": list_filter.Sort(runs, lambda each: each.runs),
         "failures": list_filter.Sort(failures, lambda each: each.failures),
         "latest": list_filter.Sort(latest, lambda each: each.latest or _NEVER),
+        "plan": list_filter.Sort(func.coalesce(tenants.c.plan, ""), lambda each: each.plan or ""),
+        "budget": _BY_BUDGET,
     }
     return list_filter.read(replace(plain, sorts={**plain.sorts, **sorts}), text, now_us), statement
 
@@ -94,16 +103,50 @@ def list_page(
 
     def made(rows: list[Any]) -> list[TenantActivity]:
         usages = usages_of_day(context, connection, [row.id for row in rows], now_us // DAY_US)
-        return [_made(row, usages[row.id].rows()) for row in rows]
+        return [_made(row, usages[row.id]) for row in rows]
 
+    if wanted.keys[0] is _BY_BUDGET:
+        ids, more = _by_budget(context, connection, now_us, wanted, place, limit)
+        found = {each.id: each for each in made(list(connection.execute(statement.where(tenants.c.id.in_(ids)))))}
+        return LimitedList([found[each] for each in ids], more=more)
     return read(connection, wanted.apply(statement, place), limit, made)
 
 
-def _made(row: Any, budgets: Sequence[Any]) -> TenantActivity:
-    """Return a tenant's activity from its row and budgets."""
-    shares = [each.used / each.limit if each.limit else 1.0 for each in budgets if each.limit is not None]
+def _by_budget(
+    context: StoreContext,
+    connection: Connection,
+    now_us: int,
+    wanted: list_filter.Filter,
+    place: Sequence[Any] | None,
+    limit: int,
+) -> tuple[list[str], bool]:
+    """Return the ids of a page of tenants by the use of their fullest budget, and whether more follow.
+
+    Limits are those of the tenant, of its plan and of the settings, so that no column has the shares: all matching tenants are sorted here.
+    """
+    if not 1 <= limit <= MAX_ROWS:
+        raise InputError("limit_invalid", limit=limit, maximum=MAX_ROWS)
+    matching = select(tenants.c.id).where(tenants.c.state != "deleted", tenants.c.id != PLATFORM, *wanted.conditions)
+    usages = usages_of_day(context, connection, connection.scalars(matching), now_us // DAY_US)
+    shares = ((_UNLIMITED if (share := _share(usage)) is None else share, name) for name, usage in usages.items())
+    places = sorted(shares, reverse=wanted.falls)
+    if place is not None:
+        here = (float(place[0]), str(place[1]))
+        places = [each for each in places if (each < here if wanted.falls else each > here)]
+    return [name for _share, name in places[:limit]], len(places) > limit
+
+
+def _share(usage: DayUsage) -> float | None:
+    """Return the used part of the fullest budget; None if none is limited."""
+    return max(
+        (each.used / each.limit if each.limit else 1.0 for each in usage.rows() if each.limit is not None), default=None
+    )
+
+
+def _made(row: Any, usage: DayUsage) -> TenantActivity:
+    """Return a tenant's activity from its row and the usage of its day."""
     latest = None if str(row.latest) == _NEVER else str(row.latest)
     return TenantActivity(
         row.id, row.name, row.state, from_us(row.created_us), tuple(row.labels.split()), row.runs, row.failures,
-        max(shares, default=None), latest, None if latest is None else from_us(id_time_us(latest)),
+        _share(usage), latest, None if latest is None else from_us(id_time_us(latest)), row.plan,
     )  # fmt: skip
