@@ -105,7 +105,8 @@ def require_allowed(rules: Rules, request: Request, target: Target) -> None:
     """Raise Refused unless the target's port, origin and address are allowed."""
     origin = target.origin
     if not request.allowed(origin):
-        raise Refused(f"{origin} is not granted")
+        granted = f"fetch:{str(origin).removeprefix('https://')}"
+        raise Refused(f"{origin} is not granted", f"this request is not allowed: it needs the grant {granted}")
     if request.trusted:
         return
     if origin.port not in rules.ports:
@@ -137,6 +138,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
         headers=[(name.encode(), value.encode("latin-1")) for name, value in sent],
         content=content,
     )
+    response: httpcore2.Response | None = None
     try:
         response = await connection.handle_async_request(made)
         headers = _headers(response.headers)
@@ -152,7 +154,9 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
         h11.ProtocolError,
         OSError,
     ) as error:
-        raise Cut(f"{type(error).__name__}: {error}", _cause(error, begun=network.connected)) from error
+        raise Cut(
+            f"{type(error).__name__}: {error}", _cause(error, begun=network.connected, answered=response is not None)
+        ) from error
     finally:
         await connection.aclose()
         await network.aclose()
@@ -161,8 +165,8 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
     return response.status, reason, kept, body
 
 
-def _cause(error: Exception, *, begun: bool) -> str:
-    """Return a script's sentence for a broken connection."""
+def _cause(error: Exception, *, begun: bool, answered: bool) -> str:
+    """Return a script's sentence for a broken connection, which may have begun to answer."""
     reason: BaseException | None = error
     while reason is not None:
         if isinstance(reason, ssl.SSLCertVerificationError):
@@ -175,7 +179,10 @@ def _cause(error: Exception, *, begun: bool) -> str:
     if isinstance(error, httpcore2.ConnectError) and not begun:
         return "the host refused the connection"
     if isinstance(error, httpcore2.RemoteProtocolError | httpcore2.ReadError) and begun:
-        return "the connection ended before the answer was complete, or the answer is not HTTP"
+        if answered or "closed connection" in str(error):
+            return "the connection ended before the answer was complete"
+        without = isinstance(error, httpcore2.ReadError) or "without sending a response" in str(error)
+        return "the host closed the connection without an answer" if without else "the answer of the host is not HTTP"
     return Cut.message
 
 
@@ -231,6 +238,8 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
 
 def joined_url(base: str, location: str) -> str:
     """Return a redirect's location in canonical form where that is unambiguous; other locations are refused later."""
+    if location.strip(" \t").rstrip("/").lower() in ("http:", "https:"):
+        raise ValueError(location)  # urljoin would take it for an empty one
     joined = urljoin(base, location.strip(" \t")).partition("#")[0]
     scheme, colon, rest = joined.partition("://")
     authority, slash, path = rest.partition("/")

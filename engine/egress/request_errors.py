@@ -27,7 +27,7 @@ class Refused(NoAnswer):
     """Not allowed: scheme, host, port or address, of the request or of a redirect; or a name that does not resolve."""
 
     code = "fetch_refused"
-    message = "this request is not allowed: the host must be granted (fetch:HOST) and public"
+    message = "this request is not allowed: the host must be granted (fetch:HOST) and public, and its name must resolve"
 
 
 class SecretRefused(Refused):

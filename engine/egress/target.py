@@ -13,6 +13,7 @@ from lodger.engine.egress.request_errors import Refused
 
 MAX = 8192
 _URL = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?(/[!\"$-~]*)?", re.ASCII)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,10 @@ def read(url: str) -> Target:
     """
     found = _URL.fullmatch(url) if len(url) <= MAX else None
     if found is None:
-        raise Refused("the URL is not a canonical http or https URL")
+        scheme = url.partition(":")[0]
+        other = _SCHEME.fullmatch(scheme) and scheme not in PORTS
+        said = f"this request is not allowed: fetch has the schemes http and https, not {scheme}" if other else None
+        raise Refused("the URL is not a canonical http or https URL", said)
     scheme, host, digits, path = found.groups()
     port = int(digits) if digits else PORTS[scheme]
     if port > 65_535:

@@ -1,6 +1,7 @@
 """``fetch`` as scripts meet it: real walls, real requests on the loopback, both runtimes."""
 
 import asyncio
+import gzip
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -286,3 +287,46 @@ def test_the_limits_of_the_grant_are_in_the_message(peer: Peer) -> None:
     assert large.startswith("response_too_large: ")
     assert "more than 1048576 bytes" in large
     assert late.startswith("fetch_timeout: no complete answer came within 1 s")
+
+
+CAUSES = """
+export default async () => {
+  const said = (error) => error.name + " " + error.cause?.code + ": " + error.message;
+  const paths = ["/loop", "/nowhere", "/ftp", "/other", "/lzma", "/corrupt", "/short", "/half", "/nothing", "/telnet"];
+  const asked = paths.map((path) => ["@@" + path]);
+  for (const url of ["ftp://127.0.0.1/", "data:text/plain,x", "https://api.example/x", "http://10.0.0.1/"]) asked.push([url]);
+  asked.push(["@@/loop", { redirect: "error" }]);
+  const found = {};
+  for (const [url, init] of asked) found[init ? "error" : url.replace("@@", "")] = await fetch(url, init).then((r) => r.status, said);
+  return found;
+};
+"""
+
+
+def test_each_cause_has_its_message(peer: Peer) -> None:
+    packed, coded = gzip.compress(b"hello"), "Content-Encoding: gzip"
+    peer.paths |= {
+        "/loop": moved("/loop"), "/nowhere": moved("http://"), "/ftp": moved("ftp://127.0.0.1/"), "/other": moved("http://other.example/"),
+        "/lzma": answer(b"x", "200 OK", "Content-Encoding: lzma"), "/short": answer(packed[:-4], "200 OK", coded),
+        "/corrupt": answer(packed[:9] + b"x" * 20, "200 OK", coded), "/nothing": b"", "/telnet": b"login:\r\n\r\n",
+        "/half": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf",
+    }  # fmt: skip
+    grants = (f"fetch:http://127.0.0.1:{peer.port}", "fetch:http://10.0.0.1")
+    failed, refused = "TypeError fetch_failed: ", "TypeError fetch_refused: this request is not allowed: "
+    assert result(run(peer, CAUSES, grants=grants, budgets={"fetches": 50})) == {
+        "/loop": failed + "the answer is a redirect for the 6th time, and at most 5 are followed",
+        "/nowhere": failed + "the redirect has no valid http or https URL in its location",
+        "/ftp": refused + "fetch has the schemes http and https, not ftp",
+        "/other": refused + "it needs the grant fetch:http://other.example",
+        "/lzma": failed + "the answer has the content-encoding 'lzma'; gzip, deflate, br, zstd are decoded",
+        "/corrupt": failed + "the body of the answer does not match its content-encoding",
+        "/short": failed + "the compressed body of the answer is incomplete",
+        "/half": failed + "the connection ended before the answer was complete",
+        "/nothing": failed + "the host closed the connection without an answer",
+        "/telnet": failed + "the answer of the host is not HTTP",
+        "error": failed + 'the answer is a redirect, and redirect is "error"',
+        "ftp://127.0.0.1/": refused + "fetch has the schemes http and https, not ftp",
+        "data:text/plain,x": refused + "fetch has the schemes http and https, not data",
+        "https://api.example/x": refused + "it needs the grant fetch:api.example",
+        "http://10.0.0.1/": refused + "the host must be granted (fetch:HOST) and public, and its name must resolve",
+    }

@@ -99,7 +99,9 @@ def test_what_is_inside_and_what_does_not_exist_look_the_same(tmp_path: Path, pe
     async def scenario() -> None:
         zone = {"internal.corp.example": [["10.9.8.7"]]}
         async with NameServer(zone) as names, pinging(tmp_path, peer, egress_dns=names.place) as (engine, signals, _):
-            await engine.grants.give("acme", "fetch:http://*.corp.example", f"fetch:http://10.9.8.7:{peer.port}")
+            await engine.grants.give(
+                "acme", f"fetch:http://*.corp.example:{peer.port}", f"fetch:http://10.9.8.7:{peer.port}"
+            )
             found = set()
             for number, host in enumerate(("internal.corp.example", "absent.corp.example", "10.9.8.7")):
                 await engine.scripts.put_ping("acme", f"knock{number}", f"http://{host}:{peer.port}/")
@@ -116,8 +118,8 @@ def test_what_is_inside_and_what_does_not_exist_look_the_same(tmp_path: Path, pe
     [
         ("/down", "script_error", "answered 503 Service Unavailable; expected 2xx"),
         ("/gone", "script_error", "answered 404"),
-        ("/torn", "script_error", "not HTTP"),
-        ("/away", "denied", "must be granted"),
+        ("/torn", "script_error", "ended before the answer was complete"),
+        ("/away", "denied", "it needs the grant fetch:http://"),
     ],
 )
 def test_any_other_answer_fails_the_run(tmp_path: Path, peer: Peer, path: str, outcome: str, said: str) -> None:

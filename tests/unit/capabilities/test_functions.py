@@ -116,7 +116,7 @@ ANSWERS: list[tuple[Any, Any]] = [
     (answer(b"NaN"), ("function_failed", "crm.ask: the platform's answer is not JSON")),
     (answer(b'"' + b"x" * 2 * MAX_BODY + b'"'), ("function_failed", f"crm.ask: the platform's answer has more than {MAX_BODY} bytes")),
     (moved("http://169.254.169.254/"), ("function_failed", "crm.ask: the platform answered 302")),
-    (b"nonsense\r\n\r\n", ("function_failed", "crm.ask: the connection ended before the answer was complete, or the answer is not HTTP")),
+    (b"nonsense\r\n\r\n", ("function_failed", "crm.ask: the answer of the host is not HTTP")),
 ]  # fmt: skip
 
 
