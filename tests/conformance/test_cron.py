@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from cronsim import CronSim, CronSimError
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.unit.recurrence.local import next_local, previous_local
 
@@ -53,7 +53,6 @@ def _cronsim(text: str, start: datetime, count: int, *, reverse: bool = False) -
         raise AssertionError from None
 
 
-@settings(max_examples=80, deadline=None)
 @given(FIVE | SIX, MOMENTS)
 def test_agrees_with_cronsim(text: str, start: datetime) -> None:
     # cronsim looks 50 years ahead.
@@ -92,7 +91,6 @@ _TRANSITIONS = [
 _OFTEN = st.tuples(MINUTES, HOURS).map(lambda p: f"{p[0]} {p[1]} * * *")
 
 
-@settings(max_examples=120, deadline=None)
 @given(_OFTEN, st.sampled_from(ZONES), st.sampled_from(_TRANSITIONS), st.integers(-30 * 3600, 3 * 3600))
 def test_agrees_with_cronsim_across_dst(text: str, zone: str, transition: datetime, ahead_s: int) -> None:
     start = transition + timedelta(seconds=ahead_s)

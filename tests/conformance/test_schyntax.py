@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.conformance import schyntax_reading as reading
 from tests.unit.recurrence.local import next_local, previous_local
@@ -171,7 +171,6 @@ def _few(group: reading.Group) -> bool:
     return len(reading.times(group)) <= 30
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     _GROUPS.filter(lambda groups: all(_few(group) for group in groups)),
     st.dates(date(2019, 1, 1), date(2025, 1, 1)),
@@ -195,7 +194,6 @@ def test_walks_like_the_spec_reads(groups: list[reading.Group], first: date) -> 
     assert backward == expected[::-1]
 
 
-@settings(max_examples=160, deadline=None)
 @given(st.text(alphabet="smhdowyate(){}!*%./,<>-0123456789 \n\tmonjuliſK٣", max_size=40) | st.text(max_size=30))
 def test_no_text_breaks_the_parser(text: str) -> None:
     index: int | None = 0

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
-import pytest
 from sqlalchemy import event
 from tests.api.running_api import RunningApi
 from tests.api.workers import worked
@@ -82,29 +81,25 @@ def test_the_code_of_a_link_is_no_session(lodge: RunningApi) -> None:
     assert verbs.count("sessions.begin") == 1
 
 
-@pytest.mark.parametrize(
-    ("role", "tenant"), [("admin", None), ("operator", None), ("editor", "acme"), ("viewer", "acme")]
-)
-def test_every_page_is_shown_to_those_who_may_read_it(
-    lodge: RunningApi, signed_in: SignIn, role: str, tenant: str | None
-) -> None:
+def test_every_page_is_shown_to_those_who_may_read_it(lodge: RunningApi, signed_in: SignIn) -> None:
     lodge.engine.actions.run_now("acme", "s")
     worked(lodge, fails=True)
-    browser = signed_in(role, tenant)
     action = lodge.engine.actions.list("acme")[0]
-    pages = [f"/t/acme{path}" for path in (*OF_TENANT, f"/actions/{action.id}")]
-    pages += OF_PLATFORM if tenant is None else ["/", "/schedules", "/actions", "/audit"]
-    for path in pages:
-        answer = browser.get(path)
-        assert answer.status_code == 200, path
-        assert answer.headers["content-security-policy"] == POLICY
-        assert not re.search(r"<script(?! src=)|<style|\sstyle=|\son[a-z]+=|javascript:", answer.text), path
-        assert ("data-call" in answer.text) <= (role != "viewer"), "a viewer is offered no change"
-    if tenant is not None:
-        assert browser.get("/tenants").status_code == 403
-        refused = [browser.get(path) for path in ("/t/other", "/t/other/schedules/s", "/t/absent")]
-        assert [each.status_code for each in refused] == [404, 404, 404]
-        assert "other" not in browser.get("/schedules").text
+    for role, tenant in (("admin", None), ("operator", None), ("editor", "acme"), ("viewer", "acme")):
+        browser = signed_in(role, tenant)
+        pages = [f"/t/acme{path}" for path in (*OF_TENANT, f"/actions/{action.id}")]
+        pages += OF_PLATFORM if tenant is None else ["/", "/schedules", "/actions", "/audit"]
+        for path in pages:
+            answer = browser.get(path)
+            assert answer.status_code == 200, (role, path)
+            assert answer.headers["content-security-policy"] == POLICY
+            assert not re.search(r"<script(?! src=)|<style|\sstyle=|\son[a-z]+=|javascript:", answer.text), path
+            assert ("data-call" in answer.text) <= (role != "viewer"), "a viewer is offered no change"
+        if tenant is not None:
+            assert browser.get("/tenants").status_code == 403
+            refused = [browser.get(path) for path in ("/t/other", "/t/other/schedules/s", "/t/absent")]
+            assert [each.status_code for each in refused] == [404, 404, 404]
+            assert "other" not in browser.get("/schedules").text
 
 
 def test_an_error_page_says_what_happened_and_how_to_fix_it(signed_in: SignIn) -> None:

@@ -48,22 +48,23 @@ def test_pages_show_name_logo_and_colours(tmp_path: Path) -> None:
             assert "script-src" not in logo.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'colours = {accent = "red; } body { display: none"}', 'colours = {accent = "url(https://a.example/x)"}', 'font = "Arial"',
-        'colours = {accent = "var(--x)"}', 'colours = {accent = "currentcolor"}', 'colours = {accent = "#12345"}', 'logo = "huge.png"',
-        'colours = {accent = ["red"]}', 'colours = {accent = ""}', 'colours = {background = "red"}', 'name = ""', 'logo = "empty.png"',
-        f'name = "{"x" * 61}"', 'logo = "logo.exe"', 'logo = "absent.svg"', 'logo = "pipe.svg"', 'logo = "a\\u0000.svg"',
-    ],
+NO_BRANDS = (
+    'colours = {accent = "red; } body { display: none"}', 'colours = {accent = "url(https://a.example/x)"}', 'font = "Arial"',
+    'colours = {accent = "var(--x)"}', 'colours = {accent = "currentcolor"}', 'colours = {accent = "#12345"}', 'logo = "huge.png"',
+    'colours = {accent = ["red"]}', 'colours = {accent = ""}', 'colours = {background = "red"}', 'name = ""', 'logo = "empty.png"',
+    f'name = "{"x" * 61}"', 'logo = "logo.exe"', 'logo = "absent.svg"', 'logo = "pipe.svg"', 'logo = "a\\u0000.svg"',
 )  # fmt: skip
-def test_what_is_no_brand_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "lodger.toml").write_text(f"[branding]\n{text}\n")
+
+
+def test_what_is_no_brand_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "empty.png").touch()
     os.mkfifo(tmp_path / "pipe.svg")
     (tmp_path / "huge.png").write_bytes(b"x" * 300_000)
-    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as lodge, pytest.raises(InputError) as told:
-        PlatformFile(tmp_path / "lodger.toml").apply(lodge.engine)
-    assert told.value.code.startswith("platform_file")
-    assert "lodger.toml:" in told.value.what
-    assert "function-after" not in told.value.what
+    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as lodge:
+        for text in NO_BRANDS:
+            (tmp_path / "lodger.toml").write_text(f"[branding]\n{text}\n")
+            with pytest.raises(InputError) as told:
+                PlatformFile(tmp_path / "lodger.toml").apply(lodge.engine)
+            assert told.value.code.startswith("platform_file"), text
+            assert "lodger.toml:" in told.value.what, text
+            assert "function-after" not in told.value.what, text

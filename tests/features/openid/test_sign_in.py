@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 import pytest
 from joserfc.jwk import RSAKey
-from tests.api.running_api import RunningApi
+from tests.api.running_api import NO_CERTIFICATES, RunningApi
 from tests.features.openid.providers import RULES, Provider, configure, mock_provider, provider
 
 from lodger.engine.core.errors import InputError
@@ -20,7 +20,9 @@ STRICT = re.compile("lodger=[^;]+; HttpOnly; Max-Age=3600; Path=/; SameSite=stri
 
 
 def visitor(lodge: RunningApi) -> httpx2.Client:
-    return httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers={"accept": "text/html"})
+    return httpx2.Client(
+        base_url=lodge.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+    )
 
 
 def query(answer: httpx2.Response) -> dict[str, str]:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.core import strict_json
@@ -39,14 +39,12 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(VALUES)
 def test_a_stored_value_is_what_was_said(value: Any) -> None:
     assert strict_json.normal(strict_json.parse(strict_json.dump(value))) == value
     assert strict_json.normal(strict_json.normal(value)) == strict_json.normal(value)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.datetimes(timezones=st.just(dt.UTC)), st.integers(-14 * 60, 14 * 60))
 def test_instants_are_exact_and_sort_as_text(instant: dt.datetime, east: int) -> None:
     assert strict_json.read_instant(strict_json.tag_instant(instant)) == instant
@@ -75,7 +73,6 @@ KINDS: dict[Kind, st.SearchStrategy[Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_crosses_exactly(kind: Kind) -> None:
-    @settings(max_examples=40, deadline=None)
     @given(KINDS[kind])
     def crosses(value: Any) -> None:
         shown = strict_json.parse(strict_json.dump(kinds.show(kind, value)))
@@ -112,7 +109,6 @@ def test_decimals_of_javascript_numbers_are_what_they_look_like() -> None:
     assert kinds.read(Kind.DECIMAL, 0.1, "x") == Decimal("0.1")
 
 
-@settings(max_examples=100, deadline=None)
 @given(SCALARS | TAGGED)
 def test_a_cursor_says_where_it_was(value: Any) -> None:
     order = (Order(PathField("a", ("a",)), descending=True),)

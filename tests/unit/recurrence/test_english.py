@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.recurrence.english import begins
@@ -55,7 +55,6 @@ STEPS = st.one_of(
 RRULES = st.builds("{};BYHOUR={};BYMINUTE={};BYSECOND=0".format, STEPS, some(0, 23, 1), some(0, 59, 1))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.builds("{} {}".format, CRON_TIMES, CRON_DAYS) | RRULES, st.sampled_from(["UTC", "Europe/Berlin"]))
 def test_a_sentence_of_one_pattern_reads_back_as_the_same_rule(text: str, tz: str) -> None:
     rule = parse_rule(RuleSpec(text, tz=tz))

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 from heapq import merge
 from itertools import groupby, islice, pairwise, permutations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.recurrence.plain_phrases import START, meanings
 
@@ -96,7 +96,6 @@ def phrase(parts: tuple[str, ...]) -> str:
     return " ".join(part for part in parts if part)
 
 
-@settings(max_examples=60, deadline=None)
 @given(PARTS)
 def test_an_accepted_phrase_has_the_slots_of_its_parts(parts: tuple[str, ...]) -> None:
     found = slots(phrase(parts))
@@ -108,7 +107,6 @@ def test_an_accepted_phrase_has_the_slots_of_its_parts(parts: tuple[str, ...]) -
     assert found == first_slots(meaning.slots())
 
 
-@settings(max_examples=25, deadline=None)
 @given(PARTS)
 def test_removing_a_part_changes_the_slots_or_is_refused(parts: tuple[str, ...]) -> None:
     found = days(phrase(parts))
@@ -120,7 +118,6 @@ def test_removing_a_part_changes_the_slots_or_is_refused(parts: tuple[str, ...])
             assert days(phrase(rest)) != found, f"{part!r} of {phrase(parts)!r} has no effect"
 
 
-@settings(max_examples=25, deadline=None)
 @given(PARTS)
 def test_the_order_of_the_parts_changes_nothing(parts: tuple[str, ...]) -> None:
     found = slots(phrase(parts))
@@ -132,7 +129,6 @@ def test_the_order_of_the_parts_changes_nothing(parts: tuple[str, ...]) -> None:
         )
 
 
-@settings(max_examples=60, deadline=None)
 @given(PARTS)
 def test_the_sentence_of_an_accepted_phrase_reads_back(parts: tuple[str, ...]) -> None:
     found = slots(phrase(parts))
@@ -144,7 +140,6 @@ def test_the_sentence_of_an_accepted_phrase_reads_back(parts: tuple[str, ...]) -
 CLAUSES = st.tuples(st.sampled_from(list(DAYS)), st.sampled_from(list(TIMES)))
 
 
-@settings(max_examples=40, deadline=None)
 @given(CLAUSES, CLAUSES, st.sampled_from([", ", " and ", "; "]))
 def test_two_clauses_are_two_rules(one: tuple[str, str], other: tuple[str, str], sign: str) -> None:
     text = phrase(one) + sign + phrase(other)

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.recurrence.interface import is_recurrence
 
@@ -95,7 +95,6 @@ PIECES = """0 9 * */5 1-5 MON L W # ? @daily TZ= CRON_TZ=UTC DAYS=both every at 
 WORDS = st.sampled_from(PIECES.split())
 
 
-@settings(max_examples=160, deadline=None)
 @given(st.lists(WORDS | st.text(max_size=4), max_size=8).map(" ".join), st.none() | st.sampled_from(list(Kind)))
 def test_no_text_breaks_any_parser(text: str, kind: Kind | None) -> None:
     refused = None

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.recurrence.query import MAX_SLOTS, answer, answer_lines
@@ -210,7 +210,6 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(PARTS, JSON) | JSON)
 def test_no_question_breaks_it(question: Any) -> None:
     if isinstance(question, dict):

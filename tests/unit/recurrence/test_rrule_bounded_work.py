@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.recurrence.hostile_schedules import HOSTILE, TYPICAL
 from tests.unit.recurrence.local import next_local, previous_local
@@ -68,7 +68,6 @@ def test_never_is_proved_in_words(text: str, reason: str | None) -> None:
     assert (never is None) if reason is None else (never is not None and reason in never)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32))
 def test_long_steps_meet_the_clock_where_walking_does(seed: int) -> None:
     """Steps of any length, co-prime to the day or not, against taking every one of them."""
@@ -127,7 +126,6 @@ def test_long_steps_meet_the_clock_where_walking_does(seed: int) -> None:
         assert next_local(counted, expected[-1] - 1) == expected[-1]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
 def test_count_ends_where_the_walk_ends(seed: int) -> None:
     dice = Random(seed)

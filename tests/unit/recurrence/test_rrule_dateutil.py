@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from dateutil import rrule as oracle
 from dateutil import tz as dateutil_tz
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.recurrence.drawn_rrules import DAILY, FIRST, LAST, MONTHLY, WEEKLY, YEARLY, rule_kwargs, slots_of
 
@@ -24,7 +24,6 @@ from lodger.engine.recurrence.search import OutOfSteps
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=120, deadline=None)
 @given(SEEDS)
 def test_slots_are_dateutils(seed: int) -> None:
     dice = Random(seed)
@@ -54,7 +53,6 @@ def test_slots_are_dateutils(seed: int) -> None:
         assert (rule.previous_before(seek, inclusive=True) == seek) == (seek in expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_sets_are_dateutils(seed: int) -> None:
     dice = Random(seed)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.recurrence.rrule import parse
@@ -156,7 +156,6 @@ def test_second_60_is_59() -> None:
     ]
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.text(max_size=60) | st.text(st.sampled_from("FREQ=DAILY;BYMONTH,0123-+:Z\n T"), max_size=80))
 def test_no_other_exception(text: str) -> None:
     index = 0

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.recurrence.drawn_sentences import CRON, SCHYNTAX, cron_text, first_slots, schyntax_text
 
@@ -25,7 +25,6 @@ def _assert_distinguished(one: str, other: str, zone: str) -> None:
 ZONES = st.sampled_from(["UTC", "Europe/Berlin"])
 
 
-@settings(max_examples=100, deadline=None)
 @given(CRON, CRON, st.integers(0, 6), ZONES)
 def test_one_changed_cron_field_changes_the_sentence(
     parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
@@ -34,7 +33,6 @@ def test_one_changed_cron_field_changes_the_sentence(
     _assert_distinguished(cron_text(parts), cron_text(changed), zone)
 
 
-@settings(max_examples=100, deadline=None)
 @given(SCHYNTAX, SCHYNTAX, st.integers(0, 4), ZONES)
 def test_one_changed_schyntax_unit_changes_the_sentence(
     parts: tuple[str, ...], others: tuple[str, ...], place: int, zone: str
@@ -44,7 +42,6 @@ def test_one_changed_schyntax_unit_changes_the_sentence(
         _assert_distinguished(schyntax_text(parts), schyntax_text(changed), zone)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(CRON.map(cron_text) | SCHYNTAX.map(schyntax_text), min_size=2, max_size=40, unique=True))
 def test_rules_with_different_slots_never_share_a_sentence(texts: list[str]) -> None:
     said: dict[str, list[str]] = {}
@@ -55,7 +52,6 @@ def test_rules_with_different_slots_never_share_a_sentence(texts: list[str]) -> 
             _assert_distinguished(one, other, "UTC")
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.integers(1, 10**14),
     st.integers(1, 10**14),
@@ -161,7 +157,6 @@ def test_the_wildcard_changes_the_sentence_where_only_dst_differs() -> None:
         assert first.text() != second.text()
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     CRON.map(cron_text) | SCHYNTAX.map(schyntax_text),
     st.datetimes(datetime(2, 1, 1), datetime(9990, 1, 1)),

@@ -9,7 +9,7 @@ from random import Random
 from zoneinfo import ZoneInfo, reset_tzpath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lodger.engine.node.executors.script_context import offsets
@@ -112,7 +112,6 @@ def slow_slots(members: list[int], of: Zone, policy: DstPolicy) -> list[int]:
     return sorted(slots)
 
 
-@settings(max_examples=250, deadline=None)
 @given(st.sampled_from(NAMES), st.integers(0, 2**32), st.sampled_from(POLICIES))
 def test_every_zone_across_its_transitions(name: str, seed: int, policy: DstPolicy) -> None:
     dice, of = Random(seed), zone(name)
