@@ -21,7 +21,13 @@ from lodger.engine.web import sign_in
 OF_PLATFORM = {"/tenants", "/nodes"}
 #: Tags of axe's rules: WCAG 2.2, levels A and AA.
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-PHONE = {"width": 360, "height": 740}
+PHONE, TABLET, WIDE = ({"width": width, "height": 740} for width in (360, 820, 1280))
+#: An A4 page without its margins.
+PRINTED = {"width": 718, "height": 1047}
+LIKE_OTHERS = {"/schedules", "/actions", "/audit"}
+#: Opens all that a page has closed or hidden.
+OPENED = """document.querySelectorAll("details").forEach((each) => { each.open = true; });
+document.querySelectorAll("section.panel").forEach((each) => { each.hidden = false; });"""
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +85,7 @@ def _as_admin(hostile: RunningApi, page: Page) -> None:
     page.goto(hostile.url + str(sign_in.link(hostile.engine)))
 
 
-def test_hostile_text_runs_nowhere_and_no_page_scrolls_sideways_on_a_phone(
-    hostile: RunningApi, browser: Browser
-) -> None:
+def test_hostile_text_runs_nowhere(hostile: RunningApi, browser: Browser) -> None:
     with opened(browser, viewport=PHONE) as page:
         page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
         _as_admin(hostile, page)
@@ -93,41 +97,55 @@ def test_hostile_text_runs_nowhere_and_no_page_scrolls_sideways_on_a_phone(
             assert page.locator("a[href^='javascript']").count() == 0, path
             assert not re.search(r"\b12467\b", page.locator("main").inner_text()), path
             seen += NAME in page.locator("main").inner_text()
-            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
         assert seen > 8, "most pages show a name"
 
 
-@pytest.mark.parametrize(
-    ("scheme", "rules"),
-    [("light", {"type": "tag", "values": WCAG}), ("dark", {"type": "rule", "values": ["color-contrast"]})],
-)
-def test_pages_follow_the_rules_of_accessibility(
-    hostile: RunningApi, browser: Browser, scheme: str, rules: dict[str, Any]
+@pytest.mark.parametrize("size", [WIDE, TABLET, PHONE], ids=lambda size: f"{size['width']} wide")
+def test_pages_follow_the_rules_of_accessibility_and_are_no_wider_than_their_window(
+    hostile: RunningApi, browser: Browser, size: dict[str, int]
 ) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright",
         reason="NOT TESTED in a browser: axe is not installed (pip install axe-playwright-python)",
     )
-    with opened(browser, bypass_csp=True, color_scheme=scheme) as page:
-        page.goto(hostile.url + "/sign-in")
-        _check(axe.Axe(), page, "/sign-in", rules)
-        _as_admin(hostile, page)
-        back = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)")
-        assert (sum(back) < 128) == (scheme == "dark")
+    with opened(browser, bypass_csp=True, color_scheme="light", viewport=size) as page:
         # Lists of all tenants look like those of one.
-        for path in set(paths(hostile)) - {"/schedules", "/actions", "/audit"}:
+        for path in ["/sign-in", "", "/t/acme/schedules/none", *sorted({*paths(hostile)} - LIKE_OTHERS)]:
+            if path:
+                page.goto(hostile.url + path)
+            else:
+                _as_admin(hostile, page)
+            page.evaluate(OPENED)
+            page.evaluate(axe.Axe().axe_script)
+            _check(page, path, {"type": "tag", "values": WCAG})
+            page.emulate_media(color_scheme="dark")
+            back = page.evaluate(
+                "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
+            )
+            assert sum(back) < 128, f"{path}: {back}"
+            _check(page, path, {"type": "rule", "values": ["color-contrast"]})
+            page.emulate_media(color_scheme="light")
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
+
+
+def test_a_printed_page_has_its_tables_and_no_controls(hostile: RunningApi, browser: Browser) -> None:
+    with opened(browser, color_scheme="dark", viewport=PRINTED) as page:
+        _as_admin(hostile, page)
+        page.emulate_media(media="print")
+        for path in sorted({*paths(hostile)} - LIKE_OTHERS):
             page.goto(hostile.url + path)
-            page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-            _check(axe.Axe(), page, path, rules)
+            assert page.locator("body > header, main form, main button, footer").filter(visible=True).count() == 0, path
+            shown = "[...document.querySelectorAll('main td')].every((each) => getComputedStyle(each).display === 'table-cell')"
+            assert page.evaluate(shown), path
+            assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light", path
 
 
-def _check(axe: Any, page: Page, path: str, rules: dict[str, Any]) -> None:
-    found = axe.run(page, options={"runOnly": rules, "resultTypes": ["violations"]})
+def _check(page: Page, path: str, rules: dict[str, Any]) -> None:
+    found = page.evaluate("(options) => axe.run(options)", {"runOnly": rules, "resultTypes": ["violations"]})
     assert page.title(), path
     broken = [
         (each["id"], node["html"][:120], node["failureSummary"])
-        for each in found.response["violations"]
+        for each in found["violations"]
         for node in each["nodes"]
     ]
     assert broken == [], path
