@@ -57,7 +57,7 @@ client: .venv/lodger-installed ## the client in TypeScript as a package of npm, 
 	$(BIN)/python clients/typescript/openapi.py
 	cd clients/typescript && npm ci --ignore-scripts --no-fund && npm pack
 
-screenshots: .venv/lodger-installed ## a picture of each page of the dashboard (ARGS=FOLDER)
+screenshots: .venv/lodger-installed ## pictures of each page of the dashboard, and those of docs/images (ARGS="FOLDER TIME")
 	$(BIN)/python -m tests.web.screenshots $(ARGS)
 
 clean: ## remove .venv, dist/ and build/

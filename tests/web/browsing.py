@@ -63,3 +63,20 @@ def opened(browser: Browser, *expected: str, **context: Any) -> Iterator[Page]:
     assert [
         each for each in complaints if "status of 4" not in each and not any(told in each for told in expected)
     ] == []
+
+
+#: The name of what has the focus, also inside the editor.
+_FOCUSED = """(() => {
+  let found = document.activeElement;
+  while (found.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
+  return (found.ariaLabel || found.labels?.[0]?.textContent || found.textContent).trim();
+})()"""
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the link, button or field of this name has the focus."""
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate(_FOCUSED).startswith(name):
+            return
+    raise AssertionError(f"no way to {name!r} by the keyboard")

@@ -1,5 +1,6 @@
-"""Screenshots of each page of the dashboard with the demo's data: ``python -m tests.web.screenshots [FOLDER]``."""
+"""Screenshots of each page of the dashboard with the demo's data: ``python -m tests.web.screenshots [FOLDER] [TIME]``."""
 
+import base64
 import os
 import signal
 import subprocess
@@ -12,9 +13,16 @@ from playwright.sync_api import sync_playwright
 from tests.web.browsing import CHROMIUM, QUIET, Page, opened
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
-#: How long the demo runs before its pages are looked at.
-STORY = "20s"
+IMAGES = ROOT / "docs" / "images"
+SIZES = {"wide": (1280, 800), "tablet": (820, 1100), "phone": (390, 844)}
+#: The pictures of the README and the documentation, each by its page.
+BEST = {
+    "overview-wide-light": "overview",
+    "schedule-wide-light": "schedule",
+    "failed-action-wide-dark": "failed-action-dark",
+    "script-wide-dark": "script-dark",
+    "actions-phone-light": "actions-phone",
+}
 #: Each page by its name: its path, or the path of a list and the link on it to follow.
 PAGES: dict[str, tuple[str, str | None]] = {
     "overview": ("/", None),
@@ -34,14 +42,18 @@ PAGES: dict[str, tuple[str, str | None]] = {
     "settings": ("/t/bluebird/settings", None),
     "audit-log": ("/t/bluebird/audit", None),
     "tenant": ("/t/harbor", None),
+    "new-schedule": ("/t/bluebird/new-schedule", None),
+    "new-script": ("/t/bluebird/new-script", None),
+    "error": ("/t/bluebird/schedules/none", None),
+    "sign-in": ("/sign-in", None),
 }
 
 
-def main(folder: Path) -> None:
-    """Run the demo, and make the screenshots while it serves its dashboard."""
+def main(folder: Path, story: str) -> None:
+    """Run the demo for a time, then make the screenshots while it serves its dashboard."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
-        command = [sys.executable, "-m", "lodger.engine.cli", "demo", "--for", STORY, "--serve"]
+        command = [sys.executable, "-m", "lodger.engine.cli", "demo", "--for", story, "--serve"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=work, env=os.environ | _path()) as demo:
             assert demo.stdout is not None
             link = ""
@@ -69,13 +81,14 @@ def _shoot(link: str, folder: Path) -> None:
         with opened(browser) as page:
             page.goto(link)
             cookies = page.context.cookies()
-        for name, scheme, size in (("light", "light", WIDE), ("dark", "dark", WIDE), ("phone", "light", PHONE)):
-            with opened(browser, color_scheme=scheme, viewport=size) as page:
-                page.context.add_cookies(cookies)
-                if name == "light":
-                    _stop_a_script(page, root)
-                for place, (path, follow) in PAGES.items():
-                    _one(page, root + path, follow, folder / f"{place}-{name}.png")
+        for size, (width, height) in SIZES.items():
+            for scheme in ("light", "dark"):
+                with opened(browser, color_scheme=scheme, viewport={"width": width, "height": height}) as page:
+                    page.context.add_cookies(cookies)
+                    if (size, scheme) == ("wide", "light"):
+                        _stop_a_script(page, root)
+                    for place, (path, follow) in PAGES.items():
+                        _one(page, root + path, follow, folder, f"{place}-{size}-{scheme}")
         browser.close()
 
 
@@ -88,14 +101,17 @@ def _stop_a_script(page: Page, root: str) -> None:
     page.get_by_text("script suspended").first.wait_for()
 
 
-def _one(page: Page, url: str, follow: str | None, file: Path) -> None:
+def _one(page: Page, url: str, follow: str | None, folder: Path, name: str) -> None:
     page.goto(url)
     if follow is not None:
         link: Any = page.locator(follow).first
         page.goto(page.url.partition("/t/")[0] + link.get_attribute("href"))
-    page.screenshot(path=file)
-    print(file, flush=True)  # noqa: T201 - a command
+    page.screenshot(path=folder / f"{name}.png")
+    print(folder / f"{name}.png", flush=True)  # noqa: T201 - a command
+    if name in BEST:
+        taken = page.context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": 82})
+        (IMAGES / f"{BEST[name]}.webp").write_bytes(base64.b64decode(taken["data"]))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "screenshots"), sys.argv[2] if len(sys.argv) > 2 else "20s")

@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import node_id
-from tests.web.browsing import WAIT_MS, Browser, Page, opened
+from tests.web.browsing import WAIT_MS, Browser, Page, opened, tab_to
 
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.finished import Finished
@@ -113,19 +113,6 @@ def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: Ru
     assert list(chain(page.context.cookies())) == []
 
 
-#: The name of what has the focus.
-_FOCUSED = "(e => (e.ariaLabel || e.labels?.[0]?.textContent || e.textContent).trim())(document.activeElement)"
-
-
-def _tab_to(page: Page, name: str) -> None:
-    """Press Tab until the link, button or field of this name has the focus."""
-    for _ in range(200):
-        page.keyboard.press("Tab")
-        if page.evaluate(_FOCUSED).startswith(name):
-            return
-    pytest.fail(f"no way to {name!r} by the keyboard")
-
-
 def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: RunningApi, browser: Browser) -> None:
     with opened(browser) as page:
         page.on("dialog", lambda dialog: dialog.accept("holidays"))
@@ -135,35 +122,35 @@ def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: Runn
         page.keyboard.press("Enter")
         page.wait_for_url(lodge.url + "/")
         for link in ("Skip to content", "Schedules"):
-            _tab_to(page, link)
+            tab_to(page, link)
         page.keyboard.press("Enter")
         page.wait_for_url("**/schedules")
-        _tab_to(page, "New schedule")
+        tab_to(page, "New schedule")
         page.keyboard.press("Enter")
         page.wait_for_url("**/new-schedule")
         for field, text in (("Name", "evenings"), ("Script", "job")):
-            _tab_to(page, field)
+            tab_to(page, field)
             page.keyboard.type(text)
-        _tab_to(page, "At an interval")
+        tab_to(page, "At an interval")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
-        _tab_to(page, "Rule")
+        tab_to(page, "Rule")
         page.keyboard.press("Control+A")
         page.keyboard.type("0 18 * * *")
         expect(page.locator("[data-preview-of]")).to_contain_text("Daily at 18:00")
-        _tab_to(page, "Create")
+        tab_to(page, "Create")
         page.keyboard.press("Enter")
         page.wait_for_url("**/schedules/evenings")
-        _tab_to(page, "Pause")
+        tab_to(page, "Pause")
         page.keyboard.press("Enter")
         page.keyboard.type("holidays")  # the panel's first field has the focus
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_contain_text("paused")
         assert lodge.engine.schedules.get("typed", "evenings").note == "holidays"
-        _tab_to(page, "Resume")
+        tab_to(page, "Resume")
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_contain_text("armed")
-        _tab_to(page, "Delete")
+        tab_to(page, "Delete")
         page.keyboard.press("Enter")
         page.wait_for_url("**/schedules")
     assert [each.name for each in lodge.engine.schedules.list("typed")] == ["s"]

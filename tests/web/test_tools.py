@@ -11,7 +11,7 @@ from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
 from tests.escape.commands import HELLO
 from tests.unit.recurrence.foreign_rules import CASES
-from tests.web.browsing import Browser, Page, opened
+from tests.web.browsing import Browser, Page, opened, tab_to
 
 from lodger.engine.effects.finished import Finished
 from lodger.engine.web import sign_in
@@ -345,3 +345,51 @@ def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_l
     page.click("text=Open in the editor")
     expect(page.locator(".bad-line")).to_have_count(1)
     assert page.evaluate("document.querySelector('.code-host').shadowRoot.querySelector('.cm-scroller').scrollTop") > 0
+
+
+def test_a_script_is_made_run_mended_and_run_again_by_the_keyboard_alone(
+    lodge: RunningApi, page: Page, expect: Any
+) -> None:
+    keys = page.keyboard
+
+    def press(name: str, leads_to: str) -> None:
+        tab_to(page, name)
+        keys.press("Enter")
+        page.wait_for_url(f"**/{leads_to}")
+
+    def write(source: str) -> None:
+        tab_to(page, "Source")
+        keys.press("Control+A")
+        keys.insert_text(source)
+        for _ in range(2):  # the first may close what completion offers; after the second, Tab leaves the editor
+            keys.press("Escape")
+
+    page.goto(f"{lodge.url}/t/acme")
+    press("Scripts", "scripts")
+    press("New script", "new-script")
+    tab_to(page, "Name")
+    keys.type("by-hand")
+    write("export default () => null.x;")
+    press("Create", "scripts/by-hand")
+    press("Schedules", "schedules")
+    press("New schedule", "new-schedule")
+    for field in ("Name", "Script"):
+        tab_to(page, field)
+        keys.type("by-hand")
+    press("Create", "schedules/by-hand")
+    press("Run now", "actions/*")
+    error = ScriptError("TypeError", "cannot read property 'x' of null", file="main.js", line=1)
+    worked(lodge, finished=Finished(Outcome.SCRIPT_ERROR, error=error))
+    expect(page.locator("h1")).to_contain_text("error in the script")
+    expect(page.locator("p.error")).to_contain_text("cannot read property 'x' of null main.js, line 1")
+    press("Open in the editor", "scripts/by-hand?*")
+    expect(page.locator(".bad-line")).to_have_count(1)
+    write("export default () => 42;")
+    press("Store a new version", "scripts/by-hand")
+    expect(page.locator("h1")).to_contain_text("version 2")
+    press("Schedules", "schedules")
+    press("by-hand", "schedules/by-hand")
+    press("Run now", "actions/*")
+    worked(lodge, finished=Finished(Outcome.OK, "42"))
+    expect(page.locator("h1")).to_contain_text("done")
+    assert lodge.engine.scripts.get("acme", "by-hand").modules["main.js"] == "export default () => 42;"
