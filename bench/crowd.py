@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
@@ -54,22 +54,18 @@ def storm(
     """Let so many schedules, of as many tenants as there are, have a slot each within so long; ``alike``: all by one rule, else
     no two rules are the same.
     """
+    revision, clock = schedule_revisions, schedule_clock
+    own = (clock.c.tenant_id == bindparam("k_tenant"), clock.c.schedule_id == bindparam("k_schedule"))
+    rows = []
+    for each in range(number):
+        at_us = begin_us + over_us * each // number
+        rule = RuleSpec("every 1d" if alike else f"every {3600 + each}s", dtstart=from_us(at_us).isoformat())
+        key = {"k_tenant": f"t{each % tenant_count:06}", "k_schedule": _id(each)}
+        rows.append(key | {"rules": encode_rules(ScheduleRules((rule,))), "next_at": at_us})
     with engine.context.database.write() as connection:
-        revision, clock = schedule_revisions, schedule_clock
-        for each in range(number):
-            tenant, key = f"t{each % tenant_count:06}", _id(each)
-            at_us = begin_us + over_us * each // number
-            rules = ScheduleRules(
-                (RuleSpec("every 1d" if alike else f"every {3600 + each}s", dtstart=from_us(at_us).isoformat()),)
-            )
-            connection.execute(
-                revision.update()
-                .where(revision.c.tenant_id == tenant, revision.c.schedule_id == key)
-                .values(rules=encode_rules(rules))
-            )
-            connection.execute(
-                clock.update().where(clock.c.tenant_id == tenant, clock.c.schedule_id == key).values(next_at=at_us)
-            )
+        mine = (revision.c.tenant_id == bindparam("k_tenant"), revision.c.schedule_id == bindparam("k_schedule"))
+        connection.execute(revision.update().where(*mine).values(rules=bindparam("rules")), rows)
+        connection.execute(clock.update().where(*own).values(next_at=bindparam("next_at")), rows)
 
 
 def _one(connection: Connection, table: Table) -> Row:

@@ -77,13 +77,14 @@ class Calls:
         """Carry out an operation and return its answer; a repeated request with an idempotency key gets the first answer."""
         share, key = authenticated(request).key, _key(request, route)
         digest = await self.run(share, lambda: _fingerprint(request, body())) if key else ""
-        audit_context = self._act(request, route, key, digest)
+        stored: list[str] = []
+        audit_context = self._act(request, route, key, digest, stored)
         if key:
             before = await self.run(share, lambda: self._before(request, key, digest))
             if before is not None:
                 return before
 
-        def work() -> tuple[Any, Response]:
+        def work() -> tuple[Any, Response, bool]:
             replica = nullcontext() if route.changes else reads_from_replica()
             with use_audit_context(audit_context), replica, unreachable_ledgers() as missing:
                 record = verb()
@@ -91,26 +92,27 @@ class Calls:
             answer = respond(request, route, record)
             if missing:
                 answer.headers[HEADER] = ", ".join(sorted(missing))
-            return record, answer
+            # Some operations complete their record after their change was stored.
+            return record, answer, bool(stored) and stored[0].encode() != answer.body
 
         try:
-            record, answer = await (self._long.run_held(work) if route.long else self.run(share, work))
+            record, answer, is_completed = await (self._long.run_held(work) if route.long else self.run(share, work))
         except Repeated:
             again = await self.run(share, lambda: self._before(request, key, digest))
             if again is None:
                 raise
             return again
-        if key:
+        if is_completed:
             await self.run(share, lambda: self._mend(request, route, key, record))
         return answer
 
     def _mend(self, request: Request, route: Route, key: str, record: object) -> None:
-        """Replace the stored answer where the operation completed its record after its change was stored."""
-        text, token_id = text_of(route, record), authenticated(request).caller.token_id
+        """Replace the stored answer."""
         found = self._kept(request, key)
-        if found is not None and found[1].body != text:
+        if found is not None:
+            token_id = authenticated(request).caller.token_id
             with found[0].database.write() as connection:
-                idempotency.replace_body(connection, token_id, key, text)
+                idempotency.replace_body(connection, token_id, key, text_of(route, record))
 
     def _kept(self, request: Request, key: str) -> tuple[StoreContext, StoredResponse] | None:
         """Return the response that was stored for a key, and the ledger with it: the tenant's, or any of several."""
@@ -124,14 +126,16 @@ class Calls:
         tenant_id = request.path_params.get("tenant_id")
         return self._engine.ask_each(look) if tenant_id is None else look(self._engine.at(tenant_id))
 
-    def _act(self, request: Request, route: Route, key: str, digest: str) -> AuditContext:
+    def _act(self, request: Request, route: Route, key: str, digest: str, stored: list[str]) -> AuditContext:
+        """Return who asks and on which conditions; ``stored`` receives the text that is kept for a repeated request."""
         caller, now_us = authenticated(request).caller, self._clock.now_us()
         expect = expectation(request) if route.changes else None
         if expect is not None and not route.tagged:
             raise Refused(400, "header_invalid.if_match")
 
         def remember(connection: Connection, record: object) -> None:
-            answer = StoredResponse(digest, route.status, text_of(route, record), _headers(request, route, record))
+            stored[:] = [text_of(route, record)]
+            answer = StoredResponse(digest, route.status, stored[0], _headers(request, route, record))
             idempotency.store(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
         actor = in_the_name_of(caller.called, _text_of(request, "lodger-acting-as"))

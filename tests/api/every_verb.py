@@ -17,7 +17,7 @@ from lodger.engine.sync import Engine
 TWO = "export default () => 2"
 
 
-def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) -> None:
+def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any], node: str = "n1") -> None:
     """Carry out every verb that HTTP has; ``engine`` is an engine or a client of ``ledger``'s, ``said`` is told every answer."""
 
     def sql(statement: str) -> None:
@@ -141,10 +141,10 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any]) 
     said("schedules.durations", schedules.durations())
     said("schedules.durations", schedules.durations("acme", limit=5))
     with ledger.context.database.write() as connection:
-        leases.register(ledger.context, connection, ledger.context.ids.new(), "n1", ledger.context.clock.now_us())
-    said("nodes.pause", engine.nodes.pause("n1"))
+        leases.register(ledger.context, connection, ledger.context.ids.new(), node, ledger.context.clock.now_us())
+    said("nodes.pause", engine.nodes.pause(node))
     said("nodes.list", engine.nodes.list(gone=True))
-    said("nodes.resume", engine.nodes.resume("n1"))
+    said("nodes.resume", engine.nodes.resume(node))
     connections = engine.connections
     server = "https://id.example.com"
     back = {"authorize_url": server + "/authorize", "redirect_uri": "https://lodger.example.com/oauth/callback"}

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
+from tests.api.every_verb import everything
 from tests.api.running_api import RunningApi, running_api
 from tests.node.harness import OK as DONE
 from tests.node.harness import Script, Signals
@@ -20,6 +21,7 @@ from tests.web.every_page import filled
 
 from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine
+from lodger.engine.client import Client
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
 from lodger.engine.effects.finished import Finished
@@ -27,6 +29,7 @@ from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.sync import Engine as SyncEngine
+from lodger.engine.vault.keyring import Keyring
 from lodger.engine.web import dashboard
 from lodger.engine.web.dashboard import Dashboard
 from lodger.sandbox.job import LogLine, ScriptError
@@ -164,18 +167,49 @@ def test_doctor_is_told_of_a_server_that_is_far_away(server: "Server", name: str
     assert checks["distance"].fix
 
 
-READS = ("", "/acme", "/acme/schedules", "/acme/schedules/s", "/acme/scripts", "/acme/actions")
-MAX_READ = 5
+#: Of an API call that reads, and of one that changes.
+MAX_READ, MAX_CHANGE = 5, 8
+#: Verbs that wait more often, and how often at most.
+MORE = {
+    "actions.activity": 6, "actions.backfill": 10, "actions.compared": 6, "actions.overdue": 14, "actions.replay": 10,
+    "actions.retry": 9, "actions.run_now": 10, "alerts.put": 9, "collections.drop_index": 9, "collections.index": 13,
+    "metrics.read": 13, "schedules.delete": 9, "schedules.edit": 10, "schedules.rollback": 12, "scripts.dry_run": 13,
+    "scripts.rollback": 9, "tenants.export": 29, "tenants.restore": 23,
+}  # fmt: skip
 
 
-def test_an_api_call_that_reads_costs_at_most_five(proxy: SlowProxy) -> None:
-    with running_api(proxy.url) as lodge:
-        lodge.furnish()
-        costs = {}
-        for path in READS:
-            # The first notes when the token was used last; a connection that has rested for a second is tested first.
-            costs[path] = min(counted(proxy, lambda path=path: lodge.ask("GET", "/tenants" + path)) for _ in range(4))  # type: ignore[misc]  # its default
-    assert max(costs.values()) <= MAX_READ, costs
+def test_no_call_of_the_api_waits_more_often_than_is_promised(
+    proxy: SlowProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idempotency key costs one more, which is left out here."""
+    Keyring(tmp_path / "keys").add()
+    costs: dict[str, list[tuple[str, int]]] = {}
+    asked: list[tuple[str, int]] = []
+    real = httpx2.Client.send
+
+    def send(self: httpx2.Client, request: httpx2.Request, **options: object) -> httpx2.Response:
+        request.headers.pop("idempotency-key", None)
+        before = proxy.trips
+        answer = real(self, request, **options)  # type: ignore[arg-type]  # handed through
+        answer.read()
+        asked.append((request.method, proxy.trips - before))
+        return answer
+
+    def said(verb: str, answer: object) -> object:
+        costs.setdefault(verb, []).append(asked[-1])
+        return answer
+
+    monkeypatch.setattr(httpx2.Client, "send", send)
+    with running_api(proxy.url, secret_keys=tmp_path / "keys") as lodge, Client(lodge.url, lodge.token("admin")) as one:
+        for each in range(2):  # the first fills caches
+            everything(one, lodge.engine, said, node=f"n{each}")
+    found = {}
+    for verb, calls in costs.items():
+        method, cost = min(calls, key=lambda each: each[1])
+        if cost > MORE.get(verb, MAX_READ if method == "GET" else MAX_CHANGE):
+            found[verb] = cost
+    assert found == {}
+    assert len(costs) > 100
 
 
 #: Of a page of the dashboard, the caller's session included.
@@ -229,29 +263,32 @@ def busy(lodge: RunningApi) -> str:
 
 
 ACME = "/tenants/acme"
-#: Of changes: method, path, body, and how often the API waits for them at most.
-CHANGES: tuple[tuple[str, str, Callable[[int], object], int], ...] = (
-    ("POST", "/tenants", lambda n: {"tenant_id": f"t{n}"}, 8),
-    ("POST", ACME + "/schedules", lambda n: {"name": f"s{n}", "script": "job", "rules": ["0 9 * * *"]}, 8),
-    ("POST", ACME + "/schedules/s/run-now", lambda _n: {}, 8),
-    ("POST", ACME + "/run-at", lambda _n: {"script": "job", "at": "2040-01-01T00:00:00Z"}, 8),
-    ("POST", ACME + "/schedules/s/pause", lambda _n: {}, 8),
-    ("PUT", ACME + "/scripts/job", lambda n: {"source": f"export default () => {n}"}, 10),
-    ("PATCH", ACME + "/schedules/s", lambda n: {"rules": [f"{n} 9 * * *"]}, 11),
+#: Changes that are often made: method, path, body.
+CHANGES: tuple[tuple[str, str, Callable[[int], object]], ...] = (
+    ("POST", "/tenants", lambda n: {"tenant_id": f"t{n}"}),
+    ("POST", ACME + "/schedules", lambda n: {"name": f"s{n}", "script": "job", "rules": ["0 9 * * *"]}),
+    ("POST", ACME + "/schedules/s/run-now", lambda _n: {}),
+    ("POST", ACME + "/run-at", lambda _n: {"script": "job", "at": "2040-01-01T00:00:00Z"}),
+    ("POST", ACME + "/schedules/s/pause", lambda _n: {}),
+    ("PUT", ACME + "/scripts/job", lambda n: {"source": f"export default () => {n}"}),
+    ("PATCH", ACME + "/schedules/s", lambda n: {"rules": [f"{n} 9 * * *"]}),
 )
 
 
-def test_an_api_call_that_changes_waits_as_often_as_is_promised(proxy: SlowProxy) -> None:
+def test_a_change_that_is_often_made_waits_as_often_as_is_promised(proxy: SlowProxy) -> None:
     with running_api(proxy.url) as lodge:
         lodge.furnish()
-        costs: dict[str, list[int]] = {}
-        for method, path, body, _most in CHANGES:
-            # The first of each prepares its statements.
-            costs[method + path] = [
-                counted(proxy, lambda n=n: lodge.ask(method, path, body(n)).raise_for_status())  # type: ignore[misc]  # noqa: B023 - called at once
-                for n in range(4)
+        for method, path, body in CHANGES:
+            costs = [
+                [
+                    counted(proxy, lambda n=n: lodge.ask(method, path, body(n), headers=head).raise_for_status())  # type: ignore[misc]  # noqa: B023 - called at once
+                    for n in numbers
+                ]
+                for head, numbers in (({}, range(3)), ({"idempotency-key": f"{method}{path}".replace("/", "-")}, [3]))
             ]
-    assert [min(costs[method + path]) <= most for method, path, _body, most in CHANGES] == [True] * len(CHANGES), costs
+            # The first of each prepares its statements; the last has a key, for which a repeated one is looked up.
+            assert min(costs[0]) <= MAX_CHANGE, (method, path, costs)
+            assert costs[1][0] <= MAX_CHANGE + 2, (method, path, costs)
 
 
 SCRIPT = """

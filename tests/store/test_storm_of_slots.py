@@ -1,6 +1,17 @@
-"""A storm of slots at one instant: each slot has its row and runs once."""
+"""A storm of slots at one instant: each slot has its row and runs once, and a quiet tenant's does not wait for it."""
+
+import asyncio
+
+import pytest
+from tests.node.alone import Hanging, bench, looping
+from tests.node.harness import SETTINGS
 
 from lodger.bench.storm import Figures, measure
+from lodger.engine.core.clock import from_us
+from lodger.engine.core.events import LedgerChanged
+from lodger.engine.node.node_events import Claimed, Ticked
+from lodger.engine.store.lifecycle import tick
+from lodger.engine.testing.clock import FakeClock
 
 
 def test_every_slot_of_a_storm_is_accounted_for_beside_a_quiet_tenant(url: str) -> None:
@@ -14,3 +25,38 @@ def test_a_broken_promise_is_said() -> None:
     assert kept.broken == []
     broken = Figures(100, 10, 99, 98, 1.0, 1.2, 2.0, (1.0, 2.0), (1500.0, 2000.0), 1)
     assert len(broken.broken) == 4
+
+
+def test_a_quiet_tenants_slot_is_ticked_and_claimed_with_the_second_tick(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came due last: oldest first it would be the last of 61."""
+    monkeypatch.setattr(tick, "TICK_BATCH", 8)
+
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"slots": 64})
+        async with bench(url, settings, clock := FakeClock()) as alone, looping(alone, Hanging()) as (loop, _runs):
+            claimed, ticked = alone.heard(Claimed), alone.heard(Ticked)
+            await alone.register()
+            for tenant in ("busy", "quiet"):
+                await alone.engine.tenants.create(tenant)
+                await alone.engine.scripts.put(tenant, "job", "export default () => 1")
+            now_us = clock.now_us()
+            for tenant, number, ago_s in (("acme", 30, 900), ("busy", 30, 900), ("quiet", 1, 60)):
+                for each in range(number):
+                    await alone.engine.schedules.create(
+                        tenant, f"s{each}", script="job", rules=f"every {ago_s}s",
+                        first_after=from_us(now_us - ago_s * 1_000_000),
+                    )  # fmt: skip
+            alone.bus.publish(LedgerChanged())
+            while len(ticked) < 3:
+                clock.move_to(clock.now_us() + 50_000)
+                await loop.round()
+            tenants = [{schedule.tenant_id for schedule in each.schedules} for each in ticked]
+            assert [len(each.schedules) for each in ticked] == [8, 8, 8]
+            assert ["quiet" in each for each in tenants] == [False, True, False]
+            firsts = [{claim.tenant_id for claim in each.claims} for each in claimed[:2]]
+            assert "quiet" in firsts[1], firsts
+            assert tenants[1] - {"quiet"}, "the oldest go on beside it: no tenant with many waits for those with few"
+
+    asyncio.run(scenario())

@@ -14,6 +14,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.features.alerts.kinds import AlertKind, parse_window
 from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
 from lodger.engine.recurrence.calendar.zones import zone as known_zone
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
@@ -84,7 +85,9 @@ def put(connection: Connection, tenant_id: str, name: str, wanted: dict[str, Any
     if not connection.execute(update(alert_rules).where(*mine).values(values)).rowcount:
         if named.count(connection, tenant_id) >= MAX_RULES:
             raise InputError("alerts_full", tenant=tenant_id, maximum=MAX_RULES)
-        connection.execute(insert(alert_rules).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
+        prepared.write(
+            connection, insert(alert_rules).values(tenant_id=tenant_id, name=name, created_us=now_us, **values)
+        )
     return named.get(connection, tenant_id, name)
 
 
@@ -147,9 +150,9 @@ def erase(connection: Connection, tenant_id: str, name: str) -> AlertRule:
         NotFound: alert_unknown.
     """
     found = named.erase(connection, tenant_id, name)
-    connection.execute(delete(alerts).where(alerts.c.tenant_id == tenant_id, alerts.c.rule == name))
+    prepared.write(connection, delete(alerts).where(alerts.c.tenant_id == tenant_id, alerts.c.rule == name))
     if not named.count(connection, tenant_id):
-        connection.execute(delete(alert_queue).where(alert_queue.c.tenant_id == tenant_id))
+        prepared.write(connection, delete(alert_queue).where(alert_queue.c.tenant_id == tenant_id))
     return found
 
 

@@ -29,6 +29,7 @@ from lodger.engine.core.ids import Identities
 from lodger.engine.egress import target
 from lodger.engine.egress.request_errors import Refused
 from lodger.engine.features.connections.tokens import Tokens
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, UNDER_WAY, metadata
@@ -208,7 +209,7 @@ def put(
     if not connection.execute(update(connections).where(*_mine(tenant_id, name)).values(values)).rowcount:
         if named.count(connection, tenant_id) >= MAX_CONNECTIONS:
             raise InputError("connections_full", tenant=tenant_id, maximum=MAX_CONNECTIONS)
-        connection.execute(insert(connections).values(key | values | {"created_us": now_us}))
+        prepared.write(connection, insert(connections).values(key | values | {"created_us": now_us}))
     return named.get(connection, tenant_id, name)
 
 
@@ -247,7 +248,7 @@ def begin_renewal(vault: Vault, connection: Connection, tenant_id: str, name: st
 
 def end_renewal(connection: Connection, tenant_id: str, name: str) -> None:
     """Let the next renewal begin."""
-    connection.execute(update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
+    prepared.write(connection, update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
 
 
 def keep(
@@ -266,7 +267,7 @@ def keep(
         "key_id": sealed.key_id, "sealed": sealed.text, "state": "ready", "problem": None, "renewing_us": None,
         "expires_us": now_us + tokens.lasts_s * 1_000_000, "updated_us": now_us,
     }  # fmt: skip
-    connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
 
 
 def _unreplaced(vault: Vault, connection: Connection, before: Opened, *, consented: bool = False) -> AnyRow | None:
@@ -292,7 +293,7 @@ def give_up(
     if row.state == values["state"]:
         end_renewal(connection, about.tenant_id, about.name)
         return
-    connection.execute(update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+    prepared.write(connection, update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
     if revoked:
         data = {"connection": about.name, "reason": reason}
         events.enqueue(connection, about.tenant_id, EVENT, data, (ids.new(), 0, 0), now_us)
@@ -301,7 +302,7 @@ def give_up(
 def begin_consent(connection: Connection, tenant_id: str, name: str, link: str, now_us: int) -> None:
     """Store the digest of a link that starts a consent; an earlier link is no longer valid."""
     values = {"consent": digest(link), "browser": None, "consent_us": now_us + CONSENT_US}
-    connection.execute(update(connections).where(*_mine(tenant_id, name)).values(values))
+    prepared.write(connection, update(connections).where(*_mine(tenant_id, name)).values(values))
 
 
 def of_consent(
@@ -327,7 +328,7 @@ def of_consent(
             "key_id": sealed.key_id,
             "sealed": sealed.text,
         }
-    connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
     return opened
 
 
@@ -345,7 +346,7 @@ def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -
     for row in rows:
         sealed = vault.again(Sealed(row.key_id, row.sealed), *_place(row._mapping))
         values = {"key_id": newest, "sealed": sealed.text}
-        connection.execute(update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+        prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
     return len(rows)
 
 

@@ -12,6 +12,7 @@ from lodger.engine.core.access import names
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import plans, tenants, turns
@@ -45,9 +46,9 @@ def put(context: StoreContext, connection: Connection, name: str, limits: Mappin
     values = {"limits": json.dumps(dict(limits), sort_keys=True), "updated_us": now_us}
     before = find(connection, name)
     if before is None:
-        connection.execute(insert(plans).values(name=name, created_us=now_us, **values))
+        prepared.write(connection, insert(plans).values(name=name, created_us=now_us, **values))
         return get(connection, name)
-    connection.execute(update(plans).where(_c.name == name).values(values))
+    prepared.write(connection, update(plans).where(_c.name == name).values(values))
     if before.limits.get("concurrent_runs") != dict(limits).get("concurrent_runs"):
         _set_caps(connection, name, cap)
     return get(connection, name)
@@ -58,7 +59,7 @@ def _set_caps(connection: Connection, name: str, cap: int) -> None:
     theirs = select(tenants.c.id).where(tenants.c.plan == name, tenants.c.limits.not_like(_CAP))
     affected = list(connection.scalars(theirs))
     ready_queue.lock(connection, affected)
-    connection.execute(update(turns).where(turns.c.tenant_id.in_(theirs)).values(cap=cap))
+    prepared.write(connection, update(turns).where(turns.c.tenant_id.in_(theirs)).values(cap=cap))
     ready_queue.refresh(connection, affected)
 
 
@@ -98,7 +99,7 @@ def erase(connection: Connection, name: str) -> Plan:
     count = connection.scalar(select(func.count()).select_from(tenants).where(tenants.c.plan == name))
     if count:
         raise Conflict("plan_in_use", name=name, count=count)
-    connection.execute(delete(plans).where(_c.name == name))
+    prepared.write(connection, delete(plans).where(_c.name == name))
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, literal_column, select, update
 
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.records import ScriptVersion
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import scripts
@@ -45,7 +46,7 @@ def keep(connection: Connection, script: ScriptVersion, which: str) -> ScriptVer
     if which not in KEEP:
         raise InputError("record_unknown", which=which)
     mine = (scripts.c.tenant_id == script.tenant_id, scripts.c.id == script.script_id)
-    connection.execute(update(scripts).where(*mine).values(record=None if which == KEEP[0] else which))
+    prepared.write(connection, update(scripts).where(*mine).values(record=None if which == KEEP[0] else which))
     return script
 
 

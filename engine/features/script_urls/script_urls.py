@@ -27,6 +27,7 @@ from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.egress.signature import STYLES
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.metadata import metadata
@@ -160,7 +161,7 @@ def create(
         "signature": wanted.signature, "secret": wanted.secret, "created_us": now_us, "created_by": created_by,
         "expires_us": wanted.expires_us,
     }  # fmt: skip
-    connection.execute(insert(script_urls).values(values))
+    prepared.write(connection, insert(script_urls).values(values))
     return NewScriptUrl(named.get(connection, tenant_id, wanted.name), PATH + text)
 
 
@@ -202,7 +203,7 @@ def record_use(connection: Connection, url: ScriptUrl, now_us: int) -> None:
     """Record the use of a URL."""
     stale = or_(_c.used_us.is_(None), _c.used_us < now_us - USED_US)
     mine = and_(_c.tenant_id == url.tenant_id, _c.name == url.name, stale)
-    connection.execute(update(script_urls).where(mine).values(used_us=now_us))
+    prepared.write(connection, update(script_urls).where(mine).values(used_us=now_us))
 
 
 def normal_headers(names: Iterable[str]) -> tuple[str, ...]:

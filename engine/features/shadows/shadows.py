@@ -18,6 +18,7 @@ from lodger.engine.features.shadows.tables import script_shadows
 from lodger.engine.store import audit
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow, ScriptVersion
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
@@ -98,14 +99,12 @@ def put(
     """
     _check(connection, live, content, wanted)
     _delete(connection, live)
-    connection.execute(
-        insert(script_shadows).values(
+    prepared.write(connection, insert(script_shadows).values(
             tenant_id=live.tenant_id, script_id=live.script_id, id=context.ids.new(), live_version=live.version,
             modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm, digest=content.digest,
             state=RUNNING, wanted=wanted, automatic=int(automatic), created_us=now_us,
             created_by=audit_context.actor, why=audit_context.why,
-        )
-    )  # fmt: skip
+        ))  # fmt: skip
     return replace(
         live, version=live.version + 1, modules=authored(content.modules), digest=content.digest, state="shadow",
         created_at=from_us(now_us), wasm_bytes=None if content.wasm is None else len(content.wasm),
@@ -195,7 +194,7 @@ def promote(
         now_us, audit_context, needs=lambda _before: encode(live.grants), fields=read_fields(live.fields),
         offered=scripts.is_offered(connection, live.script_id),
     )  # fmt: skip
-    connection.execute(update(script_shadows).where(*_of(live)).values(state=PROMOTED))
+    prepared.write(connection, update(script_shadows).where(*_of(live)).values(state=PROMOTED))
     return made
 
 
@@ -246,7 +245,7 @@ def add(
     runs.append(asdict(run) | {"slot": slot})
     state = FINISHED if len(runs) >= row.wanted else RUNNING
     mine = (_t.tenant_id == tenant_id, _t.id == shadow_id)
-    connection.execute(update(script_shadows).where(*mine).values(runs=json.dumps(runs), state=state))
+    prepared.write(connection, update(script_shadows).where(*mine).values(runs=json.dumps(runs), state=state))
     if state == FINISHED and row.automatic and all(each["verdict"] == AGREES for each in runs):
         _promote_agreed(context, connection, tenant_id, row.name, len(runs))
     found = get(connection, scripts.get(connection, tenant_id, row.name, row.live_version))
@@ -278,7 +277,7 @@ def miss(connection: Connection, missed: Iterable[tuple[str, str, int]]) -> None
     """Count runs (tenant, shadow, number) that were not compared."""
     for tenant_id, shadow_id, number in missed:
         mine = (_t.tenant_id == tenant_id, _t.id == shadow_id, _t.state == RUNNING)
-        connection.execute(update(script_shadows).where(*mine).values(missed=_t.missed + number))
+        prepared.write(connection, update(script_shadows).where(*mine).values(missed=_t.missed + number))
 
 
 def _run(stored: dict[str, object]) -> ShadowRun:
@@ -294,7 +293,7 @@ def _of(live: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
 
 def _delete(connection: Connection, live: ScriptVersion) -> None:
     """Delete the shadow of a script."""
-    connection.execute(delete(script_shadows).where(*_of(live)))
+    prepared.write(connection, delete(script_shadows).where(*_of(live)))
 
 
 def _require(connection: Connection, live: ScriptVersion) -> AnyRow:

@@ -29,6 +29,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.egress import signature, target
 from lodger.engine.egress.request_errors import Refused
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import outbox, ready_queue
 from lodger.engine.store.queue.events import EVENT_NAME, matches
 from lodger.engine.store.records import AnyRow, Json
@@ -150,7 +151,9 @@ def put(
     secret = signature.new_secret()
     sealed = vault.seal(secret, "webhook", tenant_id, name)
     keys = {"key_id": sealed.key_id, "sealed": sealed.text}
-    connection.execute(insert(webhooks).values(tenant_id=tenant_id, name=name, created_us=now_us, **values, **keys))
+    prepared.write(
+        connection, insert(webhooks).values(tenant_id=tenant_id, name=name, created_us=now_us, **values, **keys)
+    )
     return NewWebhook(named.get(connection, tenant_id, name), secret)
 
 
@@ -172,8 +175,9 @@ def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str
         "before": before.text,
         "before_until_us": now_us + OVERLAP_US,
     }
-    connection.execute(
-        update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values)
+    prepared.write(
+        connection,
+        update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values),
     )
     return NewWebhook(named.get(connection, tenant_id, name), secret)
 
@@ -181,7 +185,7 @@ def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str
 def switch_off(connection: Connection, tenant_id: str, name: str, now_us: int) -> None:
     """Switch a webhook off because its receiver is gone; storing it again switches it on."""
     mine = (_c.tenant_id == tenant_id, _c.name == name)
-    connection.execute(update(webhooks).where(*mine).values(state="off", updated_us=now_us))
+    prepared.write(connection, update(webhooks).where(*mine).values(state="off", updated_us=now_us))
 
 
 def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> Route | None:
@@ -209,7 +213,9 @@ def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -
             for text in (row.sealed, row.before)
         ]
         mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
-        connection.execute(update(webhooks).where(*mine).values(key_id=newest, sealed=texts[0], before=texts[1]))
+        prepared.write(
+            connection, update(webhooks).where(*mine).values(key_id=newest, sealed=texts[0], before=texts[1])
+        )
     return len(rows)
 
 

@@ -87,6 +87,8 @@ class DueClocks(Part):
         self._version: object | None = None
         self._is_changed = False
         self._rests_until_s = 0.0
+        #: Whether the next tick takes the tenants with the fewest due clocks first: in a backlog every second one does.
+        self._fewest_first = False
 
     def _changed(self, _event: LedgerChanged | ChangeReported) -> None:
         """Look at the clocks again after a change, unless it is this loop's own."""
@@ -140,7 +142,8 @@ class DueClocks(Part):
     def ask(self, connection: Connection, turn: Turn) -> None:
         """Ask for the due clocks, unless ended attempts have effects, which may be about any schedule."""
         if not any(finished.journal for _claim, finished in turn.batch):
-            turn.asked[self] = tick.ask(connection, turn.now.us, self._ahead_us(turn))
+            ahead_us = self._ahead_us(turn)
+            turn.asked[self] = tick.ask(connection, turn.now.us, ahead_us, fewest_first=self._fewest_first)
 
     def _ahead_us(self, turn: Turn) -> int:
         return turn.until_us if self.outlook.behind_s is None else turn.now.us
@@ -150,8 +153,9 @@ class DueClocks(Part):
         context, now_us, asked = self.context, turn.now.us, turn.asked.get(self)
         without = () if asked is None else {claim.schedule_id for claim, _finished in turn.batch}
         turn.ticked = tick.tick(
-            context.store, connection, now_us, ahead_us=self._ahead_us(turn), asked=asked, without=without
-        )
+            context.store, connection, now_us, ahead_us=self._ahead_us(turn), asked=asked, without=without,
+            fewest_first=self._fewest_first,
+        )  # fmt: skip
         if self._is_due(turn.now) and context.store.database.driver.has_row_locks:
             any_due = tick.ask_any_due(connection, now_us)
 
@@ -164,6 +168,7 @@ class DueClocks(Part):
         """Move the ticked clocks on the horizon; note a backlog."""
         horizon, now = self._horizon, turn.now
         is_full = len(turn.ticked) >= tick.TICK_BATCH
+        self._fewest_first = is_full and not self._fewest_first
         horizon.ticked = turn.until_us if self.outlook.behind_s is None else now.us
         horizon.forget(now.us)
         for each in turn.ticked:

@@ -16,10 +16,9 @@ from lodger.engine.store.lifecycle import claims
 from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.queue import ready_queue
 
-#: During a backlog, claims are rarer and smaller, so that ticks go first; a longer backlog changes nothing any more.
+#: During a backlog, claims are rarer and smaller, so that ticks go first.
 BACKLOG_CLAIM_INTERVAL_S = 0.05
-BACKLOG_CLAIM_SIZE = 16
-BACKLOG_PATIENCE_S = 2.0
+BACKLOG_CLAIM_SIZE = 50
 #: First wait after a claim that found nothing, seconds; each further one doubles it.
 VAIN_S, MAX_DOUBLINGS = 0.01, 9
 
@@ -89,7 +88,7 @@ class FreeSlots(Part):
         if upcoming is None or self._attempts.free <= 0:
             return context.idle_s
         wait_s = max((context.lead_us(upcoming) - now.us) / 1_000_000, self._rests_until_s - now.s)
-        if self._gives_way(now):
+        if self.outlook.behind_s is not None:
             wait_s = max(wait_s, self.outlook.claimed_s + BACKLOG_CLAIM_INTERVAL_S - now.s)
         return min(context.idle_s, wait_s)
 
@@ -111,16 +110,11 @@ class FreeSlots(Part):
         if turn.lease is None or self.clock.skewed or self.clock.hold or self._attempts.free <= 0:
             return None
         room = self._attempts.room()
-        if not self._gives_way(turn.now):
+        if self.outlook.behind_s is None:
             return room
         if turn.now.s < self.outlook.claimed_s + BACKLOG_CLAIM_INTERVAL_S:
             return None
         return replace(room, slots=min(room.slots, BACKLOG_CLAIM_SIZE))
-
-    def _gives_way(self, now: Instant) -> bool:
-        """Whether a backlog goes first."""
-        behind_s = self.outlook.behind_s
-        return behind_s is not None and now.s - behind_s < BACKLOG_PATIENCE_S
 
     def write(self, connection: Connection, turn: Turn) -> None:
         """Claim if an action may start; read when the next one may.

@@ -1,8 +1,14 @@
 """CPU time budget of trials and of checks of sources and modules, charged to the tenant's UTC day."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from lodger.engine.core.errors import Conflict
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.usage import trials
+
+_collected: ContextVar[list[float] | None] = ContextVar("collected", default=None)
 
 
 class TrialBudget:
@@ -28,7 +34,26 @@ class TrialBudget:
 
     def charge(self, tenant_id: str, cpu_ms: float) -> None:
         """Add CPU time to the tenant's usage of the day; ignored if the tenant was deleted meanwhile."""
-        if cpu_ms <= 0:
-            return
+        collected = _collected.get()
+        if collected is not None:
+            collected.append(cpu_ms)
+        elif cpu_ms > 0:
+            self._write(tenant_id, cpu_ms)
+
+    def _write(self, tenant_id: str, cpu_ms: float) -> None:
         with self._context.database.write() as connection:
             trials.charge(self._context, connection, tenant_id, cpu_ms)
+
+    @contextmanager
+    def collecting(self, tenant_id: str) -> Iterator[list[float]]:
+        """Collect the charges of a block, which the caller writes with its change; if the block fails they are written at once."""
+        charges: list[float] = []
+        token = _collected.set(charges)
+        try:
+            yield charges
+        except BaseException:
+            if sum(charges) > 0:
+                self._write(tenant_id, sum(charges))
+            raise
+        finally:
+            _collected.reset(token)

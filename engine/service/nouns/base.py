@@ -19,6 +19,7 @@ from lodger.engine.service.operations.declaration import Declared, M, Operations
 from lodger.engine.store import audit
 from lodger.engine.store.connection.joined import joined
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.platform.idempotency import naming_repeated
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import Json
 from lodger.engine.store.tenants import tenants
@@ -66,6 +67,9 @@ class Change:
         self._after: Json = _UNSET
         self._answer: Any = None
         self._seen = False
+        self._excess = (
+            None if doing.tenant_id is None else storage_usage.ask_excess(context, connection, doing.tenant_id)
+        )
 
     def with_reason(self, why: str | None) -> AuditContext:
         """Return the audit context with a reason, if one is given; the audit log shows it too.
@@ -121,16 +125,15 @@ class Change:
         """
         if self.audit_context.expect is not None and not self._seen:
             self.audit_context.expect(None)
+        asked = None
         if self._after is not _UNSET and (self._before is None or self._before != self._after):
-            tenant, brief = self._doing.tenant_id, False
-            if tenant is not None:
-                over = storage_usage.excess(self._context, self.connection, tenant)
-                if over.moves:
-                    raise Conflict("tenant_moving", tenant=tenant)
-                brief = over.kept or over.audit
-                params = getattr(self._answer, "params", None) is not None
-                if (over.kept and self._declared.stores) or (params and over.total and self._declared.requests):
-                    raise _storage_full(tenant, over.limit)
+            tenant, over = self._doing.tenant_id, None if self._excess is None else self._excess()
+            if over is not None and over.moves:
+                raise Conflict("tenant_moving", tenant=tenant)
+            # Asked again after a change that stores, and answered together with its row.
+            if tenant and over and over.is_near and (self._declared.stores or self._declared.requests):
+                asked = storage_usage.ask_excess(self._context, self.connection, tenant)
+            brief = over is not None and (over.kept or over.audit)
             audit.write(
                 self._context,
                 self.connection,
@@ -143,10 +146,15 @@ class Change:
             )
         if self.audit_context.remember is not None:
             self.audit_context.remember(self.connection, self._answer)
+        if asked is not None:
+            self._require_storage(asked())
 
-
-def _storage_full(tenant_id: str, limit: int) -> Conflict:
-    return Conflict("storage_full", tenant=tenant_id, limit=limit, details={"limit": limit})
+    def _require_storage(self, over: storage_usage.Excess) -> None:
+        """Refuse a change after which its tenant has too many bytes."""
+        params = getattr(self._answer, "params", None) is not None
+        if (over.kept and self._declared.stores) or (params and over.total and self._declared.requests):
+            tenant = self._doing.tenant_id
+            raise Conflict("storage_full", tenant=tenant, limit=over.limit, details={"limit": over.limit})
 
 
 def to_audit_json(record: object) -> Json:
@@ -200,7 +208,8 @@ class Noun(Operations[M]):
             target: id or name of the changed object; :meth:`Change.before` and :meth:`Change.made` find the id.
         """
         mine = joined(self.context.database, self.changed)
-        with self.context.database.write() if mine is None else nullcontext(mine) as connection:
+        opened = self.context.database.write() if mine is None else nullcontext(mine)
+        with naming_repeated(), opened as connection:
             if tenant_id is not None:
                 # The state before is read under the lock under which it is changed.
                 ready_queue.lock(connection, [tenant_id])

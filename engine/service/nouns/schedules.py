@@ -10,6 +10,7 @@ from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict
+from lodger.engine.core.ids import is_id
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.core.states import OverlapPolicy, PlacementName, PriorityName
 from lodger.engine.policy.conduct import Conduct, parse_placement
@@ -231,7 +232,9 @@ class Schedules(Previews[M]):
             change["conduct"] = conduct
         named = self._zoned(tenant_id, named)
         cache, now_us = self.context.revision_cache, self._now_us
-        present = self._get(tenant_id, schedule).rules
+        # An id may be the name of another schedule.
+        found = None if is_id(schedule) else self._read(schedule_rows.rules_of, tenant_id, schedule)
+        present = found or self._get(tenant_id, schedule).rules
         wished = replace(present, **named)
         prepared = cache.prepare(wished, from_us(now_us), before=present)
         with self._changing(Schedules.edit, tenant_id, schedule) as changing:

@@ -1,5 +1,6 @@
 """The verbs on scripts and their versions."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,6 +32,7 @@ from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
+from lodger.engine.store.usage import trials
 from lodger.sandbox.limits import Limits
 
 if TYPE_CHECKING:
@@ -103,9 +105,9 @@ class Scripts(Noun[M]):
 
     def __init__(self, engine: "Engine") -> None:
         super().__init__(engine)
-        budget = TrialBudget(engine.context)
-        self.module_check = ModuleCheck(engine.context.settings, budget)
-        self.source_check = SourceCheck(engine.context.settings, budget)
+        self._budget = TrialBudget(engine.context)
+        self.module_check = ModuleCheck(engine.context.settings, self._budget)
+        self.source_check = SourceCheck(engine.context.settings, self._budget)
         self.trial_runs = TrialRuns(engine)
 
     @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
@@ -164,46 +166,48 @@ class Scripts(Noun[M]):
         if shadow is not None and not BESIDE:
             raise InputError("shadow_invalid.absent")
         fields = read_fields(params)
-        content, unchecked = self._read_checked(tenant_id, name, source, force=force)
-        needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
-        with self._changing(Scripts.put, tenant_id, name, name) as change:
-            latest = scripts.find_latest(change.connection, tenant_id, name)
-            if latest is not None:
-                change.before(latest)
-            if after_version is not None and after_version != (latest.version if latest else 0):
-                raise Conflict(
-                    "changed_meanwhile.script",
-                    name=name,
-                    current=latest.version if latest else 0,
-                    expected=after_version,
-                )
-            audit_context = change.with_reason(why)
-            if shadow is not None:
-                live = latest or scripts.get(change.connection, tenant_id, name)
-                begun = BESIDE[-1](
+        with self._budget.collecting(tenant_id) as charges:
+            content, unchecked = self._read_checked(tenant_id, name, source, force=force)
+            needs = encode if grants is UNCHANGED else lambda _before: encode(grants)
+            with self._changing(Scripts.put, tenant_id, name, name) as change:
+                latest = scripts.find_latest(change.connection, tenant_id, name)
+                if latest is not None:
+                    change.before(latest)
+                if after_version is not None and after_version != (latest.version if latest else 0):
+                    raise Conflict(
+                        "changed_meanwhile.script",
+                        name=name,
+                        current=latest.version if latest else 0,
+                        expected=after_version,
+                    )
+                audit_context = change.with_reason(why)
+                trials.add(self.context, change.connection, tenant_id, sum(charges))
+                if shadow is not None:
+                    live = latest or scripts.get(change.connection, tenant_id, name)
+                    begun = BESIDE[-1](
+                        self.context,
+                        change.connection,
+                        live,
+                        content,
+                        shadow,
+                        self._now_us,
+                        audit_context,
+                        promote_when_agreed,
+                    )
+                    return change.made(replace(begun, unchecked=unchecked))
+                made = scripts.put(
                     self.context,
                     change.connection,
-                    live,
+                    tenant_id,
+                    name,
                     content,
-                    shadow,
                     self._now_us,
                     audit_context,
-                    promote_when_agreed,
+                    needs=needs,
+                    fields=fields,
+                    offered=offered,
                 )
-                return change.made(replace(begun, unchecked=unchecked))
-            made = scripts.put(
-                self.context,
-                change.connection,
-                tenant_id,
-                name,
-                content,
-                self._now_us,
-                audit_context,
-                needs=needs,
-                fields=fields,
-                offered=offered,
-            )
-            return change.made(replace(made, unchecked=unchecked) if unchecked else made)
+                return change.made(replace(made, unchecked=unchecked) if unchecked else made)
 
     @local("a Python function cannot be sent")
     def put_handler(self, handler: Handler) -> ScriptVersion:
@@ -221,11 +225,12 @@ class Scripts(Noun[M]):
     ) -> tuple[Content, str | None]:
         """Read and check a source; return it with the reason if it was not checked. Takes long: not to be called in a transaction."""
         with self.context.database.read() as connection:
-            limits = scripts.limits_of(self.context, connection, tenant_id)
+            asked = tenants.ask(connection, tenant_id)
             names.check_path_part(name, "script_name_invalid")
+            known = scripts.find_latest(connection, tenant_id, name)
+            limits = self.context.content_cache.limits(json.dumps(asked().limits_in_effect, sort_keys=True), None)
             content = read(bytes(source) if isinstance(source, bytearray | memoryview) else source, limits, name)
             content = link(connection, tenant_id, name, content, limits)
-            known = scripts.find_latest(connection, tenant_id, name)
             if known is not None and known.digest == content.digest:
                 return scripts.content(connection, known), None
         return checked(self.module_check, self.source_check, tenant_id, name, content, limits, force=force)

@@ -19,6 +19,7 @@ from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext, load_json
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
@@ -183,7 +184,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     Raises:
         Conflict: action_over, action_sealed.
     """
-    ready_queue.lock(connection, [get(connection, action_id, tenant_id).tenant_id])
+    ready_queue.lock(connection, [tenant_id or get(connection, action_id, None).tenant_id])
     action = get(connection, action_id, tenant_id)
     if action.state in FINISHED:
         raise Conflict("action_over", state=action.state)
@@ -206,8 +207,9 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
         NotFound: action_unknown.
         Conflict: action_not_failed, tenant_suspended.
     """
-    tenants.require_active(connection, tenant_id)
+    asked = tenants.ask_active(connection, tenant_id)
     row = row_of(connection, tenant_id, action_id)
+    asked()
     if row.state != "failed":
         raise Conflict("action_not_failed", state=row.state)
     held = False
@@ -220,7 +222,9 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
         "state": "ready", "held": int(held), "due_at": now_us, "reason": RETRIED, "finished_us": None, "expires_at": None,
         "tenant_faults": 0, "engine_faults": 0, "conflicts": 0,
     }  # fmt: skip
-    connection.execute(update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values))
+    prepared.write(
+        connection, update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values)
+    )
     ready_queue.add_queues(connection, [(tenant_id, row.requires)])
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, action_id, tenant_id)

@@ -91,6 +91,11 @@ class CompiledOnce:
         self._make = row_maker(self._statement, dialect)
         self._text = str(compiled)
 
+    def has_lists(self, connection: Connection) -> bool:
+        """Whether values are lists of any length, whose text is made anew each time."""
+        self._compile(connection)
+        return "__[POSTCOMPILE_" in self._text
+
     def rows(self, connection: Connection, values: Values) -> list[Any]:
         """Return all rows as named tuples; none of a statement that returns none, which a server may execute later."""
         text, given = self._bound(connection, values)
@@ -227,7 +232,11 @@ def later(connection: Connection, statement: str, values: Any = None) -> int:
 
 def write(connection: Connection, statement: UpdateBase) -> None:
     """Execute an UPDATE or DELETE of which nothing is asked; a server does so with the next statement that is waited for."""
-    CompiledOnce(statement).rows(connection, {})
+    compiled = CompiledOnce(statement)
+    if compiled.has_lists(connection):
+        connection.execute(statement)
+    else:
+        compiled.rows(connection, {})
 
 
 def sent(connection: Connection) -> int:

@@ -90,13 +90,14 @@ class Asked:
     unfinished: Callable[[], dict[tuple[str, str], Unfinished]] | None = None
 
 
-def ask(connection: Connection, now_us: int, ahead_us: int = 0) -> Asked:
+def ask(connection: Connection, now_us: int, ahead_us: int = 0, *, fewest_first: bool = False) -> Asked:
     """Ask the questions of :func:`tick`. No later change of this transaction may be about these schedules."""
     until_us = max(now_us, ahead_us)
     if not driver_of(connection).has_row_locks:
-        rows = due.due_clocks(connection, until_us, TICK_BATCH)
+        rows = due.due_clocks(connection, until_us, TICK_BATCH, fewest_first=fewest_first)
         return Asked(lambda: rows)
-    return Asked(due.ask_due_clocks(connection, until_us, TICK_BATCH), schedule_concurrency.ask_unfinished(connection))
+    clocks_asked = due.ask_due_clocks(connection, until_us, TICK_BATCH, fewest_first=fewest_first)
+    return Asked(clocks_asked, schedule_concurrency.ask_unfinished(connection))
 
 
 def tick(
@@ -107,8 +108,9 @@ def tick(
     ahead_us: int = 0,
     asked: Asked | None = None,
     without: Container[str | None] = (),
+    fewest_first: bool = False,
 ) -> list[Ticked]:
-    """Account every clock that is due at ``now_us``, oldest first, up to :data:`TICK_BATCH`.
+    """Account every clock that is due at ``now_us``, up to :data:`TICK_BATCH`: the oldest, or those of the tenants with the fewest.
 
     It never waits: clocks of a tenant locked by another transaction stay due for the next tick.
 
@@ -118,7 +120,7 @@ def tick(
         asked: the answers, if they were asked for before.
         without: schedules that are left to the next tick, because they have changed since then.
     """
-    asked = asked or ask(connection, now_us, ahead_us)
+    asked = asked or ask(connection, now_us, ahead_us, fewest_first=fewest_first)
     rows = [row for row in asked.clocks() if row.schedule_id not in without]
     # A clock armed here comes due after now, so that it is not in ``rows``.
     for row in due.ended_pauses(connection, now_us, TICK_BATCH) if not rows or rows[0].any_awake else ():

@@ -1,13 +1,15 @@
 """Responses to requests with an idempotency key: written with the change itself, and returned to repeated requests."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.errors import Conflict
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.schema.access import answers
 
 #: How long a response is kept, microseconds.
@@ -34,6 +36,7 @@ class Repeated(Conflict):
 
 def find(connection: Connection, token_id: str, key: str) -> StoredResponse | None:
     """Return the stored response to this token's request with this key, or None."""
+    prepared.last(connection)
     row = connection.execute(select(answers).where(_t.token_id == token_id, _t.key == key)).first()
     return None if row is None else StoredResponse(row.digest, row.status, row.body, json.loads(row.headers))
 
@@ -53,9 +56,21 @@ def store(
         "body": answer.body,
         "headers": json.dumps(answer.headers),
     }
+    # A server says with the commit that there is one already.
+    before = prepared.mark(connection, Repeated)
+    with naming_repeated():
+        prepared.write(connection, insert(answers).values(values | said))
+    prepared.mark(connection, before)
+
+
+@contextmanager
+def naming_repeated() -> Iterator[None]:
+    """Raise Repeated instead of the database's error about a response that is stored already."""
     try:
-        connection.execute(insert(answers).values(values | said))
+        yield
     except IntegrityError as error:
+        if prepared.mark_of(error) is not Repeated and "lodger_answers" not in str(error.statement):
+            raise
         raise Repeated("idempotency_repeated") from error
 
 

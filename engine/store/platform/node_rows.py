@@ -12,7 +12,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.states import NodeState
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.nodes import node_figures, nodes, sets
 from lodger.engine.store.schema.scheduling import actions, is_running
@@ -146,12 +146,12 @@ def namesakes(context: StoreContext, connection: Connection, name: str, node_id:
 
 def set_paused(connection: Connection, node_id: str, paused_us: int | None) -> None:
     """Pause a node from an instant on, or let it claim again (None)."""
-    connection.execute(update(nodes).where(nodes.c.id == node_id).values(paused_us=paused_us))
+    prepared.write(connection, update(nodes).where(nodes.c.id == node_id).values(paused_us=paused_us))
 
 
 def set_held(connection: Connection, node_id: str, held: str | None) -> None:
     """Note why a node plans and starts nothing; None: it works."""
-    connection.execute(update(nodes).where(nodes.c.id == node_id).values(held=held))
+    prepared.write(connection, update(nodes).where(nodes.c.id == node_id).values(held=held))
 
 
 def delete_stopped(context: StoreContext, connection: Connection, now_us: int) -> int:

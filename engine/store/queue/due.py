@@ -1,9 +1,13 @@
-"""Due clocks: read by their index, oldest first, and locked with their tenants; clocks locked by another transaction are skipped.
+"""Due clocks: read by their index and locked with their tenants; clocks locked by another transaction are skipped.
+
+They come oldest first. In a backlog every second tick gives half of its batch to the tenants with the fewest due clocks, so that a
+tenant with one slot does not wait for thousands of others that are older or due at the same instant.
 
 With LATERAL, the other rows of each clock are looked up by key behind an optimization fence: without statistics on a
 freshly filled table, PostgreSQL joined all tenants with all scripts to find five hundred clocks (365 ms instead of 8).
 """
 
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -12,12 +16,15 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    func,
     literal_column,
     select,
     true,
+    union_all,
 )
 from sqlalchemy.sql.selectable import LateralFromClause
 
+from lodger.engine.store.drivers import Driver
 from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import (
@@ -30,6 +37,9 @@ from lodger.engine.store.schema.scheduling import (
     tenants,
     turns,
 )
+
+#: The fewest due clocks of a tenant are counted among so many of the latest: one look costs the same in any backlog.
+MAX_COUNTED = 20_000
 
 _clock = schedule_clock.c
 _OWN = (
@@ -50,14 +60,23 @@ _perhaps: Any = literal_column("1").label("may_be_busy")
 clocks = _rows.add_columns(_perhaps)
 
 
-def _joined(when: ColumnElement[int]) -> Select[Any]:
+def _joined(when: ColumnElement[int], first: Any = None) -> Select[Any]:
     """Return the query for databases that join tables by key whatever their statistics are."""
-    return (
-        _rows.add_columns(tenants.c.generation, _has_open.label("may_be_busy"))
-        .where(when <= bindparam("now"), tenants.c.state == "active")
-        .order_by(when)
-        .limit(bindparam("most"))
+    query = _rows if first is None else _rows.join(first, _is_same(first.c, _clock))
+    return query.add_columns(tenants.c.generation, _has_open.label("may_be_busy")).where(
+        _is_due(when, first), tenants.c.state == "active"
     )
+
+
+def _is_due(when: ColumnElement[int], first: Any) -> ColumnElement[bool]:
+    # A sum has no index: keys that are given are looked up, whatever the statistics of due clocks are.
+    found: ColumnElement[bool] = (when if first is None else when + literal_column("0")) <= bindparam("now")
+    return found
+
+
+def _is_same(one: Any, other: Any) -> ColumnElement[bool]:
+    found: ColumnElement[bool] = (one.tenant_id == other.tenant_id) & (one.schedule_id == other.schedule_id)
+    return found
 
 
 def _lateral(name: str, table: Table, *columns: Any, where: ColumnElement[bool]) -> LateralFromClause:
@@ -66,31 +85,34 @@ def _lateral(name: str, table: Table, *columns: Any, where: ColumnElement[bool])
     return fenced.correlate_except(table).lateral(name)
 
 
-def _fenced(when: ColumnElement[int]) -> Select[Any]:
+def _fenced(when: ColumnElement[int], first: Any = None) -> Select[Any]:
     """Return the query with optimization fences."""
+    # Keys of ``first``, if given: no other tenant is locked, in whichever order the planner joins.
+    key, given = (_clock, schedule_clock) if first is None else (first.c, first)
     tenant = _lateral(
         "tenant",
         tenants,
         tenants.c.generation,
         limits_in_effect.label("tenant_limits"),
-        where=(tenants.c.id == _clock.tenant_id) & (tenants.c.state == "active"),
+        where=(tenants.c.id == key.tenant_id) & (tenants.c.state == "active"),
     )
     # The tenant's lock: if another transaction holds it, the row and thus the clock are skipped.
     home = (
         select(turns.c.tenant_id)
-        .where(turns.c.tenant_id == _clock.tenant_id, turns.c.requires == "")
+        .where(turns.c.tenant_id == key.tenant_id, turns.c.requires == "")
         .correlate_except(turns)
         .with_for_update(skip_locked=True)
         .lateral("home")
     )
-    own = (schedules.c.tenant_id == _clock.tenant_id) & (schedules.c.id == _clock.schedule_id)
+    own = (schedules.c.tenant_id == key.tenant_id) & (schedules.c.id == key.schedule_id)
     schedule = _lateral("schedule", schedules, schedules.c.script_id, schedules.c.failures, where=own)
     script = _lateral(
         "script",
         scripts,
         scripts.c.version.label("script_version"),
-        where=(scripts.c.tenant_id == _clock.tenant_id) & (scripts.c.id == schedule.c.script_id),
+        where=(scripts.c.tenant_id == key.tenant_id) & (scripts.c.id == schedule.c.script_id),
     )
+    joined = given.join(tenant, true()).join(home, true()).join(schedule, true()).join(script, true())
     return (
         select(
             *_OWN,
@@ -102,12 +124,32 @@ def _fenced(when: ColumnElement[int]) -> Select[Any]:
             # What ends while this waits for a lock is seen by the next statement only.
             _perhaps,
         )
-        .select_from(schedule_clock.join(tenant, true()).join(home, true()).join(schedule, true()).join(script, true()))
-        .where(when <= bindparam("now"))
-        .order_by(when)
-        .limit(bindparam("most"))
+        .select_from(joined if first is None else joined.join(schedule_clock, _is_same(first.c, _clock)))
+        .where(_is_due(when, first))
         .with_for_update(skip_locked=True, of=schedule_clock)
     )
+
+
+def _of_fewest() -> Any:
+    """Return the keys of due clocks: for one half of the batch the oldest, then those of the tenants with the fewest."""
+    due = select(_clock.tenant_id, _clock.schedule_id, _clock.next_at).where(_clock.next_at <= bindparam("now"))
+    counted = due.order_by(_clock.next_at.desc()).limit(literal_column(str(MAX_COUNTED))).subquery()
+    # A window, because a join of these rows with their number by tenant is planned for the few that statistics promise.
+    number = func.count().over(partition_by=counted.c.tenant_id).label("number")
+    numbered = select(counted, number).subquery()
+    fewest = select(numbered).order_by(numbered.c.number, numbered.c.next_at).limit(bindparam("most")).subquery()
+    oldest = due.order_by(_clock.next_at).limit(bindparam("half")).subquery()
+    both = union_all(select(oldest, literal_column("0").label("number")), select(fewest)).subquery()
+    key = (both.c.tenant_id, both.c.schedule_id)
+    found = select(*key, func.min(both.c.number).label("number")).group_by(*key)
+    return found.order_by(func.min(both.c.number), func.min(both.c.next_at)).limit(bindparam("most")).cte("first")
+
+
+def _due_clocks(driver: Driver, when: ColumnElement[int], *, fewest_first: bool = False) -> Select[Any]:
+    """Return the query of due clocks: the oldest, or those of the tenants with the fewest."""
+    first = _of_fewest() if fewest_first else None
+    query = (_fenced if driver.has_lateral else _joined)(when, first)
+    return query.order_by(*((when,) if first is None else (first.c.number, when))).limit(bindparam("most"))
 
 
 _has_open = (
@@ -117,26 +159,33 @@ _has_open = (
 _any_pause_ended = (
     select(_clock.wake_at).where(_clock.wake_at <= bindparam("now")).correlate(None).exists().label("any_awake")
 )
-_due = Prepared(
-    lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.next_at).add_columns(_any_pause_ended)
-)
-_handing = Prepared(
-    lambda driver: driver.hand_on(_fenced(_clock.next_at).add_columns(_any_pause_ended), "schedule_id", "clocks")
-)
-_ended_pauses = Prepared(lambda driver: (_fenced if driver.has_lateral else _joined)(_clock.wake_at))
 
 
-def due_clocks(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
-    """Return up to ``maximum`` clocks with a due slot, oldest first.
+def _with_awake(driver: Driver, *, fewest_first: bool) -> Select[Any]:
+    return _due_clocks(driver, _clock.next_at, fewest_first=fewest_first).add_columns(_any_pause_ended)
+
+
+def _handing_on(driver: Driver, *, fewest_first: bool) -> Select[Any]:
+    return driver.hand_on(_with_awake(driver, fewest_first=fewest_first), "schedule_id", "clocks")
+
+
+#: By whether the tenants with the fewest come first.
+_due = {each: Prepared(partial(_with_awake, fewest_first=each)) for each in (False, True)}
+_handing = {each: Prepared(partial(_handing_on, fewest_first=each)) for each in (False, True)}
+_ended_pauses = Prepared(lambda driver: _due_clocks(driver, _clock.wake_at))
+
+
+def due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_first: bool = False) -> list[AnyRow]:
+    """Return up to ``maximum`` clocks with a due slot, oldest first, or the tenants with the fewest first.
 
     ``any_awake`` says whether the pause of any clock has ended, ``may_be_busy`` whether a schedule may have unfinished actions.
     """
-    return _due.rows(connection, {"now": now_us, "most": maximum})
+    return _due[fewest_first].rows(connection, {"now": now_us, "most": maximum, "half": maximum // 2})
 
 
-def ask_due_clocks(connection: Connection, now_us: int, maximum: int) -> Answer:
+def ask_due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_first: bool = False) -> Answer:
     """Ask for the same, and hand the schedules on as ``clocks``, where the driver has row locks."""
-    return _handing.ask(connection, {"now": now_us, "most": maximum})
+    return _handing[fewest_first].ask(connection, {"now": now_us, "most": maximum, "half": maximum // 2})
 
 
 def ended_pauses(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:

@@ -96,7 +96,7 @@ def last_requested(connection: Connection, follower: Follower) -> Position | Non
 def record_requested(connection: Connection, follower: Follower, until: Position) -> None:
     """Record the last change for which a run was requested."""
     values = {"woken_xid": until.xid, "woken_seq": until.seq}
-    connection.execute(update(followers).where(*_key(follower)).values(values))
+    prepared.write(connection, update(followers).where(*_key(follower)).values(values))
 
 
 def _key(follower: Follower) -> tuple[ColumnElement[bool], ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, tuple_, update
 
 from lodger.engine.core.clock import from_us_or_none
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.schema.script_data import outbox
@@ -96,7 +97,7 @@ def lease_rows(connection: Connection, kind: str, lanes: Iterable[Lane], now_us:
         found = select(outbox).where(*mine, *due).order_by(_c.next_at_us, _c.created_us, _c.n).limit(each)
         for row in connection.execute(found.with_for_update(skip_locked=True)).all():
             values = {"state": "sending", "attempts": row.attempts + 1, "next_at_us": now_us + LEASE_US}
-            connection.execute(update(outbox).where(_key(row)).values(values))
+            prepared.write(connection, update(outbox).where(_key(row)).values(values))
             taken.append(row)
     return taken
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, any_, bindparam, case, exists, func, literal_
 
 from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.bulk import WriteMany
-from lodger.engine.store.drivers.prepared import Prepared
+from lodger.engine.store.drivers.prepared import Prepared, PreparedWrite
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
 #: Tenant, schedule and node key. A schedule placed on every node has a line for each node, others have one with key ''.
@@ -41,6 +41,9 @@ _release = (
 )
 
 
+_release_one = PreparedWrite(lambda _driver: _release)
+
+
 def release(connection: Connection, keys: Iterable[LineKey]) -> None:
     """Let the next held action of each line start, if nothing before it is unfinished.
 
@@ -48,6 +51,10 @@ def release(connection: Connection, keys: Iterable[LineKey]) -> None:
     """
     wanted = set(keys)
     if not wanted:
+        return
+    if len(wanted) == 1:
+        ((tenant, schedule, key),) = wanted
+        _release_one.run(connection, {"tenant": tenant, "schedule": schedule, "key": key})
         return
     # One query for all lines: usually no action is held.
     rows = connection.execute(_with_held, {"schedules": sorted({schedule for _tenant, schedule, _key in wanted})})

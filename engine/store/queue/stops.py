@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, insert, literal, select, update
 
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue.schedule_concurrency import LineKey, release
 from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 
@@ -32,7 +33,9 @@ def stop_gracefully(connection: Connection, keys: Iterable[LineKey], now_us: int
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key, _c.origin != "backfill")
         cancel_where(connection, and_(mine, _c.state.in_(("ready", "waiting_retry"))), now_us, SUPERSEDED)
         earlier = case((_c.deadline_us < until_us, _c.deadline_us), else_=until_us)
-        connection.execute(update(actions).where(mine, is_running).values(reason=SUPERSEDED, deadline_us=earlier))
+        prepared.write(
+            connection, update(actions).where(mine, is_running).values(reason=SUPERSEDED, deadline_us=earlier)
+        )
 
 
 def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str) -> None:
@@ -54,7 +57,7 @@ def hand_back(connection: Connection, which: ColumnElement[bool], now_us: int) -
     if lines:
         cancel_waiting(connection, superseded, now_us, SUPERSEDED)
         release(connection, lines)
-    connection.execute(update(actions).where(running).values(READY_AGAIN))
+    prepared.write(connection, update(actions).where(running).values(READY_AGAIN))
 
 
 def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:
@@ -95,4 +98,4 @@ def close_attempts(connection: Connection, which: ColumnElement[bool] | TextClau
         "memory_peak_bytes": literal(0),
         "host_calls": literal(0),
     }
-    connection.execute(insert(attempts).from_select(list(source), select(*source.values()).where(which)))
+    prepared.write(connection, insert(attempts).from_select(list(source), select(*source.values()).where(which)))

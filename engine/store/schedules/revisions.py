@@ -247,14 +247,15 @@ def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]
     """Return the script names, by id, of the steps of these rows."""
     # SQL inserts steps too, with invalid ids that PostgreSQL would refuse to compare.
     ids = {step["script_id"] for row in rows if row.steps for step in json.loads(row.steps) if is_id(step["script_id"])}
-    if not ids:
-        return {}
+    known = {row.script_id: row.script for row in rows}
+    if not (ids := ids - known.keys()):
+        return known
     script = tables.scripts.c
     tenant_ids = {row.tenant_id for row in rows if row.steps}
     found = connection.execute(
         select(script.id, script.name).where(script.tenant_id.in_(tenant_ids), script.id.in_(ids))
     )
-    return {row.id: row.name for row in found}
+    return known | {row.id: row.name for row in found}
 
 
 def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:

@@ -9,7 +9,9 @@ from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
+from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.store import list_filter, short_ids
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
@@ -41,6 +43,17 @@ def get(connection: Connection, tenant_id: str, schedule: str) -> Schedule:
     if not found:
         raise NotFound("schedule_unknown", tenant=tenant_id, schedule=schedule)
     return next((each for each in found if each.id == schedule), found[0])
+
+
+def rules_of(connection: Connection, tenant_id: str, name: str) -> ScheduleRules | None:
+    """Return the present rules of the schedule with this name, None if there is none; the last statement of a read."""
+    prepared.last(connection)
+    which = (_s.tenant_id == tenant_id, _s.deleted_us.is_(None), _s.name == name)
+    joined = (_r.tenant_id == _s.tenant_id) & (_r.schedule_id == _s.id) & (_r.revision == _s.revision)
+    found = connection.scalar(
+        select(_r.rules).join_from(tables.schedules, tables.schedule_revisions, joined).where(*which)
+    )
+    return None if found is None else decode_rules(found)
 
 
 def language() -> list_filter.Language:

@@ -72,7 +72,7 @@ def create(
         raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = context.ids.new()
-    connection.execute(insert(tables.schedules).values(new_row(tenant_id, schedule_id, name, steps, now_us)))
+    prepared.write(connection, insert(tables.schedules).values(new_row(tenant_id, schedule_id, name, steps, now_us)))
     next_us, searching = revisions.store_revision(
         context, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
     )
@@ -124,10 +124,11 @@ def edit(
     accounted up to now first; its queued actions keep their script version and run. ``version`` pins the version of a
     schedule with one script.
     """
-    tenant = tenants.require_active(connection, tenant_id)
+    asked = tenants.ask_active(connection, tenant_id)
+    clock = _clock(connection, before)
+    tenant = asked()
     if change["rules"].rules != before.rules:
         check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits_in_effect)))
-    clock = _clock(connection, before)
     change = dict(change)
     if "version" in change:
         change["script"] = revisions.with_version(change.get("script", before.steps), change.pop("version"))

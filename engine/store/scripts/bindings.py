@@ -12,7 +12,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
 from lodger.engine.store.bulk import QueryMany
-from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.stored_modules import LIBRARY_START
@@ -54,7 +54,7 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
     if name.startswith(PLATFORM_PREFIX) and tenant_id != PLATFORM:
         values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
         made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})
-        connection.execute(made.on_conflict_do_nothing())
+        prepared.write(connection, made.on_conflict_do_nothing())
     return found
 
 

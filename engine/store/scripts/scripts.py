@@ -70,10 +70,11 @@ def put(
         Conflict: scripts_full, versions_full.
     """
     ready_queue.lock(connection, [tenant_id])
-    granted = json.dumps(tenants.get(connection, tenant_id).limits_in_effect, sort_keys=True)
+    asked = tenants.ask(connection, tenant_id)
+    before = find_latest(connection, tenant_id, name)
+    granted = json.dumps(asked().limits_in_effect, sort_keys=True)
     check_name(tenant_id, name, offered=offered)
     content = source if isinstance(source, Content) else read(source, context.content_cache.limits(granted, None), name)
-    before = find_latest(connection, tenant_id, name)
     held = needs(before.grants if before else None)
     typed = None if fields is None else json.dumps(dump_fields(fields))
     if before is not None and before.kind != content.kind:
@@ -88,7 +89,7 @@ def put(
     script_id, version = (context.ids.new(), 1) if before is None else (before.script_id, before.version + 1)
     if before is None:
         values = new_row(tenant_id, script_id, name, content.kind, now_us, offered=offered)
-        connection.execute(insert(scripts).values(values))
+        prepared.write(connection, insert(scripts).values(values))
     else:
         # Tenants that have bound it run the newest version too.
         prepared.write(connection, update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))

@@ -3,6 +3,7 @@
 from sqlalchemy import Connection, select, update
 
 from lodger.engine.core.ids import PLATFORM
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
 from lodger.engine.store.records import ScriptVersion
@@ -53,4 +54,4 @@ def _lock(connection: Connection, tenant_id: str, script_id: str) -> list[str]:
 def _set(connection: Connection, tenant_id: str, script_id: str, suspended_us: int | None) -> None:
     """Store when a script was suspended; None resumes it."""
     mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
-    connection.execute(update(scripts).where(*mine).values(suspended_us=suspended_us))
+    prepared.write(connection, update(scripts).where(*mine).values(suspended_us=suspended_us))

@@ -10,6 +10,7 @@ from lodger.engine.core.access import grants
 from lodger.engine.core.access.origins import with_ascii_domain
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import tenants as rows
 from lodger.engine.store.tenants import tenants
@@ -99,4 +100,4 @@ def is_one_of(people: Iterable[str], address: str) -> bool:
 
 def _store(connection: Connection, tenant_id: str, **values: str | None) -> None:
     """Set columns of a tenant."""
-    connection.execute(update(rows).where(rows.c.id == tenant_id).values(values))
+    prepared.write(connection, update(rows).where(rows.c.id == tenant_id).values(values))

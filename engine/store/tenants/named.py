@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection, Select, Table, delete, func, select
 
 from lodger.engine.core.errors import NotFound
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.tenants import tenants
 
@@ -70,5 +71,5 @@ class Named(Generic[T]):
         ready_queue.lock(connection, [tenant_id])
         found = self.get(connection, tenant_id, name)
         c = self.table.c
-        connection.execute(delete(self.table).where(c.tenant_id == tenant_id, c.name == name))
+        prepared.write(connection, delete(self.table).where(c.tenant_id == tenant_id, c.name == name))
         return found

@@ -12,6 +12,7 @@ from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress.headers import is_value
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.script_data import secrets
@@ -72,7 +73,7 @@ def put(
     if connection.execute(update(secrets).where(*mine).values(values)).rowcount == 0:
         if named.count(connection, tenant_id) >= MAX_SECRETS:
             raise InputError("secrets_full", tenant=tenant_id, maximum=MAX_SECRETS)
-        connection.execute(insert(secrets).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
+        prepared.write(connection, insert(secrets).values(tenant_id=tenant_id, name=name, created_us=now_us, **values))
     return named.get(connection, tenant_id, name)
 
 
@@ -132,7 +133,7 @@ def reencrypt(vault: Vault, connection: Connection) -> int:
     for row in rows:
         sealed = vault.again(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
         mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
-        connection.execute(update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
+        prepared.write(connection, update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
     if rows:
         return len(rows)
     counts = (each.reencrypt(vault, connection, newest, BATCH) for each in SEALED_ELSEWHERE)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.store import signing_keys
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.schema.access import sessions
 from lodger.engine.store.schema.access import tokens as token_table
 from lodger.engine.store.tenants import tokens
@@ -47,18 +48,16 @@ def begin(
     session ends.
     """
     text = secrets.token_urlsafe(32)
-    connection.execute(delete(sessions).where(_t.expires_us < now_us))
+    prepared.write(connection, delete(sessions).where(_t.expires_us < now_us))
     mine = (
         select(_t.digest).where(_t.token_id == caller.token_id).order_by(_t.created_us.desc()).offset(MAX_SESSIONS - 1)
     )
-    connection.execute(delete(sessions).where(_t.digest.in_(list(connection.scalars(mine)))))
-    connection.execute(
-        insert(sessions).values(
+    prepared.write(connection, delete(sessions).where(_t.digest.in_(list(connection.scalars(mine)))))
+    prepared.write(connection, insert(sessions).values(
             digest=_digest(text), token_id=caller.token_id, tenant_id=caller.tenant_id, created_us=now_us,
             expires_us=now_us + life_us, seen_us=now_us, id_token=id_token,
             **({} if caller.prefix else {"name": caller.name, "role": caller.role.value}),
-        )
-    )  # fmt: skip
+        ))  # fmt: skip
     return NewSession(text, csrf(connection, text), now_us + life_us)
 
 
@@ -77,7 +76,7 @@ def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller,
 
 def record_seen(connection: Connection, text: str, now_us: int) -> None:
     """Update the time of the last request."""
-    connection.execute(update(sessions).where(_t.digest == _digest(text)).values(seen_us=now_us))
+    prepared.write(connection, update(sessions).where(_t.digest == _digest(text)).values(seen_us=now_us))
 
 
 def end(connection: Connection, text: str) -> str | None:

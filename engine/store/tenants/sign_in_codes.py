@@ -6,6 +6,7 @@ import secrets
 from sqlalchemy import Connection, delete, insert, select
 
 from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.schema.access import sign_in_codes
 from lodger.engine.store.tenants import tokens
 
@@ -23,7 +24,7 @@ def create(connection: Connection, caller: Caller | str, now_us: int, *, life_us
     else:
         user = {"name": caller.name, "role": caller.role.value, "tenant_id": caller.tenant_id}
         _store(connection, code, now_us + life_us, token_id=caller.token_id, **user)
-    connection.execute(delete(sign_in_codes).where(_c.expires_us <= now_us))
+    prepared.write(connection, delete(sign_in_codes).where(_c.expires_us <= now_us))
     return code
 
 
@@ -47,7 +48,7 @@ def spend(connection: Connection, state: str, now_us: int) -> bool:
 
 
 def _store(connection: Connection, code: str, expires_us: int, **values: str | None) -> None:
-    connection.execute(insert(sign_in_codes).values(digest=_digest(code), expires_us=expires_us, **values))
+    prepared.write(connection, insert(sign_in_codes).values(digest=_digest(code), expires_us=expires_us, **values))
 
 
 def _digest(code: str) -> str:

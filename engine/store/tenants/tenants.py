@@ -1,10 +1,10 @@
 """Tenants: create, suspend, resume, delete. Each takes effect at once, on clocks, waiting and running actions."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.access import names
@@ -21,6 +21,7 @@ from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache, combined
 from lodger.engine.store.context import StoreContext, load_list
 from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import ready_queue
@@ -183,6 +184,7 @@ def _tenant(row: AnyRow) -> Tenant:
 
 
 _with_plan = select(tenants, limits_in_effect.label("in_effect"))
+_one = Prepared(lambda _driver: _with_plan.where(tenants.c.id == bindparam("tenant")))
 
 
 def get(connection: Connection, tenant_id: str) -> Tenant:
@@ -191,10 +193,20 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
     Raises:
         NotFound: tenant_unknown, also for a deleted one.
     """
-    row = connection.execute(_with_plan.where(tenants.c.id == tenant_id)).first()
-    if row is None or row.state == "deleted":
-        raise NotFound("tenant_unknown", tenant=tenant_id)
-    return _tenant(row)
+    return ask(connection, tenant_id)()
+
+
+def ask(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
+    """Ask for a tenant; the returned function returns it, or raises as :func:`get`."""
+    asked = _one.ask(connection, {"tenant": tenant_id})
+
+    def answer() -> Tenant:
+        rows = asked()
+        if not rows or rows[0].state == "deleted":
+            raise NotFound("tenant_unknown", tenant=tenant_id)
+        return _tenant(rows[0])
+
+    return answer
 
 
 def require_active(connection: Connection, tenant_id: str) -> Tenant:
@@ -203,11 +215,21 @@ def require_active(connection: Connection, tenant_id: str) -> Tenant:
     Raises:
         Conflict: tenant_suspended.
     """
+    return ask_active(connection, tenant_id)()
+
+
+def ask_active(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
+    """Lock a tenant and ask for it; the returned function returns it, or raises as :func:`require_active`."""
     ready_queue.lock(connection, [tenant_id])
-    tenant = get(connection, tenant_id)
-    if tenant.state != "active":
-        raise Conflict("tenant_suspended", tenant=tenant_id)
-    return tenant
+    asked = ask(connection, tenant_id)
+
+    def answer() -> Tenant:
+        tenant = asked()
+        if tenant.state != "active":
+            raise Conflict("tenant_suspended", tenant=tenant_id)
+        return tenant
+
+    return answer
 
 
 def language() -> list_filter.Language:
@@ -341,19 +363,21 @@ def erase(connection: Connection, tenant_id: str) -> None:
     if tenant_id == PLATFORM:
         raise Conflict("platform_stays")
     _set_state(connection, tenant, "deleted")
-    connection.execute(
+    prepared.write(
+        connection,
         update(tenants)
         .where(tenants.c.id == tenant_id)
-        .values(name="", limits="{}", grants=None, people=None, plan=None)
+        .values(name="", limits="{}", grants=None, people=None, plan=None),
     )
     for table in reversed(metadata.sorted_tables):
         if "tenant_id" in table.c:
-            connection.execute(delete(table).where(table.c.tenant_id == tenant_id))
+            prepared.write(connection, delete(table).where(table.c.tenant_id == tenant_id))
 
 
 def _set_state(connection: Connection, tenant: Tenant, state: str) -> None:
     if tenant.state == MOVING:
         raise Conflict("tenant_moving", tenant=tenant.id)
-    connection.execute(
-        update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1)
+    prepared.write(
+        connection,
+        update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1),
     )

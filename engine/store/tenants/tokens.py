@@ -56,12 +56,10 @@ def create(
     prefix = "lodger_" + "".join(secrets.choice(_CHARACTERS) for _ in range(PREFIX_CHARACTERS))
     text = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
     token_id = context.ids.new()
-    connection.execute(
-        insert(tokens).values(
+    prepared.write(connection, insert(tokens).values(
             id=token_id, tenant_id=tenant_id, name=name, role=found.value, prefix=prefix, digest=_digest(text),
             created_us=now_us, created_by=created_by, expires_us=expires_us,
-        )
-    )  # fmt: skip
+        ))  # fmt: skip
     return NewToken(get(connection, token_id), text)
 
 
@@ -117,8 +115,8 @@ def revoke(connection: Connection, token: str, now_us: int) -> Token:
     """Revoke a token and its sessions at once; a revoked one is left unchanged."""
     found = get(connection, token)
     if found.revoked_at is None:
-        connection.execute(update(tokens).where(_t.id == found.id).values(revoked_us=now_us))
-    connection.execute(sessions.delete().where(sessions.c.token_id == found.id))
+        prepared.write(connection, update(tokens).where(_t.id == found.id).values(revoked_us=now_us))
+    prepared.write(connection, sessions.delete().where(sessions.c.token_id == found.id))
     return get(connection, found.id)
 
 
@@ -177,7 +175,7 @@ def _caller_or_refusal(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | 
 def record_use(connection: Connection, token_id: str, now_us: int) -> None:
     """Record the use of a token."""
     stale = or_(_t.used_us.is_(None), _t.used_us < now_us - USED_US)
-    connection.execute(update(tokens).where(and_(_t.id == token_id, stale)).values(used_us=now_us))
+    prepared.write(connection, update(tokens).where(and_(_t.id == token_id, stale)).values(used_us=now_us))
 
 
 def _token(row: AnyRow) -> Token:

@@ -46,37 +46,62 @@ def of_tenant(connection: Connection, tenant_id: str) -> StoredBytes:
     return StoredBytes() if row is None else StoredBytes(row.kept_bytes, row.history_bytes)
 
 
-_limited = (
-    select(
-        *(func.coalesce(each, 0).label(each.name) for each in (_c.kept_bytes, _c.history_bytes, _c.audit_bytes)),
-        limits_in_effect,
-        tenants.c.state,
+_limited = Prepared(
+    lambda _driver: (
+        select(
+            *(func.coalesce(each, 0).label(each.name) for each in (_c.kept_bytes, _c.history_bytes, _c.audit_bytes)),
+            limits_in_effect,
+            tenants.c.state,
+        )
+        .select_from(tenants.outerjoin(storage, tenants.c.id == _c.tenant_id))
+        .where(tenants.c.id == bindparam("tenant"))
     )
-    .select_from(tenants.outerjoin(storage, tenants.c.id == _c.tenant_id))
-    .where(tenants.c.id == bindparam("tenant"))
 )
+
+
+#: More than one change stores.
+MAX_CHANGE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """Which of a tenant's bytes exceed its ``storage_bytes``: stored data, these and its history, or its audit log alone; and whether it
-    moves to another ledger, so that nothing of it may change."""
+    """Which of a tenant's bytes exceed its ``storage_bytes``: stored data, these and its history, or its audit log alone.
+
+    Attributes:
+        moves: it moves to another ledger, so that nothing of it may change.
+        is_near: one change may exceed the limit.
+    """
 
     limit: int
     kept: bool = False
     total: bool = False
     audit: bool = False
     moves: bool = False
+    is_near: bool = True
 
 
 def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Excess:
     """Compare a tenant's bytes with its limit."""
-    row = connection.execute(_limited, {"tenant": tenant_id}).first()
-    if row is None:
-        return Excess(context.settings.storage_bytes)
-    limit = context.content_cache.allowance(row.limits).storage_bytes
-    total = row.kept_bytes + row.history_bytes
-    return Excess(limit, row.kept_bytes > limit, total > limit, row.audit_bytes > limit, row.state == "moving")
+    return ask_excess(context, connection, tenant_id)()
+
+
+def ask_excess(context: StoreContext, connection: Connection, tenant_id: str) -> Callable[[], Excess]:
+    """Ask how a tenant's bytes compare with its limit; the returned function returns the answer."""
+    asked = _limited.ask(connection, {"tenant": tenant_id})
+
+    def answer() -> Excess:
+        rows = asked()
+        if not rows:
+            return Excess(context.settings.storage_bytes)
+        (row,) = rows
+        limit = context.content_cache.allowance(row.limits).storage_bytes
+        total = row.kept_bytes + row.history_bytes
+        return Excess(
+            limit, row.kept_bytes > limit, total > limit, row.audit_bytes > limit, row.state == "moving",
+            total + MAX_CHANGE > limit,
+        )  # fmt: skip
+
+    return answer
 
 
 def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
