@@ -85,6 +85,9 @@ def test_a_world_in_which_more_comes_due_than_its_nodes_can_do_comes_to_rest() -
     assert world.figures["looks in overload"] > 2
     assert world.figures["virtual_s"] > 200, "it took longer than worlds that keep up are given"
     newest = PlantedBug(
-        "the newest first", r"(FROM lodger_schedule_clock .*ORDER BY lodger_schedule_clock.next_at)(?! DESC)", r"\1 DESC", 1
+        "the newest first",
+        r"(FROM lodger_schedule_clock .*ORDER BY lodger_schedule_clock.next_at)(?! DESC)",
+        r"\1 DESC",
+        1,
     )
     assert play(plan, prepare=newest.install).law == "what is due is ticked"
