@@ -30,7 +30,7 @@ def charge(context: StoreContext, connection: Connection, tenant_id: str, cpu_ms
 
 
 def add(context: StoreContext, connection: Connection, tenant_id: str, cpu_ms: float) -> None:
-    """Add CPU time to the usage of the day of a tenant that is locked; nobody is warned of it."""
+    """Add CPU time to the usage of the day of a tenant that is locked, without a warning."""
     if cpu_ms > 0:
         charges = {(tenant_id, _day(context)): Counter({"cpu_us": int(cpu_ms * 1000)})}
         usage.charge(context, connection, charges, limits={})
