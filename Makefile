@@ -23,7 +23,9 @@ help:
 demo: .venv/lodger-installed ## a demonstration on embedded SQLite; Ctrl-C stops it (ARGS="--for 30s" ends by itself)
 	$(BIN)/lodger demo $(ARGS)
 
-test: lint ## lint, and the whole suite
+# Beside the linters, which leave a core idle, the tests' modules are compiled once: each process of the suite would compile them all.
+test: .venv/lodger-installed ## lint, and the whole suite
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 & $(MAKE) --no-print-directory lint; linted=$$?; wait; exit $$linted
 	$(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder --reruns 1 --rerun-except 'from pytest-timeout' $(ARGS)
 
 quick: .venv/lodger-installed ## unit tests: less than a minute
