@@ -1,10 +1,13 @@
 """The event bus, events for people (:class:`Event`), and events by which the services of a node work together."""
+# ruff: noqa: UP013 - one line says what a kind carries
 
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Literal, NotRequired, TypedDict, TypeVar
+from typing import Any, Final, Generic, Literal, NotRequired, get_args
+
+from typing_extensions import TypedDict, TypeVar
 
 from lodger.engine.core.execution import Claim
 
@@ -14,173 +17,202 @@ EventKind = Literal[
     "node_lost", "lease_lost", "ledger_replaced", "retimed", "forgotten", "killed", "slow", "slowed", "shadow", "overdue", "blocked",
     "delivered", "undelivered", "alert", "budget", "spent", "fault",
 ]  # fmt: skip
+K = TypeVar("K", bound=str, default=str, covariant=True)
+D = TypeVar("D", bound=Mapping[str, Any], default=Mapping[str, Any], covariant=True)
+#: The class of each kind.
+CLASSES: Final[dict[str, "type[Event]"]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened, for people: listeners, hooks, pages.
+class Event(Generic[K, D]):
+    """One thing that happened, for people: listeners, hooks, pages. Each kind has a class, of which its events are.
 
     Attributes:
-        kind: ``ticked``, ``skipped`` (a slot or a gap), ``started``, ``sealed`` (its effects are on
-            their way into a platform's own database), ``finished``, ``feed_held`` (changes of a database cannot be
-            read, because a transaction has been under way for long), ``clock_wrong``
-            (of a node: ``held``, ``reason``), ``lost`` (a commit that came too late),
-            ``rescued``, ``handed_back`` (its node stopped), ``expired``, ``paused`` (a schedule that failed too often), ``node_lost``,
-            ``lease_lost``, ``ledger_replaced`` (a standby
-            took over, or a backup was restored: ``before``, ``identity``, ``lost`` committed attempts of this node are missing),
-            ``retimed`` (new
-            zone data moved a next slot), ``forgotten`` (history that
-            retention let go), ``killed`` (logs and usage of a cancelled attempt were written), ``slow`` (a run takes longer than is
-            usual for its schedule), ``slowed`` (runs of a schedule have become slower: ``onset`` jump or drift, ``from_ms``, ``to_ms``,
-            once per onset), ``shadow`` (a script's shadow was compared in all wanted runs: ``script``, ``version``,
-            ``live_version``, ``state`` finished or promoted, ``agreed``, ``differed``, ``undecided``, ``missed``), ``overdue``,
-            ``blocked`` (sessions of the database wait for each other), ``delivered`` and
-            ``undelivered`` (a mail or webhook; the latter is not tried again), ``alert`` (an alert
-            was raised: ``rule``, ``alert``), ``budget`` (four fifths of it are used: ``budget``, ``per``,
-            ``limit``, ``used``), ``spent`` (a tenant has used up what it may use in a day), ``fault``.
         at_us: the engine's clock, microseconds since 1970.
-        details: values of the kind: ``state``, ``outcome``, ``slot_us``, ``slot_to_us``, ``reason``, ``lateness_ms``,
-            ``next_us``, ``attempt``, and for ``finished`` the executor's ``finished`` itself.
+        details: values of the kind; instants end in ``_us``.
     """
 
-    kind: EventKind
+    kind: K
     at_us: int
     tenant_id: str | None = None
     schedule_id: str | None = None
     action_id: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: D = field(default_factory=dict)  # type: ignore[assignment]
 
-    def __new__(cls, kind: str = "", *_args: object, **_named: object) -> "Event":  # noqa: PYI034 - of another class
-        """Return an event of its kind's class, so that hooks and listeners know the types of its details."""
-        return object.__new__(TYPED.get(kind, cls))
+    def __new__(cls, kind: str = "", *_args: object, **_named: object) -> "Event[Any, Any]":
+        """Return an event of its kind's class."""
+        return object.__new__(CLASSES.get(kind, cls))
 
-
-class StartedDetails(TypedDict):
-    """An attempt has started; instants in microseconds since 1970."""
-
-    script: str
-    attempt: int
-    slot_us: int | None
-    due_us: int
-    lateness_ms: float
-    origin: str
-    node: str
+    def __init_subclass__(cls) -> None:
+        """Make this the class of the kinds that it names."""
+        kinds, _details = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        CLASSES.update(dict.fromkeys(get_args(kinds), cls))
 
 
-class FinishedDetails(TypedDict):
-    """An attempt has ended; the action has too, unless its state is waiting_retry or ready."""
-
-    script: str
-    state: str
-    outcome: str
-    attempt: int
-    step: int
-    slot_us: int | None
-    retry_at_us: int | None
-    next_us: int | None
-    finished: Any
-
-
-class OverdueDetails(TypedDict):
-    """Actions wait longer than ``missed_after_s``."""
-
-    number: int
-    oldest_ms: float
-
-
-class SlowedDetails(TypedDict):
-    """Runs of a schedule have become slower, at once (jump) or little by little (drift)."""
-
-    script: str
-    step: int
-    onset: Literal["jump", "drift"]
-    from_ms: float
-    to_ms: float
-
-
-class ShadowDetails(TypedDict):
-    """A script's shadow was compared in all wanted runs."""
-
-    script: str
-    version: int
-    live_version: int
-    state: str
-    agreed: int
-    differed: int
-    undecided: int
-    missed: int
-
-
-class BudgetDetails(TypedDict):
-    """Four fifths of a budget are used; ``attempt`` if it is an attempt's."""
-
-    budget: str
-    per: Literal["attempt", "day"]
-    limit: int
-    used: int
-    attempt: NotRequired[int]
+_Ticked = TypedDict("_Ticked", {"slot_us": int, "next_us": int | None})
+_Skipped = TypedDict("_Skipped", {
+    "reason": str | None, "slot_us": NotRequired[int], "slot_to_us": NotRequired[int | None], "next_us": NotRequired[int | None],
+    "node": NotRequired[str],
+})  # fmt: skip
+_Started = TypedDict("_Started", {
+    "script": str, "attempt": int, "slot_us": int | None, "due_us": int, "lateness_ms": float, "origin": str, "node": str,
+})  # fmt: skip
+_Sealed = TypedDict("_Sealed", {"script": str, "attempt": int, "step": int})
+_Finished = TypedDict("_Finished", {
+    "script": str, "state": str, "outcome": str, "attempt": int, "step": int, "slot_us": int | None, "retry_at_us": int | None,
+    "next_us": int | None, "finished": Any,
+})  # fmt: skip
+_FeedHeld = TypedDict("_FeedHeld", {"place": str, "waiting": int, "held_s": float, "holder": str | None})
+_ClockWrong = TypedDict("_ClockWrong", {"held": bool, "reason": str | None})
+_Lost = TypedDict("_Lost", {"attempt": int, "finished": Any})
+_Rescued = TypedDict("_Rescued", {"state": str})
+_Paused = TypedDict("_Paused", {"reason": str})
+_NodeLost = TypedDict("_NodeLost", {"node": str})
+_LeaseLost = TypedDict("_LeaseLost", {"reason": str})
+_LedgerReplaced = TypedDict("_LedgerReplaced", {"before": str, "identity": str, "lost": int, "actions": str})
+_Retimed = TypedDict("_Retimed", {"from_us": int | None, "next_us": int | None})
+_Forgotten = TypedDict("_Forgotten", {"tenant": str, "actions": int})
+_Killed = TypedDict("_Killed", {"attempt": int, "step": int, "finished": Any})
+_Slow = TypedDict(
+    "_Slow", {"script": str, "step": int, "attempt": int, "took_ms": float, "median_ms": float, "running": bool}
+)
+_Slowed = TypedDict(
+    "_Slowed", {"script": str, "step": int, "onset": Literal["jump", "drift"], "from_ms": float, "to_ms": float}
+)
+_Shadow = TypedDict("_Shadow", {
+    "script": str, "version": int, "live_version": int, "state": str, "agreed": int, "differed": int, "undecided": int,
+    "missed": int,
+})  # fmt: skip
+_Overdue = TypedDict("_Overdue", {"number": int, "oldest_ms": float})
+_Blocked = TypedDict("_Blocked", {"sessions": int, "waited_s": float, "query": str, "by": str | None})
+_Delivered = TypedDict("_Delivered", {"what": str, "to": str, "error": str | None, "tries": int})
+_Alert = TypedDict("_Alert", {"rule": str, "alert": str})
+_Budget = TypedDict(
+    "_Budget", {"budget": str, "per": Literal["attempt", "day"], "limit": int, "used": int, "attempt": NotRequired[int]}
+)
+_Spent = TypedDict("_Spent", {"reason": str})
+_Fault = TypedDict("_Fault", {"service": str, "error": Exception})
 
 
-class SpentDetails(TypedDict):
-    """A tenant has used up what it may use in a day."""
-
-    reason: str
+class TickedEvent(Event[Literal["ticked"], _Ticked]):
+    """A slot has its action."""
 
 
-class StartedEvent(Event):
-    """Of hooks ``started`` and ``late``."""
-
-    __slots__ = ()
-    details: StartedDetails
+class SkippedEvent(Event[Literal["skipped"], _Skipped]):
+    """A slot, a gap or an action of a node that is gone was skipped."""
 
 
-class FinishedEvent(Event):
-    """Of hooks ``finished`` and ``failed``."""
-
-    __slots__ = ()
-    details: FinishedDetails
+class StartedEvent(Event[Literal["started"], _Started]):
+    """An attempt has started. Of hooks ``started`` and ``late``."""
 
 
-class OverdueEvent(Event):
-    """Of hook ``late``, without an action."""
-
-    __slots__ = ()
-    details: OverdueDetails
+class SealedEvent(Event[Literal["sealed"], _Sealed]):
+    """The effects of an attempt are on their way into a platform's own database."""
 
 
-class SlowedEvent(Event):
-    """Of hook ``slowed``."""
-
-    __slots__ = ()
-    details: SlowedDetails
+class FinishedEvent(Event[Literal["finished"], _Finished]):
+    """An attempt has ended; the action has too, unless its state is waiting_retry or ready. Of hooks ``finished`` and ``failed``."""
 
 
-class ShadowEvent(Event):
-    """Of hook ``shadow``."""
-
-    __slots__ = ()
-    details: ShadowDetails
+class FeedHeldEvent(Event[Literal["feed_held"], _FeedHeld]):
+    """Changes of a database cannot be read, because a transaction has been under way for long."""
 
 
-class BudgetEvent(Event):
-    """Of hook ``budget``."""
-
-    __slots__ = ()
-    details: BudgetDetails
+class ClockWrongEvent(Event[Literal["clock_wrong"], _ClockWrong]):
+    """The clock of a node is wrong, or right again."""
 
 
-class SpentEvent(Event):
-    """Of hook ``budget``, when nothing is left."""
-
-    __slots__ = ()
-    details: SpentDetails
+class LostEvent(Event[Literal["lost"], _Lost]):
+    """A commit came too late."""
 
 
-#: The classes of kinds whose details have types; other events are of class :class:`Event`.
-TYPED: Final[dict[str, type[Event]]] = {
-    "started": StartedEvent, "finished": FinishedEvent, "overdue": OverdueEvent, "slowed": SlowedEvent, "shadow": ShadowEvent,
-    "budget": BudgetEvent, "spent": SpentEvent,
-}  # fmt: skip
+class RescuedEvent(Event[Literal["rescued"], _Rescued]):
+    """An action was taken back from a lost node."""
+
+
+class HandedBackEvent(Event[Literal["handed_back"], dict[str, Any]]):
+    """The node of an action has stopped before its end."""
+
+
+class ExpiredEvent(Event[Literal["expired"], dict[str, Any]]):
+    """An action has waited for too long."""
+
+
+class PausedEvent(Event[Literal["paused"], _Paused]):
+    """A schedule has failed too often."""
+
+
+class NodeLostEvent(Event[Literal["node_lost"], _NodeLost]):
+    """A node has lost its lease."""
+
+
+class LeaseLostEvent(Event[Literal["lease_lost"], _LeaseLost]):
+    """This node has lost its lease."""
+
+
+class LedgerReplacedEvent(Event[Literal["ledger_replaced"], _LedgerReplaced]):
+    """A standby took over, or a backup was restored; ``lost`` committed attempts of this node are missing."""
+
+
+class RetimedEvent(Event[Literal["retimed"], _Retimed]):
+    """New zone data moved a next slot."""
+
+
+class ForgottenEvent(Event[Literal["forgotten"], _Forgotten]):
+    """Retention has deleted history."""
+
+
+class KilledEvent(Event[Literal["killed"], _Killed]):
+    """Logs and usage of a cancelled attempt were written."""
+
+
+class SlowEvent(Event[Literal["slow"], _Slow]):
+    """A run takes longer than is usual for its schedule."""
+
+
+class SlowedEvent(Event[Literal["slowed"], _Slowed]):
+    """Runs of a schedule have become slower, at once (jump) or little by little (drift). Of hook ``slowed``."""
+
+
+class ShadowEvent(Event[Literal["shadow"], _Shadow]):
+    """A script's shadow was compared in all wanted runs. Of hook ``shadow``."""
+
+
+class OverdueEvent(Event[Literal["overdue"], _Overdue]):
+    """Actions wait longer than ``missed_after_s``. Of hook ``late``, without an action."""
+
+
+class BlockedEvent(Event[Literal["blocked"], _Blocked]):
+    """Sessions of the database wait for each other."""
+
+
+class DeliveredEvent(Event[Literal["delivered", "undelivered"], _Delivered]):
+    """A message was delivered, or is not tried again."""
+
+
+class AlertEvent(Event[Literal["alert"], _Alert]):
+    """An alert was raised; the details have further values of its kind."""
+
+
+class BudgetEvent(Event[Literal["budget"], _Budget]):
+    """Four fifths of a budget are used; ``attempt`` if it is an attempt's. Of hook ``budget``."""
+
+
+class SpentEvent(Event[Literal["spent"], _Spent]):
+    """A tenant has used up what it may use in a day. Of hook ``budget``."""
+
+
+class FaultEvent(Event[Literal["fault"], _Fault]):
+    """A round of a service failed; it is tried again."""
+
+
+#: An event of any kind: ``event.kind``, ``isinstance`` or ``match`` tell them apart.
+AnyEvent = (
+    TickedEvent | SkippedEvent | StartedEvent | SealedEvent | FinishedEvent | FeedHeldEvent | ClockWrongEvent | LostEvent |
+    RescuedEvent | HandedBackEvent | ExpiredEvent | PausedEvent | NodeLostEvent | LeaseLostEvent | LedgerReplacedEvent |
+    RetimedEvent | ForgottenEvent | KilledEvent | SlowEvent | SlowedEvent | ShadowEvent | OverdueEvent | BlockedEvent |
+    DeliveredEvent | AlertEvent | BudgetEvent | SpentEvent | FaultEvent
+)  # fmt: skip
 
 
 class EventBus:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary, ref
 from sqlalchemy import Connection
 
 from lodger.engine.core.clock import Clock
-from lodger.engine.core.events import Event
+from lodger.engine.core.events import AnyEvent, Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.service import engine as sync
 from lodger.engine.service.hooks import H, HookName
@@ -203,7 +203,7 @@ class Engine(Nouns[Async]):
         """Let the platform decide which addresses are a tenant's own people; see :meth:`lodger.engine.sync.Engine.own_people`."""
         self.inner.own_people(is_own)
 
-    def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+    def on_event(self, listener: Callable[[AnyEvent], object]) -> Callable[[], None]:
         """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
         return self.inner.on_event(listener)
 
@@ -222,17 +222,17 @@ class Engine(Nouns[Async]):
         self.inner.on(name, _carried(hook), tenant_id=tenant_id)
         return hook
 
-    async def events(self, *, kept: int = 10_000) -> AsyncIterator[Event]:
+    async def events(self, *, kept: int = 10_000) -> AsyncIterator[AnyEvent]:
         """Yield events as they happen; a reader that falls ``kept`` events behind loses the oldest."""
         loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Event] = asyncio.Queue()
+        queue: asyncio.Queue[AnyEvent] = asyncio.Queue()
 
-        def put(event: Event) -> None:
+        def put(event: AnyEvent) -> None:
             if queue.qsize() >= kept:
                 queue.get_nowait()
             queue.put_nowait(event)
 
-        def hear(event: Event) -> None:
+        def hear(event: AnyEvent) -> None:
             loop.call_soon_threadsafe(put, event)
 
         forget = self.on_event(hear)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from lodger.engine.core import functions
 from lodger.engine.core.clock import Clock, SteadyClock, SystemClock
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.core.events import Event, EventBus, LedgerWritten
+from lodger.engine.core.events import AnyEvent, Event, EventBus, LedgerWritten
 from lodger.engine.core.handlers import DEADLINE_S, F, Handlers
 from lodger.engine.core.ids import Identities
 from lodger.engine.core.metrics import ProcessMetrics
@@ -366,9 +366,9 @@ class Engine(Nouns[Sync]):
 
         return live(self, tenant_id, action_id)
 
-    def on_event(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+    def on_event(self, listener: Callable[[AnyEvent], object]) -> Callable[[], None]:
         """Subscribe to the events of nodes in this process; call the result to unsubscribe. The listener must return quickly."""
-        return self.events.subscribe(Event, listener)
+        return self.events.subscribe(Event, cast("Any", listener))
 
     @overload
     def on(self, name: HookName, hook: Hook, *, tenant_id: str | None = None) -> Callable[[], None]: ...

@@ -1,7 +1,5 @@
 """Durations, and reasons of waiting, for people."""
 
-from typing import Any
-
 _UNITS = ((31_556_952, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -39,14 +37,6 @@ WAITS = {
     "unticked": "no node looks at its schedule",
     "slots": "no free slot",
 }
-
-
-def explain_wait(overdue: Any) -> str:
-    """Return why an action is overdue, with the detail of its reason."""
-    words = WAITS.get(overdue.why, overdue.why)
-    if overdue.why == "no_node" and not overdue.detail:
-        words = "no node is alive"
-    return f"{words}: {overdue.detail}" if overdue.detail else words
 
 
 #: Words for states, outcomes and reasons whose code does not say it in words.

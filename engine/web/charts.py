@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from lodger.engine.service.humanize import humanize_duration
+from lodger.engine.web.texts import _
 
 #: Size of a chart and the margins of its axes, in units of its view box.
 WIDTH, HEIGHT = 520, 190
@@ -36,12 +37,15 @@ def lateness(activity: Any, listed: str) -> Markup:
     top = log10(marks[-1])
     worst = max(parts_of, key=lambda each: each.late_p99_ms or 0)
     text = (
-        f"Lateness in the last {span(activity)}: p50 {duration_text(activity.late_p50_ms)}, p99 "
-        f"{duration_text(activity.late_p99_ms)}, the highest p99 {duration_text(worst.late_p99_ms)} at {_clock(worst.start)}."
+        _(
+            "Lateness in the last {0}: p50 {1}, p99 {2}, the highest p99 {3} at {4}.",
+            span(activity), duration_text(activity.late_p50_ms), duration_text(activity.late_p99_ms),
+            duration_text(worst.late_p99_ms), _clock(worst.start),
+        )
         if values
-        else f"Lateness in the last {span(activity)}: no action started."
-    )
-    text += f" {activity.caught_up} actions of missed slots are not counted." if activity.caught_up else ""
+        else _("Lateness in the last {0}: no action started.", span(activity))
+    )  # fmt: skip
+    text += " " + _("{0} actions of missed slots are not counted.", activity.caught_up) if activity.caught_up else ""
     shares = {duration_text(each): log10(each) / top for each in marks}
     parts = [*_value_axis(shares), *_time_axis(activity)]
     for name in ("p99", "p50"):
@@ -58,10 +62,10 @@ def throughput(activity: Any, listed: str) -> Markup:
     parts_of = activity.parts
     busiest = max(parts_of, key=lambda each: each.done + each.failed)
     top = round_number(busiest.done + busiest.failed)
-    text = (
-        f"Actions that ended in the last {span(activity)}: {activity.done} done, {activity.failed} failed; the most, "
-        f"{busiest.done + busiest.failed}, at {_clock(busiest.start)}."
-    )
+    text = _(
+        "Actions that ended in the last {0}: {1} done, {2} failed; the most, {3}, at {4}.",
+        span(activity), activity.done, activity.failed, busiest.done + busiest.failed, _clock(busiest.start),
+    )  # fmt: skip
     parts = [*_value_axis({f"{top * part:g}": part for part in (0.0, 0.5, 1.0)}), *_time_axis(activity)]
     step = (WIDTH - LEFT - RIGHT) / len(parts_of)
     for number, each in enumerate(parts_of):
@@ -71,7 +75,7 @@ def throughput(activity: Any, listed: str) -> Markup:
                 height = max(1.0, count / top * (HEIGHT - TOP - BOTTOM))
                 base -= height
                 parts.append(_rect(f"bar-{name}", LEFT + number * step + 0.7, base, step - 1.4, height))
-    parts += _links(activity, listed, lambda each: f"{each.done} done, {each.failed} failed")
+    parts += _links(activity, listed, lambda each: _("{0} done, {1} failed", each.done, each.failed))
     return _svg(text, WIDTH, HEIGHT, parts)
 
 
@@ -83,11 +87,11 @@ def durations(found: Any) -> Markup:
     interval = found.interval_ms
     if interval is not None and interval <= top * 2:
         top = max(top, interval * 1.08)
-    text = (
-        f"{len(runs)} runs, the latest {duration_text(runs[-1])}; median before {duration_text(usual.median_ms)}, "
-        f"spread {duration_text(spread[0])} to {duration_text(spread[1])}"
-    )
-    text += f"; interval {duration_text(interval)}" if interval is not None else ""
+    text = _(
+        "{0} runs, the latest {1}; median before {2}, spread {3} to {4}",
+        len(runs), *map(duration_text, (runs[-1], usual.median_ms, *spread)),
+    )  # fmt: skip
+    text += _("; interval {0}", duration_text(interval)) if interval is not None else ""
 
     def at(value: float) -> float:
         return DOTS_HEIGHT - 4 - value / top * (DOTS_HEIGHT - 8)
@@ -171,7 +175,7 @@ def _line(name: str, series: Sequence[float | None]) -> Iterable[Markup]:
 def span(activity: Any) -> str:
     """Return the length of an activity's time, as it follows "the last"."""
     hours = len(activity.parts) * activity.part_s // 3600
-    return "hour" if hours == 1 else f"{hours} hours" if hours < 48 else f"{hours // 24} days"
+    return _("hour") if hours == 1 else _("{0} hours", hours) if hours < 48 else _("{0} days", hours // 24)
 
 
 def _links(activity: Any, listed: str, words: Any) -> Iterable[Markup]:

@@ -25,6 +25,7 @@ from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.web import listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
+from lodger.engine.web.texts import LANGUAGE, preferred
 
 #: What pages may load: our own script and style, nothing inline, nothing from elsewhere.
 POLICY = (
@@ -35,7 +36,7 @@ _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
     "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "tools.js": _SCRIPT, "rule_builder.js": _SCRIPT,
     "codemirror.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE,
-    "favicon.svg": "image/svg+xml", "script-api.json": "application/json",
+    "favicon.svg": "image/svg+xml", "script-api.json": "application/json", **dict.fromkeys(rendering.CATALOGUES, _SCRIPT),
 }  # fmt: skip
 #: Seconds for which a page is reused for callers with the same rights: open pages refresh themselves.
 FRESH_S = 1.0
@@ -124,6 +125,7 @@ class Dashboard:
         """Add a page that needs no authentication. What it raises is answered with the page of the error."""
 
         async def answer(request: Request) -> Response:
+            self._speak(request)
             try:
                 return await endpoint(request)
             except Exception as error:  # noqa: BLE001 - every error has a page
@@ -132,14 +134,21 @@ class Dashboard:
         self._api.authentication.public.add(path)
         self._api.framework.router.add_route(path, answer, include_in_schema=False)
 
+    def _speak(self, request: Request) -> str:
+        """Render what follows in the brand's language, else in the one that the request prefers; return it."""
+        brand = self._api.engine.of_surfaces.get("branding")
+        language = (brand and brand.language) or preferred(request.headers.get("accept-language", ""))
+        LANGUAGE.set(language)
+        return str(language)
+
     def error_page(self, request: Request, error: Exception) -> Response:
         """Return the page of an error."""
         return self._error_page(request, problem(error, request.scope))
 
     async def _answer(self, request: Request, *, page: Page) -> Response:
         """Render a page, or the error that it met."""
-        caller = authenticated(request).caller
-        key = (caller.tenant_id or "", caller.role.value, str(request.url.path), str(request.url.query))
+        caller, language = authenticated(request).caller, self._speak(request)
+        key = (caller.tenant_id or "", caller.role.value, str(request.url.path), str(request.url.query), language)
         try:
             form, of_list = request.query_params.get("format"), LISTS.get(page)
             if of_list is not None and form in {"csv", "json"}:
@@ -157,6 +166,7 @@ class Dashboard:
 
     def _error_page(self, request: Request, answer: Response) -> Response:
         """Return the page for a problem document, with the id by which the log names the request."""
+        self._speak(request)
         shown = rendering.environment().get_template("error.html")
         values = {"problem": json.loads(bytes(answer.body)), "request_id": request_id(request)}
         kept = {name: value for name, value in answer.headers.items() if name in {"retry-after", "allow"}}
@@ -276,8 +286,8 @@ class Dashboard:
 
     def _html(self, body: str, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
         """Return a response with HTML and its security headers."""
-        headers = {"content-security-policy": self._policy, "referrer-policy": "same-origin"} | dict(more or {})
-        return Response(body, status, headers, "text/html; charset=utf-8")
+        headers = {"content-security-policy": self._policy, "referrer-policy": "same-origin", "vary": "accept-language"}
+        return Response(body, status, headers | dict(more or {}), "text/html; charset=utf-8")
 
 
 def _sign_in_page(request: Request) -> str:

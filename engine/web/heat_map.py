@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby
 
+from lodger.engine.service.humanize import words_of
 from lodger.engine.store.schedules.run_history import ComingDay, PastDay
+from lodger.engine.web.texts import _
 
-WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAY = timedelta(days=1)
 
 
@@ -44,9 +45,7 @@ def coming(days: Sequence[ComingDay]) -> Grid:
     """Return the grid of coming days, coloured by the number of slots."""
     largest = max((each.slots for each in days), default=0)
     cells = [
-        Cell(
-            each.day, f"slots-{_strength(each.slots, largest)}" if each.slots else "none", _counted(each.slots, "slot")
-        )
+        Cell(each.day, f"slots-{_strength(each.slots, largest)}" if each.slots else "none", _slots(each.slots))
         for each in days
     ]
     return _grid(cells, today=0)
@@ -55,9 +54,9 @@ def coming(days: Sequence[ComingDay]) -> Grid:
 def _past_cell(day: PastDay, largest: int) -> Cell:
     done, failed = day.actions.get("done", 0), day.actions.get("failed", 0)
     missed = sum(count for state, count in day.actions.items() if state not in ("done", "failed"))
-    words = [f"{count} {state}" for state, count in day.actions.items()]
-    words += [f"gap: {reason.replace('_', ' ')}" for reason in day.gaps]
-    text = ", ".join(words) or "nothing ran"
+    words = [f"{count} {_(words_of(state))}" for state, count in day.actions.items()]
+    words += [_("gap: {0}", _(words_of(reason))) for reason in day.gaps]
+    text = ", ".join(words) or _("nothing ran")
     if failed:
         return Cell(day.day, "failed-2" if failed >= done else "failed-1", text, "!")
     if done:
@@ -70,9 +69,9 @@ def _strength(count: int, largest: int) -> int:
     return min(3, 1 + 3 * count // max(1, largest + 1))
 
 
-def _counted(count: int, word: str) -> str:
-    """Return a number with its noun."""
-    return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
+def _slots(count: int) -> str:
+    """Return a number of slots in words."""
+    return _("no slots") if count == 0 else _("1 slot") if count == 1 else _("{0} slots", count)
 
 
 def _grid(cells: Sequence[Cell], today: int) -> Grid:
@@ -86,8 +85,9 @@ def _grid(cells: Sequence[Cell], today: int) -> Grid:
     monday = shown[0].day - before * _DAY
     weeks = [monday + number * 7 * _DAY for number in range(len(padded) // 7)]
     months = tuple(
-        (name if len(some) > 1 else "", len(some))
+        (_(name) if len(some) > 1 else "", len(some))
         for (name, _year), found in groupby(weeks, key=lambda each: (each.strftime("%b"), each.year))
         for some in [list(found)]
     )
-    return Grid(months, tuple((name, tuple(padded[at::7])) for at, name in enumerate(WEEKDAYS)))
+    weekdays = _("Mon Tue Wed Thu Fri Sat Sun").split()
+    return Grid(months, tuple((name, tuple(padded[at::7])) for at, name in enumerate(weekdays)))

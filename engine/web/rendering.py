@@ -17,20 +17,21 @@ from markupsafe import Markup
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
-from lodger.engine.service.humanize import explain_wait, words_of
-from lodger.engine.web import charts, script_api
+from lodger.engine.service.humanize import WAITS, words_of
+from lodger.engine.web import charts, script_api, texts
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
 from lodger.engine.web.listing import term
+from lodger.engine.web.texts import LANGUAGE, LANGUAGES, _
 
 FOLDER = files("lodger.engine.web")
 #: Folders of templates, the dashboard's own and those of wings.
 TEMPLATES = [FOLDER / "templates"]
+#: Static files with the texts of scripts, each with its language.
+CATALOGUES = {f"texts-{language}.js": language for language in LANGUAGES[1:]}
 #: Size of a sparkline, pixels.
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
-_UNITS = (
-    (31_556_952, "year"), (2_629_746, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"),
-)  # fmt: skip
+_SECONDS = (31_556_952, 2_629_746, 86_400, 3600, 60, 1)
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
 #: Maximum length of a line of a code frame: a bundle may be one line.
@@ -54,10 +55,21 @@ def relative(value: datetime | None, now: datetime) -> Markup:
     if value is None:
         return Markup("–")
     seconds = (value - now).total_seconds()
-    size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size * 0.95), (1, "second"))
-    count = round(abs(seconds) / size)
-    words = f"{count} {unit}{'' if count == 1 else 's'}"
-    text = "now" if abs(seconds) < 1 else f"in {words}" if seconds > 0 else f"{words} ago"
+    at = next((at for at, size in enumerate(_SECONDS) if abs(seconds) >= size * 0.95), -1)
+    count = round(abs(seconds) / _SECONDS[at])
+    words = (
+        (_("1 year"), _("1 month"), _("1 day"), _("1 hour"), _("1 minute"), _("1 second"))[at]
+        if count == 1
+        else (
+            _("{0} years", count),
+            _("{0} months", count),
+            _("{0} days", count),
+            _("{0} hours", count),
+            _("{0} minutes", count),
+            _("{0} seconds", count),
+        )[at]
+    )
+    text = _("now") if abs(seconds) < 1 else _("in {0}", words) if seconds > 0 else _("{0} ago", words)
     exact = _utc(value)
     return Markup('<time datetime="{stamp}" title="{exact} UTC">{text}</time>').format(
         stamp=value.astimezone(UTC).isoformat(), exact=exact, text=text
@@ -93,6 +105,14 @@ def lateness(action: Any) -> float | None:
     return None if action.started_at is None else max(0.0, (action.started_at - action.due_at).total_seconds() * 1000)
 
 
+def explain_wait(overdue: Any) -> str:
+    """Return why an action is overdue, with the detail of its reason."""
+    if overdue.why == "no_node" and not overdue.detail:
+        return _("no node is alive")
+    words = _(WAITS.get(overdue.why, overdue.why))
+    return f"{words}: {overdue.detail}" if overdue.detail else words
+
+
 def verb(operation: str) -> str:
     """Return the name of an operation as the word on its button."""
     return operation.partition(".")[2].replace("_", " ").capitalize()
@@ -111,7 +131,7 @@ def sparkline(values: Sequence[float], form: Callable[[float], str] = duration) 
     points = " ".join(
         f"{at * step:.1f},{SPARK_HEIGHT - 2 - value / top * (SPARK_HEIGHT - 4):.1f}" for at, value in enumerate(values)
     )
-    label = f"{len(values)} values, the latest {form(values[-1])}, the largest {form(max(values))}"
+    label = _("{0} values, the latest {1}, the largest {2}", len(values), form(values[-1]), form(max(values)))
     return Markup(
         '<svg class="spark" width="{w}" height="{h}" role="img" aria-label="{label}"><title>{label}</title>'
         '<polyline points="{points}"/></svg>'
@@ -134,13 +154,20 @@ def _in_one_direction(value: Any) -> Any:
     return value
 
 
-@cache
 def environment() -> Environment:
-    """Return the template environment: everything is escaped, an undefined name is an error."""
+    """Return the template environment of the page's language."""
+    return _environment(LANGUAGE.get())
+
+
+@cache
+def _environment(language: str) -> Environment:
+    """Return a template environment: texts are in a language, everything is escaped, an undefined name is an error."""
+    known = texts.catalogue(language)
 
     def load(name: str) -> str:
         (found,) = (folder / name for folder in TEMPLATES if (folder / name).is_file())
-        return found.read_text(encoding="utf-8")
+        text = found.read_text(encoding="utf-8")
+        return texts.translated(text, lambda message: known.get(message, message)) if known else text
 
     made = Environment(
         loader=FunctionLoader(load),
@@ -152,7 +179,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
-        "relative": relative, "word": words_of,
+        "relative": relative, "word": lambda code: _(words_of(code)),
         "verb": verb, "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
         "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
@@ -165,6 +192,8 @@ def environment() -> Environment:
         "asset": asset,
         "present": present,
         "term": term,
+        "language": language,
+        "_": _,
     }
     made.globals["count"] = "{:,.0f}".format
     return made
@@ -192,13 +221,15 @@ def static(name: str) -> bytes:
     """Return the content of a static file, or the table of the script API for the editor."""
     if name == "script-api.json":
         return json.dumps(script_api.table()).encode()
+    if name in CATALOGUES:
+        return f"window.texts = {json.dumps(texts.catalogue(CATALOGUES[name]))};".encode()
     (found,) = _places(name)
     return found.read_bytes()
 
 
 def present(name: str) -> bool:
     """Whether there is such a static file; a tree from which no package was built has no bundles."""
-    return bool(_places(name))
+    return name in CATALOGUES or bool(_places(name))
 
 
 def _places(name: str) -> list[Traversable]:

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from lodger.engine.web.charts import duration_text
+from lodger.engine.web.texts import _, filled
 
 #: Narrowest phase, width of a character, width for each tenfold duration above a millisecond, and least width of all, in units
 #: of the view box.
@@ -53,7 +54,7 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
         return Markup("")
     phases = list(_phases(action, attempts, deliveries, now))
     factor = max(1.0, LEAST / sum(each.width for each in phases))
-    last = "now" if action.finished_at is None else ("sent" if _sent(deliveries) else _written(action))
+    last = _("now") if action.finished_at is None else (_("sent") if _sent(deliveries) else _written(action))
     parts, x = [], 4.0
     said = [f"{each.begins} {_clock(each.start)}, {each.words}" for each in phases]
     for each in phases:
@@ -77,7 +78,7 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
         )
         x += width
     parts += _moment(x - 2, last, phases[-1].end, anchor="end")
-    text = f"Timeline: {'; '.join(said)}; {last} {_clock(phases[-1].end)}."
+    text = _("Timeline: {0}; {1} {2}.", "; ".join(said), last, _clock(phases[-1].end))
     return Markup(
         '<svg class="timeline" width="{0:.0f}" viewBox="0 0 {0:.0f} {1}" role="img" aria-label="{2}"><title>{2}</title>{3}</svg>'
     ).format(x + 4, HEIGHT, text, Markup("").join(parts))
@@ -91,27 +92,28 @@ def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now
     for each in attempts[-MOST:]:
         earlier = len(attempts) - MOST
         words = (
-            f"{earlier} earlier attempts"
+            _("{0} earlier attempts", earlier)
             if first == each.started_at
-            else "waits for a retry"
+            else _("waits for a retry")
             if event != "due"
-            else "waits"
+            else _("waits")
         )
         if each.started_at > at:
             gap = Phase(at, each.started_at, event, "wait", words)
-            yield Phase(at, each.started_at, event, "wait", f"{words} {duration_text(gap.ms)}")
-        yield from _attempt(each, "due, " if event == "due" and at == each.started_at else "", len(attempts) > 1, now)
+            yield Phase(at, each.started_at, _(event), "wait", f"{words} {duration_text(gap.ms)}")
+        due = _("due") + ", " if event == "due" and at == each.started_at else ""
+        yield from _attempt(each, due, len(attempts) > 1, now)
         at = each.finished_at or now
         event = "ended" if each.outcome is None or each.outcome.value == "ok" else "failed"
     if action.finished_at is None and not (attempts and attempts[-1].finished_at is None):
-        yield Phase(at, max(at, now), event, "wait", "waits")
+        yield Phase(at, max(at, now), _(event), "wait", _("waits"))
     for each in _sent(deliveries):
         yield Phase(
             at,
             max(at, each.sent_at),
-            _written(action) if event != "sent" else event,
+            _written(action) if event != "sent" else _(event),
             "send",
-            f"{each.kind} to {each.to[0] if each.to else '–'}"[:24],
+            _("{0} to {1}", each.kind, each.to[0] if each.to else "–")[:24],
         )
         at, event = max(at, each.sent_at), "sent"
 
@@ -122,20 +124,21 @@ def _attempt(attempt: Any, due: str, numbered: bool, now: datetime) -> Iterator[
     end = now if over is None else min(over, attempt.started_at + timedelta(milliseconds=attempt.usage.wall_ms))
     marks = tuple(datetime.fromtimestamp(each.us / 1e6, UTC) for each in attempt.logs[:200] if each.us)
     kind = "running" if attempt.outcome is None else "ok" if attempt.outcome.value == "ok" else "failed"
-    begins = due + f"step {attempt.step + 1}, attempt {attempt.n}" if numbered else f"{due}started"
+    begins = due + (_("step {0}, attempt {1}", attempt.step + 1, attempt.n) if numbered else _("started"))
     took = duration_text((now - attempt.started_at).total_seconds() * 1000 if over is None else attempt.usage.wall_ms)
     calls = attempt.usage.host_calls
-    words = f"runs {took}" if over is None else f"{took}, {calls} host call{'' if calls == 1 else 's'}"
+    called = _("1 host call") if calls == 1 else _("{0} host calls", calls)
+    words = _("runs {0}", took) if over is None else f"{took}, {called}"
     yield Phase(attempt.started_at, end, begins, kind, words, marks)
     if over is not None and over > end:
-        outcome = "commits" if kind == "ok" else "records it"
+        ended, outcome = (_("ended"), _("commits {0}")) if kind == "ok" else (_("failed"), _("records it {0}"))
         took = duration_text((over - end).total_seconds() * 1000)
-        yield Phase(end, over, "ended" if kind == "ok" else "failed", f"commit {kind}", f"{outcome} {took}")
+        yield Phase(end, over, ended, f"commit {kind}", filled(outcome, took))
 
 
 def _written(action: Any) -> str:
     """Return the word for the end of an action."""
-    return "committed" if action.state == "done" else "recorded"
+    return _("committed") if action.state == "done" else _("recorded")
 
 
 def _sent(deliveries: Sequence[Any]) -> list[Any]:

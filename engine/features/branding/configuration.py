@@ -34,6 +34,14 @@ def _logo(path: str) -> str:
     return path
 
 
+def _language(tag: str) -> str:
+    from lodger.engine.web.texts import LANGUAGES
+
+    if tag not in LANGUAGES:
+        raise ValueError(f"the languages of the pages are {', '.join(LANGUAGES)}")
+    return tag
+
+
 Colour = Annotated[str, AfterValidator(_colour)]
 
 
@@ -41,11 +49,13 @@ class Branding(Table):
     """Name, logo and colours of the platform.
 
     Attributes:
+        language: language of the pages; that of each reader's browser by default.
         logo: file beside ``lodger.toml``.
         colours: by use: one CSS colour, or one for light and one for dark pages.
     """
 
     name: str = Field("Lodger", min_length=1, max_length=60)
+    language: Annotated[str, AfterValidator(_language)] | None = None
     logo: Annotated[str, AfterValidator(_logo)] | None = None
     colours: dict[
         Literal["accent", "on-accent", "panel", "line", "field"],
@@ -57,7 +67,7 @@ class Brand:
     """What pages show: the name, a style sheet, and the logo with its type."""
 
     def __init__(self, given: Branding, folder: Path) -> None:
-        self.name = given.name
+        self.name, self.language = given.name, given.language
         self.logo: tuple[bytes, str] | None = None
         if given.logo is not None:
             path = folder / given.logo

@@ -7,6 +7,7 @@ from typing import Any
 from lodger.engine.core.errors import InputError
 from lodger.engine.web import charts
 from lodger.engine.web.page import PAGE, Reader, Values
+from lodger.engine.web.texts import _
 
 #: Reasons of actions that wait on request.
 INTENDED = ("paused", "tenant_suspended", "script_suspended")
@@ -48,7 +49,7 @@ def overview(reader: Reader) -> tuple[str, Values]:
     )
     nodes, blocked = found or (None, None)
     late = [each for each in waiting if each.why not in INTENDED]
-    count = f"{len(late):,}{' or more' if len(late) == MAX_WAITING else ''}"
+    count = f"{len(late):,}{' ' + _('or more') if len(late) == MAX_WAITING else ''}"
     findings = [*_of_nodes(nodes), *_of_work(late, count, activity, blocked)]
     return "overview.html", {
         "activity": activity,
@@ -80,30 +81,32 @@ def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:
         return
     there = list(nodes)
     if not any(each.state in {"alive", "paused", "held"} for each in there):
-        yield Finding("bad", "No node is alive: nothing runs.", "Start one: lodger up", "nodes")
+        yield Finding("bad", _("No node is alive: nothing runs."), _("Start one: lodger up"), "nodes")
     for each in there:
         if each.held:
             yield Finding(
                 "bad",
-                f"Node {each.name} starts nothing: {each.held}.",
-                "Set its clock; see lodger doctor",
+                _("Node {0} starts nothing: {1}.", each.name, each.held),
+                _("Set its clock; see lodger doctor"),
                 "nodes",
             )
         elif each.state == "silent":
             yield Finding(
                 "bad",
-                f"Node {each.name} is silent.",
-                "See whether its machine and its database connection are up",
+                _("Node {0} is silent.", each.name),
+                _("See whether its machine and its database connection are up"),
                 "nodes",
             )
         elif each.state == "paused":
-            yield Finding("warn", f"Node {each.name} is paused.", f"Resume it: lodger node resume {each.name}", "nodes")
+            yield Finding(
+                "warn", _("Node {0} is paused.", each.name), _("Resume it: lodger node resume {0}", each.name), "nodes"
+            )
         missing = [name for name, active in (each.walls or {}).items() if not active]
         if missing:
             yield Finding(
                 "warn",
-                f"Node {each.name} runs without {', '.join(missing)}.",
-                "See what it lacks: lodger doctor",
+                _("Node {0} runs without {1}.", each.name, ", ".join(missing)),
+                _("See what it lacks: lodger doctor"),
                 "nodes",
             )
 
@@ -113,27 +116,24 @@ def _of_work(late: list[Any], count: str, activity: Any, blocked: list[Any] | No
     if blocked:
         yield Finding(
             "bad",
-            f"{_counted(len(blocked), 'database session')} blocked.",
-            "End the one that holds up the others",
+            _("1 database session is blocked.")
+            if len(blocked) == 1
+            else _("{0} database sessions are blocked.", len(blocked)),
+            _("End the one that holds up the others"),
             "blocked",
         )
     if late:
         yield Finding(
             "bad",
-            f"{count} action{' is' if len(late) == 1 else 's are'} overdue.",
-            "The reason stands beside each",
+            _("1 action is overdue.") if len(late) == 1 else _("{0} actions are overdue.", count),
+            _("The reason stands beside each"),
             "overdue",
         )
     ended = activity.done + activity.failed
     if activity.failed > FAILING * ended:
         yield Finding(
             "warn",
-            f"{activity.failed} of {ended} actions failed in the last {charts.span(activity)}.",
-            "See the errors, mend, retry all",
+            _("{0} of {1} actions failed in the last {2}.", activity.failed, ended, charts.span(activity)),
+            _("See the errors, mend, retry all"),
             "errors",
         )
-
-
-def _counted(number: int, word: str) -> str:
-    """Return a number with its noun and verb."""
-    return f"{number} {word}{' is' if number == 1 else 's are'}"

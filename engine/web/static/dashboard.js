@@ -12,7 +12,7 @@ function tell(text, bad) {
 
 // What a problem document, or anything else that an answer may be, says.
 function sentences(answer, value) {
-  const parts = value ? [value.detail || value.title, value.why, value.fix && `To fix it: ${value.fix}`] : [`The server answered ${answer.status}`];
+  const parts = value ? [value.detail || value.title, value.why, value.fix && t`To fix it: ${value.fix}`] : [t`The server answered ${answer.status}`];
   return parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ");
 }
 
@@ -22,7 +22,7 @@ async function call(method, path, body, key) {
   if (key) headers["Idempotency-Key"] = key;
   if (path !== "/session" || method !== "POST") {
     const session = await fetch(api + "/session");
-    if (session.status === 401) { location.reload(); throw new Error("You are signed out."); }
+    if (session.status === 401) { location.reload(); throw new Error(t`You are signed out.`); }
     const value = await session.json().catch(() => null);
     if (!session.ok) throw new Error(sentences(session, value));
     headers["X-CSRF-Token"] = value.csrf;
@@ -98,7 +98,7 @@ async function go(path) {
 
 // A name as one segment of a path. A browser reads . and .. as other paths, which may be other operations.
 function segment(what, name) {
-  if (["", ".", ".."].includes(String(name ?? ""))) throw new Error(`${what}: "${name ?? ""}" is not a name`);
+  if (["", ".", ".."].includes(String(name ?? ""))) throw new Error(t`${what}: "${name ?? ""}" is not a name`);
   return encodeURIComponent(name);
 }
 
@@ -118,7 +118,7 @@ async function change(element, body) {
     delete element.asked;
     // {answer.name} in a page's path is a field of the answer.
     if (then) { await go(then.replace(/\{answer\.(\w+)\}/g, (_, name) => encodeURIComponent(value[name]))); return; }
-    tell("Done.");
+    tell(t`Done.`);
     await refresh(true);
     if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
     showAnswer(value);
@@ -214,7 +214,7 @@ function bodyOf(form) {
     }
     if (field.value === "" && !("list" in field.dataset)) continue;
     if (kind in kinds) {
-      try { fields[field.name] = kinds[kind](field.value); } catch (error) { throw new Error(`${field.name} is not JSON: ${error.message}`); }
+      try { fields[field.name] = kinds[kind](field.value); } catch (error) { throw new Error(t`${field.name} is not JSON: ${error.message}`); }
     } else if ("list" in field.dataset) fields[field.name] = field.value.split(/[\s,]+/).filter(Boolean);
     else if (field.type === "checkbox") fields[field.name] = field.checked;
     else if (field.type === "number") fields[field.name] = Number(field.value);
@@ -236,7 +236,7 @@ function showOnce(text) {
   const shown = document.createElement("code");
   shown.textContent = text;
   shown.tabIndex = 0;
-  notice.replaceChildren("Copy it now, it is not shown again: ", shown);
+  notice.replaceChildren(t`Copy it now, it is not shown again:`, " ", shown);
   shown.focus();
 }
 
@@ -275,7 +275,7 @@ async function refresh(once) {
   if ("error" in main.dataset) { if (answer.ok) location.reload(); return; }
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
   if (!answer.ok || !next) {
-    const words = next?.querySelector("h1")?.textContent.trim() || `The server answered ${answer.status}`;
+    const words = next?.querySelector("h1")?.textContent.trim() || t`The server answered ${answer.status}`;
     throw Object.assign(new Error(words), { after: Number(answer.headers.get("Retry-After")) || 0 });
   }
   const log = main.querySelector(".log");
@@ -296,7 +296,7 @@ async function refresh(once) {
 function showStale(why) {
   const time = answered.toLocaleTimeString();
   stale.hidden = !why;
-  stale.textContent = why && `${why.replace(/[.]$/, "")}. This page shows the state of ${time}; it tries again by itself.`;
+  stale.textContent = why && t`${why.replace(/[.]$/, "")}. This page shows the state of ${time}; it tries again by itself.`;
   main.classList.toggle("stale", Boolean(why));
 }
 
@@ -307,7 +307,7 @@ async function keepFresh() {
     try {
       await refresh(false);
     } catch (error) {
-      showStale(error instanceof TypeError ? "The server does not answer" : error.message);
+      showStale(error instanceof TypeError ? t`The server does not answer` : error.message);
       if (error.after) await new Promise((go) => setTimeout(go, Math.min(error.after, 60) * 1000));
     }
   }
@@ -335,20 +335,20 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-do]");
   if (!button || event.detail > 1) return;
   const form = button.closest("form"), { bulk, noun, filter } = form.dataset, progress = form.querySelector("progress"), output = form.querySelector("output");
-  const said = button.textContent.split(" all ")[0].trim();
+  const said = button.dataset.title;
   form.setAttribute("aria-busy", "true");
   for (const each of form.querySelectorAll("button")) each.disabled = true;
   try {
     const before = await call("GET", `${bulk}-count?filter=${encodeURIComponent(filter)}`);
-    if (!confirm(`${said} ${before.count} ${noun}?`)) return;
+    if (!confirm(t`${said} ${before.count} ${noun}?`)) return;
     progress.hidden = false;
     progress.max = before.count || 1;
     const body = { do: button.dataset.do, filter, ...(form.elements.why.value && { why: form.elements.why.value }), ...(!bulk.startsWith("/tenants/") && { tenant_id: null }) };
     for (let found; !found || found.next;) {
       found = await call("POST", `${bulk}-bulk`, { ...body, ...(found && { cursor: found.next }) });
-      const refused = Object.entries(found.refused).map(([code, count]) => `${count} refused (${code})`).join(", ");
+      const refused = Object.entries(found.refused).map(([code, count]) => t`${count} refused (${code})`).join(", ");
       progress.value = found.done + Object.values(found.refused).reduce((sum, each) => sum + each, 0);
-      output.textContent = `${found.done} of ${found.matched} done${refused && ", " + refused}`;
+      output.textContent = t`${found.done} of ${found.matched} done` + (refused && ", " + refused);
     }
     tell(`${said}: ${output.textContent}.`);
     form.reset();
@@ -369,7 +369,7 @@ function filterLog() {
   const { level, text } = form.elements, wanted = text.value.toLowerCase(), lines = [...main.querySelectorAll(".log > span")];
   for (const each of lines) each.hidden = Boolean(level.value && !level.value.split(" ").includes(each.className)) || !each.textContent.toLowerCase().includes(wanted);
   const shown = lines.filter((each) => !each.hidden).length;
-  form.querySelector("output").textContent = level.value || wanted ? `${shown} of ${lines.length} lines` : "";
+  form.querySelector("output").textContent = level.value || wanted ? t`${shown} of ${lines.length} lines` : "";
 }
 
 document.addEventListener("input", (event) => { if (event.target.closest("[data-log-tools]")) filterLog(); });
@@ -411,7 +411,7 @@ document.addEventListener("click", async (event) => {
     document.execCommand("copy");
     field.remove();
   }
-  tell("Copied.");
+  tell(t`Copied.`);
 });
 
 // Finding: "/" or Ctrl+K opens a list of pages, and of what the API finds.
@@ -426,8 +426,8 @@ function openFinder() {
 
 async function look(text) {
   const list = finder.querySelector("ul"), word = text.trim(), asked = (look.asked = {});
-  const pages = [...document.querySelectorAll("nav a")].map((each) => ({ kind: "page", name: each.textContent, href: each.href }));
-  const buttons = [...main.querySelectorAll(".buttons button")].map((each) => ({ kind: "command", name: each.textContent, button: each }));
+  const pages = [...document.querySelectorAll("nav a")].map((each) => ({ kind: t`page`, name: each.textContent, href: each.href }));
+  const buttons = [...main.querySelectorAll(".buttons button")].map((each) => ({ kind: t`command`, name: each.textContent, button: each }));
   const found = [...pages, ...buttons].filter((each) => each.name.toLowerCase().includes(word.toLowerCase()));
   const show = () => {
     const focused = [...list.querySelectorAll("li > *")].indexOf(document.activeElement);
@@ -446,10 +446,10 @@ async function look(text) {
   const { tenant, platform } = finder.dataset, quoted = encodeURIComponent(JSON.stringify(word)), at = (each) => `${root}/t/${encodeURIComponent(each)}`;
   const of = tenant ? `/tenants/${encodeURIComponent(tenant)}` : "";
   const sources = [
-    [`${of}/schedules?limit=8&filter=${quoted}`, (each) => ({ kind: `schedule${tenant ? "" : " of " + each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/schedules/${encodeURIComponent(each.name)}` })],
-    ...(platform ? [[`/tenants?limit=8&filter=${quoted}`, (each) => ({ kind: "tenant", name: each.id, href: at(each.id) })]] : []),
-    ...(tenant ? [[`${of}/scripts?limit=8&filter=${quoted}`, (each) => ({ kind: "script", name: each.name, href: `${at(tenant)}/scripts/${encodeURIComponent(each.name)}` })]] : []),
-    ...(/^[0-9a-f-]{4,36}$/i.test(word) ? [[`${of}/actions/${word}`, (each) => ({ kind: "run", name: each.id, href: `${at(each.tenant_id)}/actions/${each.id}` })]] : []),
+    [`${of}/schedules?limit=8&filter=${quoted}`, (each) => ({ kind: tenant ? t`schedule` : t`schedule of ${each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/schedules/${encodeURIComponent(each.name)}` })],
+    ...(platform ? [[`/tenants?limit=8&filter=${quoted}`, (each) => ({ kind: t`tenant`, name: each.id, href: at(each.id) })]] : []),
+    ...(tenant ? [[`${of}/scripts?limit=8&filter=${quoted}`, (each) => ({ kind: t`script`, name: each.name, href: `${at(tenant)}/scripts/${encodeURIComponent(each.name)}` })]] : []),
+    ...(/^[0-9a-f-]{4,36}$/i.test(word) ? [[`${of}/actions/${word}`, (each) => ({ kind: t`run`, name: each.id, href: `${at(each.tenant_id)}/actions/${each.id}` })]] : []),
   ];
   await Promise.all(sources.map(async ([path, made]) => {
     const answer = await fetch(api + path).catch(() => null);

@@ -13,7 +13,7 @@ class Meaning {
 
   ofSet(set) {
     const columns = Object.entries(set.columns).map(([name, kind]) => `${name}: ${kind}`);
-    const doc = columns.length ? `Exposed table with ${columns.join(", ")}.` : "Collection of JSON documents.";
+    const doc = columns.length ? t`Exposed table with ${columns.join(", ")}.` : t`Collection of JSON documents.`;
     return { signature: `${set.name}: Rows`, doc, type: "Rows", columns: set.columns };
   }
 
@@ -80,7 +80,7 @@ class Meaning {
 
   words(before) {
     const found = {};
-    for (const [, name] of before.matchAll(/(?:const|let|var|function|class)\s+([\w$]+)/g)) found[name] = { signature: name, doc: "A name of this module.", type: null };
+    for (const [, name] of before.matchAll(/(?:const|let|var|function|class)\s+([\w$]+)/g)) found[name] = { signature: name, doc: t`A name of this module.`, type: null };
     return found;
   }
 
@@ -211,7 +211,7 @@ function typedOver(event, view) {
 // Tab indents, and Escape before it leaves the field; Ctrl+Enter is the page's.
 function written(label) {
   const keys = [{ key: "Mod-Enter", run: () => true }, { key: "Tab", run: cm.acceptCompletion }, ...cm.closeBracketsKeymap, ...cm.completionKeymap, ...cm.searchKeymap, ...cm.historyKeymap, ...cm.lintKeymap, cm.indentWithTab, ...cm.defaultKeymap];
-  return [cm.EditorView.domEventHandlers({ beforeinput: typedOver }), cm.history(), cm.bracketMatching(), cm.closeBrackets(), cm.indentOnInput(), cm.keymap.of(keys), cm.EditorView.contentAttributes.of({ "aria-label": label, "aria-description": "Tab indents; Escape, then Tab leaves the field.", tabindex: "0" })];
+  return [cm.EditorView.domEventHandlers({ beforeinput: typedOver }), cm.history(), cm.bracketMatching(), cm.closeBrackets(), cm.indentOnInput(), cm.keymap.of(keys), cm.EditorView.contentAttributes.of({ "aria-label": label, "aria-description": t`Tab indents; Escape, then Tab leaves the field.`, tabindex: "0" })];
 }
 
 // A place in a shadow root, where styles are adopted sheets.
@@ -258,7 +258,7 @@ class CodeField {
 
   extensions(file) {
     return [
-      drawn(file), written("Source"), cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
+      drawn(file), written(t`Source`), cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
       cm.autocompletion({ interactionDelay: 0, override: [(context) => this.complete(context)] }), cm.hoverTooltip((view, pos) => this.hover(view, pos), { hoverTime: 200 }),
       cm.linter((view) => this.problems(view), { delay: 0, needsRefresh: (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED))) }), file.endsWith(".json") ? cm.linter(jsonProblems) : [],
       cm.EditorView.updateListener.of((update) => {
@@ -302,7 +302,7 @@ class CodeField {
     const text = doc.length < 65536 && this.editor.meaning ? this.text() : "";
     if (text) cm.syntaxTree(view.state).iterate({ enter: (node) => {
       const owner = node.name === "PropertyName" && node.node.parent?.name === "MemberExpression" && node.node.parent.firstChild, name = owner && text.slice(node.from, node.to);
-      if (owner && this.editor.meaning.lacks(text.slice(owner.from, owner.to), name, text.slice(0, owner.from))) found.push({ from: node.from, to: node.to, severity: "warning", message: `${text.slice(owner.from, owner.to)} has no member ${name}` });
+      if (owner && this.editor.meaning.lacks(text.slice(owner.from, owner.to), name, text.slice(0, owner.from))) found.push({ from: node.from, to: node.to, severity: "warning", message: t`${text.slice(owner.from, owner.to)} has no member ${name}` });
     } });
     return found;
   }
@@ -370,7 +370,7 @@ class Editor {
   keep() { if (this.file !== undefined && this.modules.has(this.file)) this.modules.set(this.file, this.field.text()); }
 
   addFile() {
-    const name = prompt("Name of the module, such as helpers.js");
+    const name = prompt(t`Name of the module, such as helpers.js`);
     if (!name) return;
     if (!this.modules.has(name)) this.modules.set(name, "");
     this.open(name);
@@ -379,7 +379,7 @@ class Editor {
   }
 
   removeFile() {
-    if (!confirm(`Remove ${this.file}?`)) return;
+    if (!confirm(t`Remove ${this.file}?`)) return;
     this.modules.delete(this.file);
     this.open(this.entry);
     this.changed();
@@ -401,7 +401,7 @@ class Editor {
     this.field.show();
   }
 
-  mark(file, line, message = "The run failed here.") {
+  mark(file, line, message = t`The run failed here.`) {
     this.problems = line ? [{ file, line, message }] : [];
     this.draw();
   }
@@ -426,7 +426,7 @@ class Editor {
       return () => {
         const told = found.ok ? found.hints : found.problems;
         this.checked.className = told.length === 0 ? "good" : "warn";
-        this.checked.textContent = told.length === 0 ? "It compiles." : told.map((each) => `${this.modules.size > 1 ? (each.file || this.entry) + ", " : ""}line ${each.line}: ${each.message}`).join("\n");
+        this.checked.textContent = told.length === 0 ? t`It compiles.` : told.map((each) => (this.modules.size > 1 ? `${each.file || this.entry}, ` : "") + t`line ${each.line}: ${each.message}`).join("\n");
         this.problems = told.map((each) => ({ file: each.file || this.entry, line: each.line || 1, column: found.ok && each.column, message: each.message, hint: found.ok }));
         this.draw();
       };
@@ -468,7 +468,7 @@ async function compareSides(place) {
   const [from, to] = await Promise.all([older, newer].map((version) => call("GET", `${path}?version=${version}`)));
   for (const part of place.querySelectorAll("[data-file]")) {
     const { file } = part.dataset, extensions = [drawn(file), cm.lineNumbers(), cm.EditorState.readOnly.of(true)];
-    const side = (version, name) => ({ doc: version.modules[file] ?? "", extensions: [extensions, cm.EditorView.contentAttributes.of({ "aria-label": `${file}, version ${name}`, tabindex: "0" })] });
+    const side = (version, name) => ({ doc: version.modules[file] ?? "", extensions: [extensions, cm.EditorView.contentAttributes.of({ "aria-label": t`${file}, version ${name}`, tabindex: "0" })] });
     part.querySelector("pre").hidden = true;
     const root = shadow(part);
     new cm.MergeView({ a: side(from, older), b: side(to, newer), parent: root, root, collapseUnchanged: { margin: 3, minSize: 6 } });
@@ -506,7 +506,7 @@ document.addEventListener("submit", async (event) => {
     if (form.elements.why.value) body.why = form.elements.why.value;
     const made = await call("PUT", form.dataset.scriptForm + (isNew ? segment("name", name) : ""), body);
     editor.stored = true;
-    if (made.unchecked) alert(`Stored without a check: ${made.unchecked}`);
+    if (made.unchecked) alert(t`Stored without a check: ${made.unchecked}`);
     await go(form.dataset.then + (isNew ? encodeURIComponent(made.name) : ""));
   } catch (error) {
     problemAt(place, error.message);

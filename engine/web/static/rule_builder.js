@@ -124,10 +124,10 @@ class RuleBuilder {
   addTime(value) {
     const label = made("label", undefined, "time"), field = made("input"), drop = made("button", "×", "plain");
     Object.assign(field, { type: "time", value, required: true });
-    field.setAttribute("aria-label", `Time ${this.times.children.length + 1}`);
+    field.setAttribute("aria-label", t`Time ${this.times.children.length + 1}`);
     drop.type = "button";
     drop.dataset.dropTime = "";
-    drop.setAttribute("aria-label", "Remove this time");
+    drop.setAttribute("aria-label", t`Remove this time`);
     label.append(field);
     const both = made("span", undefined, "time-row");
     both.append(label, drop);
@@ -226,22 +226,22 @@ class RuleBuilder {
     for (const slot of found.slots) {
       const row = made("li", wallTime(slot, this.zone) + " ");
       row.append(made("small", inWords(slot)));
-      if (found.shifted.includes(slot)) row.append(" ", made("span", "shifted by daylight saving", "badge"));
+      if (found.shifted.includes(slot)) row.append(" ", made("span", t`shifted by daylight saving`, "badge"));
       list.append(row);
     }
-    const why = found.never ? `These rules never run: ${found.never}` : found.ends && !found.slots.length ? "These rules have no slot after now." : "";
+    const why = found.never ? t`These rules never run: ${found.never}` : found.ends && !found.slots.length ? t`These rules have no slot after now.` : "";
     const none = why ? [made("p", why, "problem")] : [];
-    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", `Next slots, ${this.zone}`), list] : [])];
+    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", t`Next slots, ${this.zone}`), list] : [])];
   }
 
   difference(found) {
-    if (!found.dropped.length && !found.added.length) return [made("p", `No slot changes up to ${wallTime(found.complete_to, this.zone)}.`, "empty")];
-    const parts = [made("h3", `Compared with now, up to ${wallTime(found.complete_to, this.zone)}`)];
-    for (const [slots, word, tag, className] of [[found.dropped, "dropped", "del", "drop"], [found.added, "added", "ins", "add"]]) {
+    if (!found.dropped.length && !found.added.length) return [made("p", t`No slot changes up to ${wallTime(found.complete_to, this.zone)}.`, "empty")];
+    const parts = [made("h3", t`Compared with now, up to ${wallTime(found.complete_to, this.zone)}`)];
+    for (const [slots, word, tag, className] of [[found.dropped, t`dropped`, "del", "drop"], [found.added, t`added`, "ins", "add"]]) {
       if (!slots.length) continue;
       const row = made("p", `${counted(slots.length, "slot")} ${word}: `, className);
       slots.slice(0, 4).forEach((slot, at) => row.append(at ? ", " : "", made(tag, wallTime(slot, this.zone))));
-      if (slots.length > 4) row.append(` and ${slots.length - 4} more`);
+      if (slots.length > 4) row.append(" ", t`and ${slots.length - 4} more`);
       parts.push(row);
     }
     return parts;
@@ -277,7 +277,7 @@ document.addEventListener("submit", async (event) => {
     if (form.dataset.revision) body.revision = Number(form.dataset.revision);
     const made = await call(method, path, body);
     if (form.dataset.then) await go(form.dataset.then + encodeURIComponent(made.name));
-    else { await refresh(true); tell("Saved."); }
+    else { await refresh(true); tell(t`Saved.`); }
   } catch (error) {
     if (Number.isInteger(error.problem?.rule) || Number.isInteger(error.problem?.index)) builder.problem(error, body);
     else problemAt(place, error.message);

@@ -5,11 +5,13 @@ function inWords(instant) {
   const seconds = (Date.parse(instant) - Date.now()) / 1000;
   const units = [[31556952, "year"], [2629746, "month"], [86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
   const [size, unit] = units.find(([length]) => Math.abs(seconds) >= length * 0.95) || [1, "second"];
-  return new Intl.RelativeTimeFormat("en").format(Math.round(seconds / size), unit);
+  return new Intl.RelativeTimeFormat(document.documentElement.lang).format(Math.round(seconds / size), unit);
 }
 
+const NOUNS = { slot: [t`slot`, t`slots`], action: [t`action`, t`actions`], "host call": [t`host call`, t`host calls`] };
+
 function counted(number, word) {
-  return `${number} ${word}${number === 1 ? "" : "s"}`;
+  return `${number} ${NOUNS[word][Number(number !== 1)]}`;
 }
 
 function made(tag, text, className) {
@@ -27,7 +29,7 @@ function problemAt(place, message) {
 // A typed JSON value; undefined for an empty field.
 function jsonOf(field) {
   if (!field.value.trim()) return undefined;
-  try { return JSON.parse(field.value); } catch (error) { throw new Error(`This is not JSON: ${error.message}`); }
+  try { return JSON.parse(field.value); } catch (error) { throw new Error(t`This is not JSON: ${error.message}`); }
 }
 
 // Waits until typing pauses; a later answer never gives way to an earlier one.
@@ -64,7 +66,7 @@ document.addEventListener("submit", async (event) => {
     event.preventDefault();
     await carryOut(form, async () => {
       const found = await call("POST", form.dataset.backfill, rangeOf(form));
-      return `${counted(found.actions.length, "action")} created.`;
+      return t`${counted(found.actions.length, "action")} created.`;
     });
   } else if (form.dataset.dryRunForm) {
     event.preventDefault();
@@ -80,7 +82,7 @@ async function carryOut(form, work) {
   try {
     const text = await work();
     await refresh(true);
-    tell(typeof text === "string" ? text : "Done.");
+    tell(typeof text === "string" ? text : t`Done.`);
   } catch (error) {
     problemAt(place, error.message);
   } finally {
@@ -100,11 +102,11 @@ const previewBackfill = whenQuiet(async (form) => {
     const found = await call("POST", form.dataset.backfill + "-preview", range);
     return () => {
       problemAt(place, "");
-      const parts = [found.slots ? `${counted(found.slots, "slot")} would run, from ${wallTime(found.first)} to ${wallTime(found.last)} (${zoneShown()}).` : "No slot would run."];
-      if (found.left_alone) parts.push(`${counted(found.left_alone, "slot")} ran already or ${found.left_alone === 1 ? "is" : "are"} not due yet.`);
+      const parts = [found.slots ? t`${counted(found.slots, "slot")} would run, from ${wallTime(found.first)} to ${wallTime(found.last)} (${zoneShown()}).` : t`No slot would run.`];
+      if (found.left_alone) parts.push(found.left_alone === 1 ? t`1 slot ran already or is not due yet.` : t`${found.left_alone} slots ran already or are not due yet.`);
       output.textContent = parts.join(" ");
       button.disabled = !found.slots;
-      button.textContent = found.slots ? `Start the backfill of ${counted(found.slots, "slot")}` : "Start the backfill";
+      button.textContent = found.slots ? t`Start the backfill of ${counted(found.slots, "slot")}` : t`Start the backfill`;
     };
   } catch (error) {
     return () => { output.textContent = ""; button.disabled = true; problemAt(place, error.message); };
@@ -121,7 +123,7 @@ async function dryRun(form) {
   const button = form.querySelector("button");
   problemAt(place, "");
   button.disabled = true;
-  output.replaceChildren(made("p", "Running…", "empty"));
+  output.replaceChildren(made("p", t`Running…`, "empty"));
   try {
     const body = { params: jsonOf(form.elements.params), now: instantOf(form.elements.now), fetches: form.elements.fetches.checked };
     const source = window.editedSource && window.editedSource();
@@ -146,20 +148,20 @@ function resultOf(found) {
   const parts = [head];
   if (found.error) {
     const { name, message, line, file } = found.error;
-    parts.push(made("p", `${name}: ${message}${line ? ` (${file || "main.js"}, line ${line})` : ""}`, "error"));
+    parts.push(made("p", `${name}: ${message}${line ? ` (${t`${file || "main.js"}, line ${line}`})` : ""}`, "error"));
     window.markLine?.(file || "main.js", line, `${name}: ${message}`);
   }
-  if (good) parts.push(made("h3", "Result"), made("pre", JSON.stringify(found.result, null, 2), "code"));
+  if (good) parts.push(made("h3", t`Result`), made("pre", JSON.stringify(found.result, null, 2), "code"));
   if (found.logs.length) {
     const lines = made("pre", undefined, "code log");
     for (const line of found.logs) lines.append(made("span", `${line.level}  ${line.text}\n`, line.level));
-    parts.push(made("h3", "Log"), lines);
+    parts.push(made("h3", t`Log`), lines);
   }
-  parts.push(made("h3", "Effects"));
+  parts.push(made("h3", t`Effects`));
   if (found.diff.length) {
     const lines = made("pre", undefined, "code diff");
     for (const line of found.diff) lines.append(made("span", line + "\n", line.startsWith("+") ? "add" : line.startsWith("-") ? "drop" : ""));
     parts.push(lines);
-  } else parts.push(made("p", "None.", "empty"));
+  } else parts.push(made("p", t`None.`, "empty"));
   return parts;
 }
