@@ -24,7 +24,7 @@ from lodger.sandbox.limits import LIMITS
 ROOT = Path(__file__).resolve().parent.parent / "engine"
 #: Codes that pages show in words, beside those of the tables.
 CODES = [
-    "armed", "paused", "suspended", "ended", "active", "running", "waiting", "alive", "silent", "held", "stopped",
+    "on", "off", "armed", "paused", "suspended", "ended", "active", "running", "waiting", "alive", "silent", "held", "stopped",
     "lost", "script", "handler", "function", "query", "ping", "pending", "sent", "failed", "refused", "authorized",
     "new", "changed", "removed", "added", "agrees", "differs", "undecided", "missed", "following", "promoted",
     "dropped", "slot", "gap", "request", "overlap", "expired", "caught_up", "skipped", "cancelled", "superseded",

@@ -139,7 +139,9 @@ class Calls:
             idempotency.store(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
         actor = in_the_name_of(caller.called, _text_of(request, "lodger-acting-as"))
-        return AuditContext(actor, "http", why(request), None, request_id(request), expect, remember if key else None)
+        vouches = None if caller.tenant_id is None else caller.name
+        kept = remember if key else None
+        return AuditContext(actor, "http", why(request), None, request_id(request), expect, kept, vouches)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
         kept = self._kept(request, key)

@@ -62,6 +62,12 @@ def test_a_link_signs_one_user_of_a_tenant_in_once(lodge: RunningApi) -> None:
         ("acme", {"name": "ann", "role": "king"}, 422, "role_unknown"),
         ("acme", {"name": "ann", "role": "viewer", "minutes": 61}, 422, "link_minutes"),
         ("acme", {"name": "ann", "role": "viewer", "minutes": 0}, 422, "link_minutes"),
+        (
+            "acme",
+            {"name": "ann", "role": "viewer", "impersonator": "the platform's support"},
+            422,
+            "impersonator_other",
+        ),
         ("acme", {"name": " ", "role": "viewer"}, 422, "token_name_invalid"),
         ("other", {"name": "ann", "role": "viewer"}, 404, "tenant_unknown"),
     ],

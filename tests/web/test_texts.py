@@ -57,11 +57,13 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
 #: What the house's tenants wrote, names of things outside, codes in tips, and examples of syntax.
 DATA = {
     "Lodger", "acme", "other", "first", "second", "hook", "root", "python", "http", "admin", "admin None", "main.js",
-    "example.com", "KEY", "0 9 * * 1-5",
-    *STATES, *OUTCOMES, *(each.name for each in [*LIMITS, *BUDGETS, *ALLOWANCES]), "runs",
+    "example.com", "KEY", "order.*", "none", "0 9 * * 1-5",
+    *STATES, *OUTCOMES,
+    *(each.name for each in [*LIMITS, *BUDGETS, *ALLOWANCES]), "runs",
 }  # fmt: skip
 WRITTEN = re.compile(
-    r"pwned|lodger_|^\S*\d{2}:\d\d|UTC$|^[\d.± ]+(ms|s|min)$|^[\w.]+\.\w+$|^\w+_\w+$|\w:\w|^[\da-f-]{36}$|^{|@|://|no tenant|counted from"
+    r"pwned|lodger_|^\S*\d{2}:\d\d|UTC$|^[\d.± ]+(ms|s|min)$|^[\w.]+\.\w+$|^\w+_\w+$|\w:\w|^[\da-f-]{36}$|^{|@|://"
+    "|tenant_unknown|no tenant|counted from"
 )
 
 

@@ -37,6 +37,7 @@ class AuditContext:
         expect: called with what is stored, inside the transaction that would change it; raises when it is not what the
             caller saw (If-Match).
         remember: called with the verb's answer, inside the transaction, before it is stored (idempotency keys).
+        tenants_caller: name of a caller with a role of one tenant, who vouches for no other name.
     """
 
     actor: str
@@ -46,6 +47,7 @@ class AuditContext:
     request_id: str | None = None
     expect: Callable[[Any], None] | None = None
     remember: Callable[[Connection, Any], None] | None = None
+    tenants_caller: str | None = None
 
 
 _ACTING = " as "

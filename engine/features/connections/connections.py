@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from lodger.engine.core.access.origins import parse_origin
+from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import Identities
@@ -50,6 +50,7 @@ CALLBACK = "/oauth/callback"
 CONSENT_US, RENEWING_US = 600_000_000, 60_000_000
 EVENT = events.ENGINE_PREFIX + "connection.revoked"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
+_LOOPBACK = re.compile(r"127(\.\d+){3}")
 _TEXT = re.compile(r"[!-~]{1,2000}", re.ASCII)
 
 
@@ -159,9 +160,11 @@ def _check(
         if "#" in url:
             raise InputError("connection_invalid", field=label, reason="it has a fragment")
         try:
-            target.read(url)
+            origin = target.read(url).origin
         except Refused as refused:
             raise InputError("connection_invalid", field=label, reason=refused.reason) from None
+        if label != "redirect_uri" and _in_the_clear(origin):
+            raise InputError("connection_invalid", field=label, reason="http is for this machine alone; use https")
     if (authorize_url is None) != (redirect_uri is None):
         raise InputError(
             "connection_invalid", field="redirect_uri", reason="a consent needs authorize_url and redirect_uri"
@@ -176,8 +179,23 @@ def _check(
         raise InputError("connection_invalid", field="client_id or scopes", reason="printable ASCII without spaces")
     if len(" ".join(scopes)) > MAX_SCOPES:
         raise InputError("connection_invalid", field="scopes", reason=f"up to {MAX_SCOPES} characters together")
-    if not 1 <= len([parse_origin(each) for each in hosts]) <= MAX_HOSTS:
+    origins = [parse_origin(each) for each in hosts]
+    if not 1 <= len(origins) <= MAX_HOSTS:
         raise InputError("connection_invalid", field="hosts", reason=f"1 to {MAX_HOSTS} hosts")
+    for each in origins:
+        if each.host == "*" or (each.host.startswith("*.") and "." not in each.host[2:]):
+            raise InputError(
+                "connection_invalid", field="hosts", reason=f"{each} would give the token to any host; name the hosts"
+            )
+        if _in_the_clear(each):
+            raise InputError(
+                "connection_invalid", field="hosts", reason=f"{each} would get the token in the clear; use https"
+            )
+
+
+def _in_the_clear(origin: Origin) -> bool:
+    """Whether what goes to an origin crosses a network without TLS."""
+    return origin.scheme == "http" and not (origin.host in {"localhost", "::1"} or _LOOPBACK.fullmatch(origin.host))
 
 
 def put(

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from lodger.engine.core.access.audit_context import current_audit_context
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError
@@ -84,15 +85,19 @@ class Tokens(Noun[M]):
             name: name of the user, which the audit log shows.
             role: a role of one tenant.
             minutes: minutes until the link expires, 1 to 60.
-            impersonator: person who will use it in the name of the user; the audit log then shows both names.
+            impersonator: person who will use it in the name of the user; the audit log then shows both names. A tenant's
+                own administrator can name nobody else.
 
         Raises:
-            InputError: role_unknown, token_scope, token_name_invalid, link_minutes.
+            InputError: role_unknown, token_scope, token_name_invalid, link_minutes, impersonator_other.
             NotFound: tenant_unknown.
         """
         if not 1 <= minutes <= 60:
             raise InputError("link_minutes", minutes=minutes)
         tokens.check_name(name)
+        own = current_audit_context().tenants_caller
+        if own is not None and impersonator not in {None, own}:
+            raise InputError("impersonator_other", impersonator=impersonator, own=own)
         caller = Caller.user(name, role, tenant_id, impersonator=impersonator)
         with self._changing(Tokens.sign_in_link, tenant_id, name) as change:
             tenants.get(change.connection, tenant_id)

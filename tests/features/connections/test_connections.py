@@ -221,7 +221,7 @@ def test_what_providers_answer_otherwise(tmp_path: Path) -> None:
         made.expire()
         made.provider.instead = [("302 Found", b"")]
         assert made.error(made.run())[0] == "connection_failed", "no redirect is followed"
-        made.put(token_url="http://10.0.0.1/token")
+        made.put(token_url="https://10.0.0.1/token")
         code, message = made.error(made.run())
         assert (code, "not allowed" in message, "10.0" in message) == (
             "connection_failed",
@@ -260,6 +260,9 @@ def test_what_is_no_connection_is_refused(tmp_path: Path) -> None:
         odd: tuple[dict[str, Any], ...] = (
             {"token_url": "ftp://id.example.com/"}, {"token_url": "https://id.example.com/#x"}, {"client_id": "a b"}, {"hosts": []},
             {"scopes": ["a" * 50] * 100}, consent | {"redirect_uri": "https://me.example.com/?x=/oauth/callback"},
+            {"token_url": "http://id.example.com/"}, consent | {"authorize_url": "http://10.0.0.1/"},
+            {"hosts": ["*"]}, {"hosts": ["*:8443"]},
+            {"hosts": ["*.com"]}, {"hosts": ["http://api.example.com"]}, {"token_url": "http://127.0.0.1.example.com/"},
             {"hosts": ["no where"]}, {"auth": "none"}, {"scopes": ["a b"]}, {"authorize_url": "https://id.example.com/"},
             consent | {"redirect_uri": "https://evil.example.com/take"}, consent | {"authorize_url": "javascript:alert(1)"},
         )  # fmt: skip
