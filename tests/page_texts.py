@@ -83,6 +83,7 @@ def messages() -> dict[str, str]:
         *MONTHS,
         *GROUPS,
         *PERIODS,
+        *SECTIONS,
         *helps,
     ]:
         add(text, "codes")

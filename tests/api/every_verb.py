@@ -84,6 +84,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any], 
     said("scripts.resume", scripts.resume("acme", "job"))
     said("scripts.offered", scripts.offered())
     said("scripts.sets", scripts.sets("acme"))
+    said("scripts.functions", scripts.functions("acme"))
     said("scripts.check", scripts.check("acme", "return 1 +"))
     said(
         "scripts.dry_run",

@@ -214,6 +214,7 @@ READS = {
     "scripts.module",
     "scripts.offered",
     "scripts.sets",
+    "scripts.functions",
     "scripts.shadow",
     "scripts.versions",
     "secrets.list",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Column, Integer, MetaData, String, Table
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
 from tests.escape.commands import HELLO
@@ -195,6 +196,32 @@ def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: Runnin
     keyboard.press("Escape")
     keyboard.press("Tab")
     expect(page.locator(".cm-focused")).to_have_count(0)
+
+
+def test_the_editor_knows_the_tables_and_functions_of_the_platform(lodge: RunningApi, page: Page, expect: Any) -> None:
+    lodge.engine.function("crm.score", params={"id": {"type": "integer", "required": True}})(lambda _call: 1)
+    lodge.engine.function("crm.hidden")(lambda _call: 1)
+    orders = Table("orders", MetaData(), Column("id", Integer, primary_key=True), Column("tenant_id", String(200)))
+    lodge.engine.expose(orders, tenant_column="tenant_id")
+    lodge.engine.grants.give("acme", ["functions:crm.score", "sets:read"])
+    page.goto(f"{lodge.url}/t/acme/new-script")
+    page.wait_for_selector("[data-ready]")
+    field, listed, keyboard = page.locator(CODE), page.locator(".cm-tooltip-autocomplete"), page.keyboard
+    field.fill("")
+    keyboard.type("export default async (ctx) => {")
+    keyboard.press("Enter")
+    keyboard.type("const a = db.ord")
+    expect(listed.locator("[aria-selected]")).to_contain_text("orders")
+    keyboard.press("Escape")
+    keyboard.type("ers; const b = ctx.cr")
+    expect(listed.locator("[aria-selected]")).to_contain_text("crm")
+    keyboard.press("Tab")
+    keyboard.type(".")
+    expect(listed).to_contain_text("score(id: number): Promise<any>")
+    expect(listed).not_to_contain_text("hidden")
+    keyboard.type("scor(7); const c = crm.score(7);")
+    keyboard.press("Escape")
+    expect(page.locator(".cm-lintRange")).to_have_text("scor")
 
 
 def test_the_editor_colours_and_underlines_what_nothing_declares_and_reads_types_and_json(

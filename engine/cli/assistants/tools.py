@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lodger.engine.sync import Engine
 
 #: Operations for writing and trying scripts; they store nothing. They need no stored script, so a throw-away ledger can offer them.
-DRAFTING = ("schedules.preview", "scripts.check", "scripts.dry_run", "scripts.sets")
+DRAFTING = ("schedules.preview", "scripts.check", "scripts.dry_run", "scripts.sets", "scripts.functions")
 #: Operations that read a tenant's scripts, schedules and runs.
 READING = (
     *("scripts.list", "scripts.get", "scripts.diff", "schedules.list", "schedules.get", "schedules.what_if"),

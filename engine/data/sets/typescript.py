@@ -58,20 +58,25 @@ def declarations(
     parts.append("interface Db {\n" + "\n".join(members) + "\n}\n")
     spaces: dict[str, list[str]] = {}
     for each in functions:
-        space, _, name = each.name.partition(".")
-        returned = "any" if each.returns is None else _of_param(each.returns[0])
-        needed = max((at for at, field in enumerate(each.fields) if field.required), default=-1)
-        taken = ", ".join(
-            f"{field.name}{'' if at <= needed else '?'}: {_of_param(field)}{'' if field.required or at > needed else ' | null'}"
-            for at, field in enumerate(each.fields)
-        )
+        space = each.name.partition(".")[0]
         note = f"  /** {each.help.replace('*/', '* /')} */\n" if each.help else ""
-        spaces.setdefault(space, []).append(f"{note}  {name}({taken}): Promise<{returned}>;")
+        spaces.setdefault(space, []).append(f"{note}  {signature(each)};")
     for space, lines in spaces.items():
         parts.append(f"declare const {space}: {{\n" + "\n".join(lines) + "\n};\n")
     if spaces:
         parts.append("interface Run {\n" + "\n".join(f"  readonly {each}: typeof {each};" for each in spaces) + "\n}\n")
     return "\n".join(parts)
+
+
+def signature(function: PlatformFunction) -> str:
+    """Return a function as a method of its space: ``score(id: number): Promise<any>``."""
+    returned = "any" if function.returns is None else _of_param(function.returns[0])
+    needed = max((at for at, field in enumerate(function.fields) if field.required), default=-1)
+    taken = ", ".join(
+        f"{field.name}{'' if at <= needed else '?'}: {_of_param(field)}{'' if field.required or at > needed else ' | null'}"
+        for at, field in enumerate(function.fields)
+    )
+    return f"{function.name.partition('.')[2]}({taken}): Promise<{returned}>"
 
 
 _PARAMS = {

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion
@@ -86,6 +87,10 @@ class TrialRuns:
     def described(self) -> dict[str, dict[str, Any]]:
         """Return the exposed sets by name, as scripts of this process see them."""
         return self._engine.datasets.described()
+
+    def functions(self) -> tuple[PlatformFunction, ...]:
+        """Return the functions of the platform that this process knows."""
+        return self._engine.datasets.functions
 
     def check(self, tenant_id: str, source: ScriptInput) -> Checked:
         """Parse a script by the runtime, without running it."""

@@ -17,6 +17,7 @@ from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.reading import collections
+from lodger.engine.data.sets.typescript import signature
 from lodger.engine.service.bulk import Matched
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
@@ -67,6 +68,18 @@ class ReadableSet:
 
 
 SetList = list[ReadableSet]
+
+
+@dataclass(frozen=True, slots=True)
+class CallableFunction:
+    """A function of the platform. ``signature`` is that of its method, in TypeScript."""
+
+    name: str
+    signature: str
+    help: str
+
+
+FunctionList = list[CallableFunction]
 
 
 #: Begins to run a version beside the live one (number of runs, time, who, whether it is promoted by itself); appended to by a wing.
@@ -304,6 +317,15 @@ class Scripts(Noun[M]):
             if each.name not in tables and granted.of_rows(each.name, exposed=False, write=False)
         ]
         return sorted(found, key=lambda each: each.name)
+
+    @operation("GET", "/tenants/{tenant_id}/functions", Role.VIEWER)
+    def functions(self, tenant_id: str) -> FunctionList:
+        """List the functions of the platform that scripts of a tenant may call, by name: those that this process knows."""
+        granted = self.context.content_cache.grants(encode(self._read(tenants.get, tenant_id).grants), None)
+        known = sorted(self.trial_runs.functions(), key=lambda each: each.name)
+        return [
+            CallableFunction(each.name, signature(each), each.help) for each in known if granted.of_function(each.name)
+        ]
 
     @operation("GET", "/tenants/{tenant_id}/scripts/{name}", Role.VIEWER)
     def get(self, tenant_id: str, name: str, version: int | None = None) -> ScriptVersion:

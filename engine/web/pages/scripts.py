@@ -29,16 +29,15 @@ def scripts(reader: Reader) -> tuple[str, Values]:
 
 def new(reader: Reader) -> tuple[str, Values]:
     """Return the page on which a script is created."""
-    sets = reader.ask("scripts.sets", **reader.tenant)
-    return "new_script.html", {"modules": {"main.js": EXAMPLE}, "sets": to_jsonable(sets)}
+    return "new_script.html", {"modules": {"main.js": EXAMPLE}, "platform": _platform(reader)}
 
 
 def script(reader: Reader) -> tuple[str, Values]:
     """Return one version of a script, and the difference of two versions."""
-    tenant, name = reader.tenant, reader.request.path_params["script"]
-    (version, versions, diff), sets, *found = reader.together(
+    name = reader.request.path_params["script"]
+    (version, versions, diff), platform, *found = reader.together(
         partial(_versions, reader, name),
-        ("scripts.sets", tenant),
+        partial(_platform, reader),
         *(partial(load, reader, name) for load, _template in SECTIONS),
     )
     return "script.html", {
@@ -51,7 +50,7 @@ def script(reader: Reader) -> tuple[str, Values]:
             for (_load, template), each in zip(SECTIONS, found, strict=True)
             if each is not None
         ],
-        "sets": to_jsonable(sets),
+        "platform": platform,
         "now": reader.now,
     }
 
@@ -67,6 +66,12 @@ def _versions(reader: Reader, name: str) -> tuple[Any, Any, Any]:
     if older <= 0 or version.wasm_bytes:
         return version, versions, None
     return version, versions, reader.ask("scripts.diff", **of, older=older, newer=newer)
+
+
+def _platform(reader: Reader) -> Any:
+    """Return the sets and functions of the platform that the tenant's scripts may use, for the editor."""
+    sets, functions = reader.together(("scripts.sets", reader.tenant), ("scripts.functions", reader.tenant))
+    return to_jsonable({"sets": sets, "functions": functions})
 
 
 def _number(reader: Reader, name: str) -> int | None:

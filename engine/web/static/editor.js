@@ -4,11 +4,17 @@
 
 const WORD = /[\w$]/;
 
-// What an expression means: the script API as a table, and the sets that the tenant's scripts may read.
+// What an expression means: the script API as a table, and the sets and functions of the platform that the tenant's scripts may use.
 class Meaning {
-  constructor(api, sets) {
+  constructor(api, { sets, functions }) {
     this.api = api;
     this.sets = Object.fromEntries(sets.map((each) => [each.name, this.ofSet(each)]));
+    for (const { name, signature, help: doc } of functions) {
+      const [space, verb] = name.split("."), about = { signature: space, doc: t`Functions of the platform.`, type: space };
+      api.types[space] ??= { members: {}, statics: {} };
+      api.types[space].members[verb] = { signature, doc, type: null };
+      api.globals[space] = api.types.Run.members[space] = about;
+    }
   }
 
   ofSet(set) {
@@ -331,7 +337,7 @@ class Editor {
 
   async load() {
     const answer = await fetch(document.documentElement.dataset.root + "/static/script-api.json");
-    this.meaning = new Meaning(await answer.json(), JSON.parse(this.root.dataset.sets));
+    this.meaning = new Meaning(await answer.json(), JSON.parse(this.root.dataset.platform));
     this.root.dataset.ready = "";
   }
 
