@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, literal, not_, or_, tuple_
+from sqlalchemy import ColumnElement, Select, func, literal, not_, or_, tuple_
 
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
@@ -22,6 +22,7 @@ from lodger.engine.recurrence.rule_errors import RuleInvalid
 MAX_CHARACTERS = 2000
 _VALUE = r'"(?:[^"\\]|\\.)*"|[^\s",]+'
 _TERM = re.compile(rf"(?P<minus>-?)(?:(?P<field>[a-z_]+):)?(?P<values>(?:{_VALUE})(?:,(?:{_VALUE}))*)(?=\s|$)")
+_EMPTY = re.compile(r"[a-z_]+:")
 _SPACE = re.compile(r"\s*")
 _ESCAPE = "\\"
 
@@ -102,6 +103,9 @@ def read(language: Language, text: str | None, now_us: int) -> Filter:
         at = _end(_SPACE, text, term.end())
         values = [_unquoted(each) for each in re.findall(_VALUE, term["values"])]
         field = term["field"]
+        if field is None and _EMPTY.fullmatch(term["values"]):
+            raise InputError("filter_invalid.empty", field=term["values"])
+        _require_storable(values)
         if field == "sort":
             sort, falls = values[0].removeprefix("-"), values[0].startswith("-")
             if term["minus"] or len(values) > 1 or sort not in names:
@@ -115,6 +119,13 @@ def read(language: Language, text: str | None, now_us: int) -> Filter:
     chosen = language.sorts[sort]
     tie = [each for each in language.tie if each is not chosen]
     return Filter(tuple(conditions), (chosen, *tie), falls)
+
+
+def _require_storable(values: list[str]) -> None:
+    """Refuse characters that no database can store: NUL, and half of a surrogate pair."""
+    for each in values:
+        if "\0" in each or any("\ud800" <= character <= "\udfff" for character in each):
+            raise InputError("filter_invalid.characters", text=ascii(each))
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -173,16 +184,16 @@ def one_of(column: ColumnElement[Any], words: Sequence[str], code: str) -> Condi
     """Return the condition that a column is a word of a list; others are refused with a code."""
 
     def condition(value: str, _now: int) -> ColumnElement[bool]:
-        if value not in words:
+        if value.lower() not in words:
             raise InputError(code, word=value, words=words)
-        return column == value
+        return column == value.lower()
 
     return condition
 
 
 def label(column: ColumnElement[Any]) -> Condition:
     """Return the condition that labels, separated by spaces, contain a value."""
-    return lambda value, _now: and_((" " + column + " ").like(f"% {_escaped(value)} %", escape=_ESCAPE))
+    return lambda value, _now: _like(" " + column + " ", f"% {_escaped(value)} %")
 
 
 def since(column: ColumnElement[Any]) -> Condition:

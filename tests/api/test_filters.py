@@ -43,10 +43,11 @@ def test_lists_are_filtered_sorted_and_counted_alike_on_every_database(lodge: Ru
         "script:night_report": "acme/weekly% other_one/weekly%",
         "tenant:other_one": "other_one/daily other_one/weekly%",
         "-tenant:other_one -name:daily": "acme/weekly%",
-        "state:paused,ended": "acme/daily",
+        "state:Paused,ENDED": "acme/daily",
         "-note:holidays": "acme/weekly% other_one/daily other_one/weekly%",
         'note:"days, \\"2027"': "acme/daily",
-        "label:eu": "acme/weekly% other_one/weekly%",
+        "label:EU": "acme/weekly% other_one/weekly%",
+        '"state:"': "",
         "label:e": "",
         "params:köln": "acme/weekly% other_one/weekly%",
         "params:_": "",
@@ -72,6 +73,7 @@ def test_lists_are_filtered_sorted_and_counted_alike_on_every_database(lodge: Ru
     assert [each.name for each in engine.scripts.list("acme", filter="name:night_*")] == ["night_report"]
     for text, code in {
         "nmae:x": "filter_invalid", "state:paus": "state_unknown", 'name:"x': "filter_invalid", "a,": "filter_invalid",
+        "state:": "filter_invalid", "-name: x": "filter_invalid", "name:\0": "filter_invalid", r'name:"\ud800"': "filter_invalid",
         "since:soon": "filter_invalid", "sort:size": "filter_invalid", "failures:x": "filter_invalid", "x" * 3000: "filter_invalid",
     }.items():  # fmt: skip
         with pytest.raises(InputError) as refused:

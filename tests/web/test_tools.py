@@ -203,7 +203,7 @@ def test_the_editor_knows_the_tables_and_functions_of_the_platform(lodge: Runnin
     lodge.engine.function("crm.hidden")(lambda _call: 1)
     orders = Table("orders", MetaData(), Column("id", Integer, primary_key=True), Column("tenant_id", String(200)))
     lodge.engine.expose(orders, tenant_column="tenant_id")
-    lodge.engine.grants.give("acme", ["functions:crm.score", "sets:read"])
+    lodge.engine.grants.give("acme", "functions:crm.score", "sets:read")
     page.goto(f"{lodge.url}/t/acme/new-script")
     page.wait_for_selector("[data-ready]")
     field, listed, keyboard = page.locator(CODE), page.locator(".cm-tooltip-autocomplete"), page.keyboard
