@@ -44,15 +44,12 @@ class Slot(Protocol):
 
     def leave(self, memory_bytes: int) -> None:
         """Return the slot; ``memory_bytes`` is the memory that the script holds meanwhile."""
-        ...
 
     async def enter(self) -> None:
         """Wait for a slot."""
-        ...
 
     def take(self) -> None:
         """Hold a slot again, though there may be none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +162,9 @@ class CallHandler(Protocol):
 
     async def call(self, name: str, arguments: str) -> Reply:
         """Carry out one call and return its reply; ``arguments`` is JSON text within frame_bytes and json_depth, otherwise unchecked."""
-        ...
 
     def log(self, line: LogLine) -> None:
         """Receive a log line as it arrives; it is also in the report."""
-        ...
 
 
 class Runs(Protocol):
@@ -177,4 +172,3 @@ class Runs(Protocol):
 
     async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one job in a new worker and return its report."""
-        ...

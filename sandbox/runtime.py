@@ -13,19 +13,15 @@ class Channel(Protocol):
 
     def send(self, kind: int, payload: bytes) -> None:
         """Send one frame; blocks."""
-        ...
 
     def answer(self, kind: int, payload: bytes) -> None:
         """Send the one DONE or FAIL frame. In a worker this ends the process, without unwinding the guest."""
-        ...
 
     def receive(self) -> tuple[int, bytes]:
         """Wait for one frame from the parent."""
-        ...
 
     def wait(self, timeout_ms: int) -> bool:
         """Return whether a frame arrived within the timeout: one poll(2) on the socket (x86_64: poll, aarch64: ppoll)."""
-        ...
 
 
 class Realm(Protocol):
@@ -33,15 +29,12 @@ class Realm(Protocol):
 
     def replay(self, trace: bytes) -> None:
         """Replay the readings of the clock of an earlier attempt; called after ``bound``, if at all."""
-        ...
 
     def bound(self, limits: dict[str, int]) -> None:
         """Apply the limits of the header (:data:`lodger.sandbox.frames.HEADER_FIELDS`): memory, soft CPU limit."""
-        ...
 
     def run(self, bundle: bytes, channel: Channel) -> None:
         """Evaluate the bundle and answer with exactly one DONE or FAIL frame, after any CALL, LOG and REPLY frames."""
-        ...
 
 
 class Runtime(Protocol):
@@ -51,8 +44,6 @@ class Runtime(Protocol):
 
     def prepare(self, settings: dict[str, str]) -> None:
         """Load the files that all workers share, from the paths in ``settings``, and warm them up."""
-        ...
 
     def fresh(self) -> Realm:
         """Return a realm with its own random seed; called in the worker after the first filter."""
-        ...

@@ -99,6 +99,7 @@ def test_a_breakpoint_in_engine_is_reached(tmp_path: Path) -> None:
 
 USES = """
 from lodger import AsyncClient, AsyncEngine, Client, Engine
+from lodger.engine.core.events import DeliveredEvent
 from lodger.engine.core.settings import Settings
 
 
@@ -110,6 +111,11 @@ async def use(engine: Engine, later: AsyncEngine, client: Client, asked: AsyncCl
     reveal_type(await asked.run_in("acme", "job", "5m"))
     async for entry in later.audit.export("acme"):
         reveal_type(entry)
+    async for event in later.events():
+        if event.kind == "slow":
+            reveal_type(event.details["took_ms"])
+        elif isinstance(event, DeliveredEvent):
+            reveal_type(event.details["tries"])
     reveal_type(settings.poll_s)
     engine.tenants.create("acme", colour="red")
     client.tenants.get(7)
@@ -147,7 +153,7 @@ def test_type_checkers_of_users_find_the_packages(checker: str, tmp_path: Path) 
         [sys.executable, *command, "uses.py"], cwd=tmp_path, capture_output=True, text=True, timeout=280
     )
     revealed = re.findall(r'(?:Revealed type is|information: Type of .* is) "(?:[\w.]+\.)?(\w+)"', done.stdout)
-    assert revealed == [*["Tenant"] * 4, "Action", "AuditEntry", "float"], done.stdout + done.stderr
+    assert revealed == [*["Tenant"] * 4, "Action", "AuditEntry", "float", "int", "float"], done.stdout + done.stderr
     refused = re.findall("|".join(WRONG[checker]), done.stdout)
     assert refused == WRONG[checker], done.stdout
 

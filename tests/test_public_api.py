@@ -1,7 +1,6 @@
 """The public names, pinned: adding or losing one is a decision, not an accident."""
 
 import ast
-import re
 import subprocess
 import sys
 from importlib import import_module
@@ -100,59 +99,6 @@ def test_a_new_verb_needs_one_place(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "everywhere"
-
-
-def test_type_checkers_see_the_verbs(tmp_path: Path) -> None:
-    """Code of users is type-checked: parameters by name, the result awaited where it must be, with nothing written twice."""
-    module = tmp_path / "uses.py"
-    module.write_text(USES)
-    done = subprocess.run(
-        # With the project's configuration and cache: only this module is new.
-        [sys.executable, "-m", "mypy", module], capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    revealed = [
-        line.partition(": ")[2] for line in done.stdout.splitlines() if ": note: Revealed" in line or ": error:" in line
-    ]
-    assert [re.sub(r"lodger\.[\w.]+\.", "", line) for line in revealed] == [
-        'note: Revealed type is "Tenant"',
-        'note: Revealed type is "Tenant"',
-        'note: Revealed type is "Tenant"',
-        'note: Revealed type is "Action"',
-        'note: Revealed type is "AuditEntry"',
-        'note: Revealed type is "int | None"',
-        'note: Revealed type is "str | None"',
-        'error: TypedDict "_Lost" has no key "holder"  [typeddict-item]',
-        'error: Unexpected keyword argument "colour"  [call-arg]',
-        'error: Argument 1 has incompatible type "int"; expected "str"  [arg-type]',
-        'error: "Coroutine[Any, Any, Tenant]" has no attribute "id"  [attr-defined]',
-    ], done.stdout + done.stderr
-
-
-USES = """
-from lodger.engine import Engine
-from lodger.engine.core.events import DeliveredEvent
-from lodger.engine.client import AsyncClient, Client
-from lodger.engine.sync import Engine as SyncEngine
-
-
-async def use(engine: Engine, here: SyncEngine, client: Client, asked: AsyncClient) -> None:
-    reveal_type(await engine.tenants.create("acme", labels=["a"]))
-    reveal_type(here.tenants.create("acme"))
-    reveal_type(client.tenants.create("acme"))
-    reveal_type(await asked.run_in("acme", "job", "5m"))
-    async for entry in engine.audit.export("acme"):
-        reveal_type(entry)
-    async for event in engine.events():
-        if event.kind == "retimed":
-            reveal_type(event.details["next_us"])
-        elif isinstance(event, DeliveredEvent):
-            reveal_type(event.details["error"])
-        elif event.kind == "lost" and event.details["holder"]:
-            pass
-    here.tenants.create("acme", colour="red")
-    client.tenants.get(7)
-    asked.tenants.get("acme").id
-"""
 
 
 def test_each_kind_of_event_has_a_class_with_its_details() -> None:

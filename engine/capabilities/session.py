@@ -36,31 +36,14 @@ class QueryRunner(Protocol):
 
     async def __call__(self, work: Callable[[Connection], T]) -> T:
         """Return the result of ``work``."""
-        ...
 
 
-class AddressLookup(Protocol):
-    """Finds the addresses of a tenant's own people."""
-
-    async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
-        """Return those of the addresses that belong to the tenant's own people."""
-        ...
-
-
-class SecretLookup(Protocol):
-    """Reads secrets of the attempt's tenant."""
-
-    async def __call__(self, names: Collection[str], /) -> dict[str, OpenSecret]:
-        """Return those of the secrets that exist, with their values."""
-        ...
-
-
-class ScriptCheck(Protocol):
-    """Checks a later run when it is requested; the commit checks it again."""
-
-    async def __call__(self, name: str, params: Any, /) -> None:
-        """Refuse a script that the tenant does not have, or params that it does not declare."""
-        ...
+#: Returns those of the addresses that belong to a tenant's own people.
+AddressLookup = Callable[[str, Collection[str]], Coroutine[Any, Any, Collection[str]]]
+#: Returns those of the secrets of the attempt's tenant that exist, with their values.
+SecretLookup = Callable[[Collection[str]], Coroutine[Any, Any, dict[str, OpenSecret]]]
+#: Refuses a script, requested to run later, that the tenant does not have, or params that it does not declare; the commit checks again.
+ScriptCheck = Callable[[str, Any], Coroutine[Any, Any, None]]
 
 
 async def unchecked(_name: str, _params: Any) -> None:

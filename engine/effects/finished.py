@@ -18,21 +18,17 @@ class Recording(Protocol):
 
     def called(self, name: str, arguments: str) -> int:
         """Keep a call as it arrives; return its number for :meth:`answered`."""
-        ...
 
     def answered(self, number: int, reply: Reply | None, refused: CallRefused | None) -> None:
         """Keep the answer of a call, None if the service behind it was gone."""
-        ...
 
     async def close(
         self, claim: Claim, job: Job, report: Report, finished: "Finished", redactor: Redactor, runtime: str
     ) -> None:
         """End the recording with the end of its attempt."""
-        ...
 
     def packed(self, outcome: Outcome, error: ScriptError | None) -> bytes | None:
         """Return the bytes to store beside an attempt that ends so in the ledger; None if nothing is stored."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +72,9 @@ class Executor(Protocol):
 
     async def start(self) -> None:
         """Start workers and threads; safe to call twice."""
-        ...
 
     async def stop(self) -> None:
         """Stop running attempts and release all resources; safe to call twice."""
-        ...
 
     async def execute(self, claim: Claim) -> Finished:
         """Run one attempt to its end; cancelling the awaiting task kills the worker. May then raise :class:`Stopped`."""
-        ...

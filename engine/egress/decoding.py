@@ -30,12 +30,10 @@ class Decoder(Protocol):
 
     def chunks(self, data: bytes) -> Iterator[bytes]:
         """Yield the decoded bytes of the next encoded ones, in pieces of bounded size."""
-        ...
 
     @property
     def complete(self) -> bool:
         """Whether the body may end here."""
-        ...
 
 
 class Body:

@@ -23,7 +23,6 @@ class Names(Protocol):
 
     async def addresses(self, host: str) -> list[Address]:
         """Return all addresses of a name; raises Refused."""
-        ...
 
 
 #: Bytes that may come before an answer's body: its head, what informs of it (100 Continue, 103 Early Hints), and one piece more.

@@ -23,7 +23,6 @@ class Teaching(Protocol):
 
     def as_dict(self) -> dict[str, Any]:
         """Return code, message, and where known why, fix, index and further fields."""
-        ...
 
 
 def described(error: BaseException) -> dict[str, Any]:

@@ -236,28 +236,21 @@ class LocalSequence(Protocol):
 
     def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """First member at or after the local second; None when there is none up to the end of year 9999."""
-        ...
 
     def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """Last member at or before the local second."""
-        ...
 
     def text(self) -> str:
         """One exact English sentence, without the zone."""
-        ...
 
     def ends(self) -> bool:
         """Whether the members are finite."""
-        ...
 
     def default_dst(self) -> DstPolicy:
         """The language's and granularity's default: both fields set, or neither when its parts have different ones."""
-        ...
 
     def never_reason(self) -> str | None:
         """Reason why there is no member, where that is known; else None."""
-        ...
 
     def pace(self) -> LocalPace:
         """Bounds of the distance between members."""
-        ...

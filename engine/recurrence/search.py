@@ -67,11 +67,9 @@ class Sequence(Protocol[T]):
 
     def next_from(self, at: T, steps: Steps) -> T | None:
         """First member at or after a position."""
-        ...
 
     def last_to(self, at: T, steps: Steps) -> T | None:
         """Last member at or before a position."""
-        ...
 
 
 class Merge(Generic[T]):

@@ -62,7 +62,6 @@ class Clocked(LocalSequence, Protocol):
 
     def by_granularity(self) -> Sequence[LocalSequence]:
         """Split into the two; their DST defaults differ."""
-        ...
 
 
 class Parts(Union):

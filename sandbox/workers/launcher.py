@@ -246,12 +246,7 @@ class Zygote:
                 self.walls["cgroup"] = ungrouped
         except (TimeoutError, OSError):
             await self.stop()
-            raise ZygoteFailed(
-                "zygote_failed",
-                "the zygote did not start",
-                why=f"it did not report within {_START_S:g} s",
-                fix=_advice(),
-            ) from None
+            raise _not_started(f"it did not report within {_START_S:g} s") from None
         except BaseException:
             await self.stop()
             raise
@@ -360,23 +355,9 @@ class Zygote:
                 self.modules = tuple(self.walls.pop("modules", "").split())
                 self._settle(None)
             elif kind == b"F":
-                self._settle(
-                    ZygoteFailed(
-                        "zygote_failed",
-                        "the zygote did not start",
-                        why=message[1:].decode("utf-8", "replace"),
-                        fix=_advice(),
-                    )
-                )
+                self._settle(_not_started(message[1:].decode("utf-8", "replace")))
             else:
-                self._settle(
-                    ZygoteFailed(
-                        "zygote_failed",
-                        "the zygote ended before it was ready",
-                        why="its control socket closed",
-                        fix=_advice(),
-                    )
-                )
+                self._settle(_not_started("it ended before it was ready: its control socket closed"))
                 self._lose()
 
     def _settle(self, problem: ZygoteFailed | None) -> None:
@@ -447,6 +428,11 @@ class Zygote:
             worker.record_end(None)
         self.requested = 0
         self._settle_drained()
+
+
+def _not_started(why: str) -> ZygoteFailed:
+    """Return the error of a zygote that did not start."""
+    return ZygoteFailed("zygote_failed", "the zygote did not start", why=why, fix=_advice())
 
 
 def _advice() -> str:

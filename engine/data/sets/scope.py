@@ -40,16 +40,13 @@ class TenantTable(Protocol):
     @property
     def table(self) -> Table:
         """The table of the rows."""
-        ...
 
     @property
     def tenant_column(self) -> Column[Any]:
         """The column with the tenant."""
-        ...
 
     def tenant_value(self, tenant_id: str) -> Any:
         """Return a tenant's id as this table stores it."""
-        ...
 
 
 def _own_document() -> ColumnElement[bool]:

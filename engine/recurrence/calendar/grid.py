@@ -14,31 +14,24 @@ class Times(Protocol):
 
     def first(self) -> int:
         """Return the earliest time of day."""
-        ...
 
     def last(self) -> int:
         """Return the latest time of day."""
-        ...
 
     def at_or_after(self, second: int) -> int | None:
         """First at or after a second."""
-        ...
 
     def at_or_before(self, second: int) -> int | None:
         """Last at or before a second."""
-        ...
 
     def count(self) -> int:
         """Return the number of times of day."""
-        ...
 
     def rank(self, second: int) -> int:
         """Number of members before a second."""
-        ...
 
     def nth(self, index: int) -> int:
         """The one with a 0-based number."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ class Selection(Protocol):
 
     def of_year(self, year: int) -> int:
         """Set of the selected days; bit 0 is January 1."""
-        ...
 
 
 class YearDays:

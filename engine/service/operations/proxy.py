@@ -14,7 +14,6 @@ class Carry(Protocol):
 
     def __call__(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Execute an operation with these arguments."""
-        ...
 
 
 @cache

@@ -11,8 +11,6 @@ class Transactions(Protocol):
 
     def read(self) -> AbstractContextManager[Connection]:
         """Open one consistent snapshot."""
-        ...
 
     def write(self) -> AbstractContextManager[Connection]:
         """Open one transaction that may write."""
-        ...

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Column, Connection, Table
+from sqlalchemy import Column, Connection, Table, case, false, or_
 from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core import strict_json
@@ -79,7 +79,6 @@ class Writer(Protocol):
 
     def begin(self) -> AbstractContextManager[Connection]:
         """Open a write transaction; it commits at the end and rolls back on any exception."""
-        ...
 
 
 class CommitWatcher(Protocol):
@@ -87,7 +86,6 @@ class CommitWatcher(Protocol):
 
     def version(self) -> int:
         """Return a number that changes after each commit of another connection, and whenever the file cannot be read."""
-        ...
 
 
 class ServerWatcher(Protocol):
@@ -95,15 +93,12 @@ class ServerWatcher(Protocol):
 
     def version(self) -> int | None:
         """Return a number that changes after each commit other than a heartbeat; None if the server does not answer."""
-        ...
 
     def overlook(self, connection: Connection) -> None:
         """Ignore the commit of this connection's transaction; thread-safe."""
-        ...
 
     def close(self) -> None:
         """Close the connection; safe to call twice."""
-        ...
 
 
 class Subscription(Protocol):
@@ -111,19 +106,15 @@ class Subscription(Protocol):
 
     def fileno(self) -> int:
         """Return the file descriptor that becomes readable when data arrives."""
-        ...
 
     def probe(self) -> None:
         """Send a probe query; :meth:`received` reports its answer."""
-        ...
 
     def received(self) -> tuple[bool, bool]:
         """Read the received data; return whether there was a notification, and whether the probe was answered."""
-        ...
 
     def close(self) -> None:
         """Close the connection."""
-        ...
 
 
 class RowWriter(Protocol):
@@ -131,7 +122,6 @@ class RowWriter(Protocol):
 
     def run(self, connection: Connection, rows: Sequence[GivenRow]) -> None:
         """Run the statement for these rows, at least one."""
-        ...
 
 
 class RowQuery(Protocol):
@@ -139,7 +129,6 @@ class RowQuery(Protocol):
 
     def rows(self, connection: Connection, rows: Sequence[GivenRow], params: GivenRow | None = None) -> list[Any]:
         """Return the result rows for any number of rows. ``params``: bound values beside the rows."""
-        ...
 
 
 #: Gets whether a value has a type, and the value; gives a condition on it.
@@ -152,25 +141,43 @@ class JsonPath(Protocol):
     No value is cast to a type that it does not have, in whatever order the database evaluates a condition.
     """
 
+    _parts: Sequence[Any]
+    _kind: ColumnElement[Any]
+
+    def _kind_at(self, parts: Sequence[Any]) -> ColumnElement[Any]:
+        """Return the database's name for the type of the value at a path."""
+
+    def _absent(self) -> ColumnElement[bool]:
+        return (self._kind.is_(None)) | (self._kind == "null")
+
+    def _through(self) -> ColumnElement[bool]:
+        """Whether the path leads through a list."""
+        kinds = (self._kind_at(self._parts[:at]) for at in range(1, len(self._parts)))
+        return or_(false(), *(kind.is_not_distinct_from("array") for kind in kinds))
+
     def missing(self) -> ColumnElement[bool]:
         """Whether the path leads to no value but null, through lists neither."""
-        ...
 
     def held(self, rank: int) -> tuple[ColumnElement[bool], ColumnElement[Any]]:
         """Return whether the value has this type rank, and the value."""
-        ...
 
     def rank(self) -> ColumnElement[Any]:
         """Return the type rank; that of a list if the path leads through one."""
-        ...
+        return case(
+            *([(self._through(), OTHER)] if len(self._parts) > 1 else ()),
+            (self._absent(), NULL),
+            (self.held(BOOLEAN)[0], BOOLEAN),
+            (self.held(NUMBER)[0], NUMBER),
+            (self.held(STRING)[0], STRING),
+            ((self._kind == "object") & self.held(TIME)[0], TIME),
+            else_=OTHER,
+        )
 
     def values(self) -> list[ColumnElement[Any]]:
         """Return the expressions that are compared within the type, one or several; NULL for lists, objects and missing values."""
-        ...
 
     def numbers(self) -> ColumnElement[Any]:
         """Return the number as a double, NULL for other values."""
-        ...
 
     def some(self, rank: int, holds: HeldCondition) -> ColumnElement[bool]:
         """Return whether a value that the path leads to through lists satisfies a condition; it may be NULL.
@@ -178,7 +185,6 @@ class JsonPath(Protocol):
         Args:
             holds: receives the result of :meth:`held` for each of them.
         """
-        ...
 
 
 class ExclusionRule(NamedTuple):
@@ -248,59 +254,45 @@ class RowSecurity(Protocol):
 
     def is_member(self, connection: Connection) -> bool:
         """Whether the role exists and the present user may act as it."""
-        ...
 
     def is_ungranted(self, connection: Connection) -> bool:
         """Whether the role exists, but the present user may not act as it."""
-        ...
 
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
         """Whether the role has all of these privileges, given as table and privilege."""
-        ...
 
     def marks(self, connection: Connection) -> dict[str, str | None]:
         """Return the marks of the views that the present user may read, by name."""
-        ...
 
     def is_filtered(self, connection: Connection, table: Table) -> bool:
         """Whether the table's own row security applies to this user."""
-        ...
 
     def runs_code(self, connection: Connection, table: Table) -> bool:
         """Whether a write to a table runs code with the writer's rights, or may do so."""
-        ...
 
     def setting(self, name: str) -> str:
         """Return the name of the database setting that holds, for a set, the tenant as its tenant column stores it."""
-        ...
 
     def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:
         """Assign settings, including the role, until the transaction ends."""
-        ...
 
     def leave(self, connection: Connection) -> None:
         """Act as before :meth:`assume`."""
-        ...
 
     def assume(self, connection: Connection) -> None:
         """Act as the role from now on."""
-        ...
 
     def for_user(self, user: str) -> RowSecurity:
         """Return the row security of another user."""
-        ...
 
     def home_of(self, connection: Connection, table: Table) -> str:
         """Return the schema in which a table is."""
-        ...
 
     def view(self, plan: ViewPlan) -> View:
         """Return the statements that create a view and grant its use to the role."""
-        ...
 
     def search_path(self, connection: Connection) -> str:
         """Return the statement that lets another user's session find tables as this connection does."""
-        ...
 
     def statements(self, *, ledger: bool) -> list[str]:
         """Return the statements that create the role and the schema.
@@ -308,16 +300,12 @@ class RowSecurity(Protocol):
         Args:
             ledger: whether the database holds Lodger's own tables.
         """
-        ...
 
     def own_table(self, name: str) -> str:
         """Return the statement that gives one of Lodger's tables to the user."""
-        ...
 
     def trigger_function(self) -> str:
         """Return the statement that creates the function shared by the triggers of all tables."""
-        ...
 
     def feed_statements(self) -> list[str]:
         """Return the statements that show the role one tenant's changes, in a database of the platform."""
-        ...

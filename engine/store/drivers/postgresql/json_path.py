@@ -12,24 +12,22 @@ from sqlalchemy import (
     cast,
     collate,
     column,
-    false,
     func,
     literal,
     literal_column,
     not_,
     null,
-    or_,
     select,
 )
 from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, HeldCondition
+from lodger.engine.store.drivers.features import BOOLEAN, NUMBER, STRING, TIME, HeldCondition, JsonPath
 
 Clause = ColumnElement[bool]
 
 
-class PostgresJsonPath:
+class PostgresJsonPath(JsonPath):
     """A path in PostgreSQL's jsonb."""
 
     _TYPES = {BOOLEAN: "boolean", NUMBER: "number", STRING: "string", TIME: "string"}  # noqa: RUF012 - never changed
@@ -45,21 +43,14 @@ class PostgresJsonPath:
         self._instant = [*self._parts, literal(tag, String())]
         self._time_kind = func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._instant))
 
+    def _kind_at(self, parts: Sequence[Any]) -> ColumnElement[Any]:
+        return func.jsonb_typeof(func.jsonb_extract_path(self._body, *parts))
+
     def missing(self) -> Clause:
         """Whether the path leads to no value but null, through lists neither."""
         if len(self._names) == 1:
             return self._absent()
         return self._absent() & not_(self._through() & self._led("", lambda value: func.jsonb_typeof(value) != "null"))
-
-    def _absent(self) -> Clause:
-        """Whether the path leads to no value, or to null."""
-        return (self._kind.is_(None)) | (self._kind == "null")
-
-    def _through(self) -> Clause:
-        """Whether the path leads through a list."""
-        places = range(1, len(self._parts))
-        kinds = (func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._parts[:at])) for at in places)
-        return or_(false(), *(kind.is_not_distinct_from("array") for kind in kinds))
 
     def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
         """Return whether the value has this type rank, and the value."""
@@ -75,18 +66,6 @@ class PostgresJsonPath:
             return cast(cast(cast(self._value, Boolean()), Integer()), Double())
         parts = self._instant if rank == TIME else self._parts
         return collate(func.jsonb_extract_path_text(self._body, *parts, type_=String()), "C")
-
-    def rank(self) -> ColumnElement[Any]:
-        """Return the type rank: :mod:`lodger.engine.store.drivers.features`."""
-        return case(
-            *([(self._through(), OTHER)] if len(self._parts) > 1 else ()),
-            (self._absent(), NULL),
-            (self._kind == "boolean", BOOLEAN),
-            (self._kind == "number", NUMBER),
-            (self._kind == "string", STRING),
-            ((self._kind == "object") & (self._time_kind == "string"), TIME),
-            else_=OTHER,
-        )
 
     def values(self) -> list[ColumnElement[Any]]:
         """Return a number and a text; both are NULL for lists, objects and missing values."""

@@ -7,24 +7,22 @@ from sqlalchemy import (
     String,
     TableValuedAlias,
     case,
-    false,
     func,
     literal,
     literal_column,
     not_,
     null,
-    or_,
     select,
     true,
 )
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.drivers.features import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, HeldCondition
+from lodger.engine.store.drivers.features import BOOLEAN, NUMBER, STRING, TIME, HeldCondition, JsonPath
 
 Clause = ColumnElement[bool]
 
 
-class SqliteJsonPath:
+class SqliteJsonPath(JsonPath):
     """A path in SQLite's JSON functions."""
 
     _TYPES = {BOOLEAN: ("true", "false"), NUMBER: ("integer", "real"), STRING: ("text",), TIME: ("text",)}  # noqa: RUF012 - never changed
@@ -38,21 +36,14 @@ class SqliteJsonPath:
         self._time = self._path + self._tag
         self._kind = func.json_type(body, self._path)
 
+    def _kind_at(self, parts: Sequence[Any]) -> ColumnElement[Any]:
+        return func.json_type(self._body, "$." + ".".join(f'"{part}"' for part in parts))
+
     def missing(self) -> Clause:
         """Whether the path leads to no value but null, through lists neither."""
         if len(self._parts) == 1:
             return self._absent()
         return self._absent() & not_(self._through() & self._elements(lambda each: each.c.type != "null", spread=False))
-
-    def _absent(self) -> Clause:
-        """Whether the path leads to no value, or to null."""
-        return (self._kind.is_(None)) | (self._kind == "null")
-
-    def _through(self) -> Clause:
-        """Whether the path leads through a list."""
-        places = range(1, len(self._parts))
-        kinds = (func.json_type(self._body, "$." + ".".join(f'"{part}"' for part in self._parts[:at])) for at in places)
-        return or_(false(), *(kind.is_not_distinct_from("array") for kind in kinds))
 
     def held(self, rank: int) -> tuple[Clause, ColumnElement[Any]]:
         """Return whether the value has this type rank, and the value."""
@@ -63,18 +54,6 @@ class SqliteJsonPath:
         """Whether a JSON type belongs to a rank."""
         names = self._TYPES[rank]
         return kind == names[0] if len(names) == 1 else kind.in_(names)
-
-    def rank(self) -> ColumnElement[Any]:
-        """Return the type rank: :mod:`lodger.engine.store.drivers.features`."""
-        return case(
-            *([(self._through(), OTHER)] if len(self._parts) > 1 else ()),
-            (self._absent(), NULL),
-            (self.held(BOOLEAN)[0], BOOLEAN),
-            (self.held(NUMBER)[0], NUMBER),
-            (self.held(STRING)[0], STRING),
-            ((self._kind == "object") & self.held(TIME)[0], TIME),
-            else_=OTHER,
-        )
 
     def values(self) -> list[ColumnElement[Any]]:
         """Return the value; NULL for lists, objects and missing values."""
