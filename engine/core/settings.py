@@ -38,348 +38,185 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="LODGER_", frozen=True, extra="forbid")
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+    def settings_customise_sources(  # type: ignore[override]  # the other sources have names, and are not used
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_others: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take arguments first, then the environment. Files are left out: each would be searched field by field."""
         return init_settings, _Environment(settings_cls)
 
-    slots: int = Field(
-        default_factory=lambda: 4 * (os.cpu_count() or 1),
-        ge=1,
-        le=100_000,
-        description="attempts that compute on a node at once; those that wait for an answer hold no slot",
-    )
-    in_flight: int = Field(
-        default=1000,
-        ge=1,
-        le=100_000,
-        description="attempts that a node has begun and not ended, computing or waiting for an answer; at least its slots",
-    )
-    labels: str = Field(
-        default="",
-        description="labels of this node in addition to its name, separated by commas; schedules and tenants may require labels",
-    )
-    memory_budget_bytes: int | None = Field(
-        default=None,
-        ge=64 * 1024 * 1024,
-        description="memory that a node reserves for attempts, by their limits; none: three quarters of the machine's",
-    )
-    lease_s: float = Field(
-        default=12.0,
-        gt=0,
-        le=600,
-        description="after this time without renewal a node loses its actions to other nodes",
-    )
-    ahead_s: float = Field(default=0.03, ge=0, le=1, description="how long before it is due an action may be claimed")
-    poll_s: float = Field(
-        default=0.25,
-        gt=0,
-        le=60,
-        description="how often a node polls for changes of other processes: edits, cancellations",
-    )
-    listen_url: str = Field(
-        default="",
-        description="direct address of the PostgreSQL database if LODGER_DATABASE is a pooler, which passes no notifications; "
-        "off: nodes only poll, every poll_s",
-    )
-    missed_after_s: float = Field(
-        default=10.0, ge=0, le=86_400, description="a slot is missed if its tick comes more than this after it"
-    )
-    catch_up_max: int = Field(
-        default=1000,
-        ge=1,
-        le=100_000,
-        description="maximum number of slots of a schedule that one tick turns into rows of their own",
-    )
-    grace_s: float = Field(
-        default=30.0,
-        ge=0,
-        le=3600,
-        description="an attempt that is silent this long after its wall limit is taken from its node",
-    )
-    drain_s: float = Field(
-        default=5.0,
-        ge=0,
-        le=600,
-        description="how long a stopping node waits for running attempts; the rest is handed back",
-    )
-    concurrent_runs: int = Field(
-        default=2, ge=1, le=100_000, description="attempts of one tenant at once, unless its limits say otherwise"
-    )
-    scripts_per_tenant: int = Field(
-        default=1000, ge=0, le=10_000_000, description="scripts of one tenant, unless its limits say otherwise"
-    )
-    versions_per_script: int = Field(
-        default=10_000,
-        ge=1,
-        le=10_000_000,
-        description="versions of one script, unless the tenant's limits say otherwise",
-    )
-    schedules_per_tenant: int = Field(
-        default=100, ge=0, le=10_000_000, description="schedules of one tenant, unless its limits say otherwise"
-    )
-    min_interval_s: int = Field(
-        default=60,
-        ge=1,
-        le=86_400 * 366,
-        description="minimum interval between slots of a schedule, unless the tenant's limits say otherwise",
-    )
-    runs_per_day: int | None = Field(
-        default=None,
-        ge=0,
-        description="attempts of one tenant in a UTC day, unless its limits say otherwise; none: unlimited",
-    )
-    cpu_s_per_day: int | None = Field(
-        default=None,
-        ge=0,
-        description="CPU seconds of one tenant in a UTC day, unless its limits say otherwise; none: unlimited",
-    )
-    mails_per_day: int | None = Field(
-        default=1000,
-        ge=0,
-        description="recipients of one tenant's mails in a UTC day, unless its limits say otherwise; none: unlimited",
-    )
-    calls_per_day: int | None = Field(
-        default=None, ge=0, description="host calls of one tenant's runs in a UTC day; none: unlimited"
-    )
-    queries_per_day: int | None = Field(
-        default=None, ge=0, description="database queries of one tenant's runs in a UTC day; none: unlimited"
-    )
-    rows_read_per_day: int | None = Field(
-        default=None, ge=0, description="rows read by one tenant's runs in a UTC day; none: unlimited"
-    )
-    rows_written_per_day: int | None = Field(
-        default=None, ge=0, description="rows and keys written by one tenant's runs in a UTC day; none: unlimited"
-    )
-    bytes_written_per_day: int | None = Field(
-        default=None, ge=0, description="characters in writing calls of one tenant's runs in a UTC day; none: unlimited"
-    )
-    events_per_day: int | None = Field(
-        default=10_000, ge=0, description="events emitted by one tenant's runs in a UTC day; none: unlimited"
-    )
-    later_runs_per_day: int | None = Field(
-        default=10_000,
-        ge=0,
-        description="runs that one tenant's scripts and their URLs request in a UTC day; none: unlimited",
-    )
-    fetches_per_day: int | None = Field(
-        default=10_000, ge=0, description="HTTP requests of one tenant's runs in a UTC day; none: unlimited"
-    )
-    fetch_bytes_per_day: int | None = Field(
-        default=None, ge=0, description="body bytes of one tenant's HTTP requests in a UTC day; none: unlimited"
-    )
-    storage_bytes: int = Field(
-        default=1 << 30,
-        ge=0,
-        description="storage of one tenant: documents, keyed values, results, errors, logs and messages, unless its limits say otherwise",
-    )
-    retention_days: int = Field(
-        default=30,
-        ge=1,
-        le=36_500,
-        description="how long finished actions are kept, unless the tenant's limits say otherwise",
-    )
-    retention_runs: int = Field(
-        default=1000,
-        ge=1,
-        le=100_000_000,
-        description="number of finished actions kept for each schedule, unless the tenant's limits say otherwise",
-    )
-    grants: str = Field(
-        default=DEFAULT,
-        description="default grants of tenants; `lodger grant table` lists all grants",
-    )
-    sqlite_synchronous: str = Field(
-        default="FULL",
-        pattern="^(FULL|NORMAL)$",
-        description="FULL: commits survive a power failure; NORMAL: only a killed process",
-    )
+    slots: int = Field(default_factory=lambda: 4 * (os.cpu_count() or 1), ge=1, le=100_000)
+    """attempts that compute on a node at once; those that wait for an answer hold no slot"""
+    in_flight: int = Field(default=1000, ge=1, le=100_000)
+    """attempts that a node has begun and not ended, computing or waiting for an answer; at least its slots"""
+    labels: str = ""
+    """labels of this node in addition to its name, separated by commas; schedules and tenants may require labels"""
+    memory_budget_bytes: int | None = Field(default=None, ge=64 * 1024 * 1024)
+    """memory that a node reserves for attempts, by their limits; none: three quarters of the machine's"""
+    lease_s: float = Field(default=12.0, gt=0, le=600)
+    """after this time without renewal a node loses its actions to other nodes"""
+    ahead_s: float = Field(default=0.03, ge=0, le=1)
+    """how long before it is due an action may be claimed"""
+    poll_s: float = Field(default=0.25, gt=0, le=60)
+    """how often a node polls for changes of other processes: edits, cancellations"""
+    listen_url: str = ""
+    """direct address of the PostgreSQL database if LODGER_DATABASE is a pooler, which passes no notifications; off: nodes only poll,
+    every poll_s"""
+    missed_after_s: float = Field(default=10.0, ge=0, le=86_400)
+    """a slot is missed if its tick comes more than this after it"""
+    catch_up_max: int = Field(default=1000, ge=1, le=100_000)
+    """maximum number of slots of a schedule that one tick turns into rows of their own"""
+    grace_s: float = Field(default=30.0, ge=0, le=3600)
+    """an attempt that is silent this long after its wall limit is taken from its node"""
+    drain_s: float = Field(default=5.0, ge=0, le=600)
+    """how long a stopping node waits for running attempts; the rest is handed back"""
+    concurrent_runs: int = Field(default=2, ge=1, le=100_000)
+    """attempts of one tenant at once, unless its limits say otherwise"""
+    scripts_per_tenant: int = Field(default=1000, ge=0, le=10_000_000)
+    """scripts of one tenant, unless its limits say otherwise"""
+    versions_per_script: int = Field(default=10_000, ge=1, le=10_000_000)
+    """versions of one script, unless the tenant's limits say otherwise"""
+    schedules_per_tenant: int = Field(default=100, ge=0, le=10_000_000)
+    """schedules of one tenant, unless its limits say otherwise"""
+    min_interval_s: int = Field(default=60, ge=1, le=86_400 * 366)
+    """minimum interval between slots of a schedule, unless the tenant's limits say otherwise"""
+    runs_per_day: int | None = Field(default=None, ge=0)
+    """attempts of one tenant in a UTC day, unless its limits say otherwise; none: unlimited"""
+    cpu_s_per_day: int | None = Field(default=None, ge=0)
+    """CPU seconds of one tenant in a UTC day, unless its limits say otherwise; none: unlimited"""
+    mails_per_day: int | None = Field(default=1000, ge=0)
+    """recipients of one tenant's mails in a UTC day, unless its limits say otherwise; none: unlimited"""
+    calls_per_day: int | None = Field(default=None, ge=0)
+    """host calls of one tenant's runs in a UTC day; none: unlimited"""
+    queries_per_day: int | None = Field(default=None, ge=0)
+    """database queries of one tenant's runs in a UTC day; none: unlimited"""
+    rows_read_per_day: int | None = Field(default=None, ge=0)
+    """rows read by one tenant's runs in a UTC day; none: unlimited"""
+    rows_written_per_day: int | None = Field(default=None, ge=0)
+    """rows and keys written by one tenant's runs in a UTC day; none: unlimited"""
+    bytes_written_per_day: int | None = Field(default=None, ge=0)
+    """characters in writing calls of one tenant's runs in a UTC day; none: unlimited"""
+    events_per_day: int | None = Field(default=10_000, ge=0)
+    """events emitted by one tenant's runs in a UTC day; none: unlimited"""
+    later_runs_per_day: int | None = Field(default=10_000, ge=0)
+    """runs that one tenant's scripts and their URLs request in a UTC day; none: unlimited"""
+    fetches_per_day: int | None = Field(default=10_000, ge=0)
+    """HTTP requests of one tenant's runs in a UTC day; none: unlimited"""
+    fetch_bytes_per_day: int | None = Field(default=None, ge=0)
+    """body bytes of one tenant's HTTP requests in a UTC day; none: unlimited"""
+    storage_bytes: int = Field(default=1 << 30, ge=0)
+    """storage of one tenant: documents, keyed values, results, errors, logs and messages, unless its limits say otherwise"""
+    retention_days: int = Field(default=30, ge=1, le=36_500)
+    """how long finished actions are kept, unless the tenant's limits say otherwise"""
+    retention_runs: int = Field(default=1000, ge=1, le=100_000_000)
+    """number of finished actions kept for each schedule, unless the tenant's limits say otherwise"""
+    grants: str = DEFAULT
+    """default grants of tenants; `lodger grant table` lists all grants"""
+    sqlite_synchronous: str = Field(default="FULL", pattern="^(FULL|NORMAL)$")
+    """FULL: commits survive a power failure; NORMAL: only a killed process"""
 
-    runtime: str = Field(
-        default="quickjs",
-        pattern="^(quickjs|quickjs-native)$",
-        description="runtime of scripts on this node; quickjs-native runs without the WebAssembly wall: only for nodes that run "
-        "trusted scripts alone",
-    )
-    profile: str = Field(
-        default="untrusted",
-        pattern="^(untrusted|trusted)$",
-        description="untrusted: refuse to run with fewer walls than walls_minimum; trusted: run with the walls that the host has",
-    )
-    walls_minimum: int = Field(
-        default=4,
-        ge=0,
-        le=6,
-        description="minimum number of no_new_privs, seccomp, rlimits, landlock, namespaces and cgroup for profile "
-        "untrusted; the first three and cpu_timer always must",
-    )
-    cgroup: Path | None = Field(
-        default=None,
-        description="cgroup v2 folder in which a node creates the group of its workers, with memory_budget_bytes for all; "
-        "none: the one that systemd delegates (Delegate=yes), if any",
-    )
-    check_scripts: bool = Field(
-        default=True,
-        description="parse a source in a sandboxed worker before storing it, and refuse one that does not compile",
-    )
-    database: str = Field(
-        default="lodger.db",
-        description="the ledger of the command line: a SQLite file's path or a database URL",
-    )
+    runtime: str = Field(default="quickjs", pattern="^(quickjs|quickjs-native)$")
+    """runtime of scripts on this node; quickjs-native runs without the WebAssembly wall: only for nodes that run trusted scripts
+    alone"""
+    profile: str = Field(default="untrusted", pattern="^(untrusted|trusted)$")
+    """untrusted: refuse to run with fewer walls than walls_minimum; trusted: run with the walls that the host has"""
+    walls_minimum: int = Field(default=4, ge=0, le=6)
+    """minimum number of no_new_privs, seccomp, rlimits, landlock, namespaces and cgroup for profile untrusted; the first three and
+    cpu_timer always must"""
+    cgroup: Path | None = None
+    """cgroup v2 folder in which a node creates the group of its workers, with memory_budget_bytes for all; none: the one that systemd
+    delegates (Delegate=yes), if any"""
+    check_scripts: bool = True
+    """parse a source in a sandboxed worker before storing it, and refuse one that does not compile"""
+    database: str = "lodger.db"
+    """the ledger of the command line: a SQLite file's path or a database URL"""
     frame_ancestors: str = Field(
         default="",
         pattern=r"^((^| +)('self'|https?://(\*\.)?[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9a-f:]+\](:[0-9]{1,5})?))* *$",
-        description="origins whose pages may frame the dashboard, separated by spaces, such as https://app.example.com; none by default; "
-        "frames of other sites keep their session over https only",
     )
-    platform: Path | None = Field(
-        default=None,
-        description="file with the platform's exposed tables and functions; none: lodger.toml in the current folder, if it exists",
-    )
-    ledgers: Path | None = Field(
-        default=None,
-        description='a file with the ledgers of one system, NAME = "URL" a line; LODGER_DATABASE and --db may then be such a name; '
-        "none: the ledger is LODGER_DATABASE",
-    )
-    read_database: str | None = Field(
-        default=None,
-        description="address of a PostgreSQL replica for reads of the API and the dashboard, which then may be some moments old; "
-        "none: they read LODGER_DATABASE",
-    )
-    cache_dir: Path | None = Field(
-        default=None,
-        description="folder of compiled code; none: lodger in the user's cache folder",
-    )
+    """origins whose pages may frame the dashboard, separated by spaces, such as https://app.example.com; none by default; frames of
+    other sites keep their session over https only"""
+    platform: Path | None = None
+    """file with the platform's exposed tables and functions; none: lodger.toml in the current folder, if it exists"""
+    ledgers: Path | None = None
+    """a file with the ledgers of one system, NAME = "URL" a line; LODGER_DATABASE and --db may then be such a name; none: the ledger
+    is LODGER_DATABASE"""
+    read_database: str | None = None
+    """address of a PostgreSQL replica for reads of the API and the dashboard, which then may be some moments old; none: they read
+    LODGER_DATABASE"""
+    cache_dir: Path | None = None
+    """folder of compiled code; none: lodger in the user's cache folder"""
 
-    egress_ports: str = Field(
-        default="80 443 8080 8443",
-        description="allowed ports of scripts' requests and webhooks, whatever is granted",
-    )
-    egress_networks: str = Field(
-        default="",
-        description="private networks that requests may reach, such as 10.1.2.0/24, separated by spaces",
-    )
-    egress_dns: str = Field(
-        default="",
-        description="DNS servers for requests, such as 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf",
-    )
-    egress_ca: Path | None = Field(default=None, description="file of additional trusted certificates (PEM)")
-    egress_max_s: float = Field(
-        default=300.0, gt=0, le=3600, description="longest time of a request in seconds, whatever grants say"
-    )
-    egress_max_mib: int = Field(
-        default=64, ge=1, le=1024, description="largest body of an answer in MiB, whatever grants say"
-    )
-    egress_per_s: float = Field(
-        default=10.0,
-        gt=0,
-        le=10_000,
-        description="requests of one tenant to one host per second; bursts of twice as many",
-    )
-    egress_host_per_s: float = Field(
-        default=50.0,
-        gt=0,
-        le=10_000,
-        description="requests of all tenants to one host per second; bursts of twice as many",
-    )
-    secret_keys: Path | None = Field(
-        default=None,
-        description="file of encryption keys for secrets, the same on every node; `lodger secret keygen` creates it",
-    )
-    api_host: str = Field(default="127.0.0.1", description="address of the HTTP API of `lodger up`")
-    api_port: int = Field(default=8750, ge=0, le=65_535, description="port of the HTTP API; 0: any free port")
-    tls_cert: Path | None = Field(
-        default=None, description="certificate chain, PEM: with it the API speaks TLS; none: plain HTTP"
-    )
-    tls_key: Path | None = Field(default=None, description="private key of the certificate, PEM")
-    trusted_proxies: str = Field(
-        default="",
-        description="addresses or networks of trusted reverse proxies, separated by commas: only their X-Forwarded-… headers are used",
-    )
-    api_requests_per_minute: int = Field(
-        default=1200, ge=1, le=10_000_000, description="requests of one token per minute; more are answered with 429"
-    )
-    api_tenant_requests_per_minute: int = Field(
-        default=6000,
-        ge=1,
-        le=10_000_000,
-        description="requests of all tokens of one tenant per minute; more are answered with 429",
-    )
-    api_url_requests_per_minute: int = Field(
-        default=120,
-        ge=1,
-        le=10_000_000,
-        description="requests to one URL of a script per minute; more are answered with 429",
-    )
-    api_failures_per_minute: int = Field(
-        default=20,
-        ge=1,
-        le=10_000,
-        description="wrong tokens from one address per minute; more are answered with 429, while right tokens are still accepted",
-    )
-    api_connections: int = Field(
-        default=2000,
-        ge=1,
-        le=100_000,
-        description="open connections at which the API answers new requests with 503; a reverse proxy limits them by address",
-    )
-    api_cors_origins: str = Field(
-        default="",
-        description="origins whose pages may call the API with tokens, such as https://app.example.com, separated by spaces; * for all",
-    )
-    api_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, le=1024**3, description="maximum size of a JSON body")
-    api_upload_bytes: int = Field(
-        default=256 * 1024 * 1024, ge=1024, le=1024**4, description="maximum size of an archive or module"
-    )
-    api_body_s: float = Field(default=30.0, gt=0, le=3600, description="time limit for receiving a request")
-    api_streams: int = Field(
-        default=200,
-        ge=0,
-        le=100_000,
-        description="concurrent live streams of the API, a tenth of them for one token",
-    )
+    egress_ports: str = "80 443 8080 8443"
+    """allowed ports of scripts' requests and webhooks, whatever is granted"""
+    egress_networks: str = ""
+    """private networks that requests may reach, such as 10.1.2.0/24, separated by spaces"""
+    egress_dns: str = ""
+    """DNS servers for requests, such as 10.0.0.2 or 10.0.0.2:5353; none: those of /etc/resolv.conf"""
+    egress_ca: Path | None = None
+    """file of additional trusted certificates (PEM)"""
+    egress_max_s: float = Field(default=300.0, gt=0, le=3600)
+    """longest time of a request in seconds, whatever grants say"""
+    egress_max_mib: int = Field(default=64, ge=1, le=1024)
+    """largest body of an answer in MiB, whatever grants say"""
+    egress_per_s: float = Field(default=10.0, gt=0, le=10_000)
+    """requests of one tenant to one host per second; bursts of twice as many"""
+    egress_host_per_s: float = Field(default=50.0, gt=0, le=10_000)
+    """requests of all tenants to one host per second; bursts of twice as many"""
+    secret_keys: Path | None = None
+    """file of encryption keys for secrets, the same on every node; `lodger secret keygen` creates it"""
+    api_host: str = "127.0.0.1"
+    """address of the HTTP API of `lodger up`"""
+    api_port: int = Field(default=8750, ge=0, le=65_535)
+    """port of the HTTP API; 0: any free port"""
+    tls_cert: Path | None = None
+    """certificate chain, PEM: with it the API speaks TLS; none: plain HTTP"""
+    tls_key: Path | None = None
+    """private key of the certificate, PEM"""
+    trusted_proxies: str = ""
+    """addresses or networks of trusted reverse proxies, separated by commas: only their X-Forwarded-… headers are used"""
+    api_requests_per_minute: int = Field(default=1200, ge=1, le=10_000_000)
+    """requests of one token per minute; more are answered with 429"""
+    api_tenant_requests_per_minute: int = Field(default=6000, ge=1, le=10_000_000)
+    """requests of all tokens of one tenant per minute; more are answered with 429"""
+    api_url_requests_per_minute: int = Field(default=120, ge=1, le=10_000_000)
+    """requests to one URL of a script per minute; more are answered with 429"""
+    api_failures_per_minute: int = Field(default=20, ge=1, le=10_000)
+    """wrong tokens from one address per minute; more are answered with 429, while right tokens are still accepted"""
+    api_connections: int = Field(default=2000, ge=1, le=100_000)
+    """open connections at which the API answers new requests with 503; a reverse proxy limits them by address"""
+    api_cors_origins: str = ""
+    """origins whose pages may call the API with tokens, such as https://app.example.com, separated by spaces; * for all"""
+    api_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, le=1024**3)
+    """maximum size of a JSON body"""
+    api_upload_bytes: int = Field(default=256 * 1024 * 1024, ge=1024, le=1024**4)
+    """maximum size of an archive or module"""
+    api_body_s: float = Field(default=30.0, gt=0, le=3600)
+    """time limit for receiving a request"""
+    api_streams: int = Field(default=200, ge=0, le=100_000)
+    """concurrent live streams of the API, a tenth of them for one token"""
 
-    log_format: str = Field(
-        default="text",
-        pattern="^(text|json)$",
-        description="form of the log of `lodger up`: text, or json with the ids of tenant, action and trace",
-    )
-    metrics_host: str = Field(default="127.0.0.1", description="address of a node's metrics for Prometheus")
-    metrics_port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65_535,
-        description="port of this process's metrics for Prometheus; none: only the API serves metrics; 0: any free port",
-    )
-    metrics_tenants: int = Field(
-        default=0,
-        ge=0,
-        le=100,
-        description="number of tenants whose CPU time of the day the API's metrics show by name; 0: none",
-    )
-    heartbeat_url: str | None = Field(
-        default=None,
-        pattern="^https?://",
-        description="URL that each node requests every minute while it holds its lease; none: no heartbeat",
-    )
-    mail_host: str | None = Field(
-        default=None, description="SMTP server of `lodger up`; none: mails wait in the outbox"
-    )
-    mail_port: int = Field(default=25, ge=1, le=65_535, description="port of the SMTP server")
-    mail_tls: str = Field(
-        default="none",
-        pattern="^(none|starttls|implicit)$",
-        description="none: for a server on this machine; starttls: refused without it; implicit: TLS from the first byte",
-    )
-    mail_user: str | None = Field(default=None, description="name for the SMTP server; none: no authentication")
-    mail_password_file: Path | None = Field(default=None, description="file with the password for the SMTP server")
-    mail_sender: str = Field(default="lodger@localhost", description="From of every mail; a script cannot choose it")
+    log_format: str = Field(default="text", pattern="^(text|json)$")
+    """form of the log of `lodger up`: text, or json with the ids of tenant, action and trace"""
+    metrics_host: str = "127.0.0.1"
+    """address of a node's metrics for Prometheus"""
+    metrics_port: int | None = Field(default=None, ge=0, le=65_535)
+    """port of this process's metrics for Prometheus; none: only the API serves metrics; 0: any free port"""
+    metrics_tenants: int = Field(default=0, ge=0, le=100)
+    """number of tenants whose CPU time of the day the API's metrics show by name; 0: none"""
+    heartbeat_url: str | None = Field(default=None, pattern="^https?://")
+    """URL that each node requests every minute while it holds its lease; none: no heartbeat"""
+    mail_host: str | None = None
+    """SMTP server of `lodger up`; none: mails wait in the outbox"""
+    mail_port: int = Field(default=25, ge=1, le=65_535)
+    """port of the SMTP server"""
+    mail_tls: str = Field(default="none", pattern="^(none|starttls|implicit)$")
+    """none: for a server on this machine; starttls: refused without it; implicit: TLS from the first byte"""
+    mail_user: str | None = None
+    """name for the SMTP server; none: no authentication"""
+    mail_password_file: Path | None = None
+    """file with the password for the SMTP server"""
+    mail_sender: str = "lodger@localhost"
+    """From of every mail; a script cannot choose it"""
 
     @property
     def lease_us(self) -> int:

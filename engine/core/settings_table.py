@@ -1,7 +1,10 @@
 """The table of settings, as ``lodger config show`` and the documentation have it: every value as text, secrets masked."""
 
+import ast
+import inspect
 import os
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 from lodger.engine.core.settings import PREFIX, Settings
@@ -29,7 +32,7 @@ _UNITS = {"_per_s": "per second", "_s": "seconds", "_ms": "milliseconds", "_byte
 
 def table(settings: Settings) -> list[Row]:
     """Every setting as a row, in the order of declaration."""
-    rows = []
+    rows, helps = [], _helps()
     for name, field in Settings.model_fields.items():
         default = field.get_default(call_default_factory=True, validated_data={})
         unit = next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), "")
@@ -42,10 +45,21 @@ def table(settings: Settings) -> list[Row]:
                 value=_shown(name, value),
                 default=_shown(name, default),
                 source=_source(name, settings, is_set=value != default),
-                help=field.description or "",
+                help=helps[name],
             )
         )
     return rows
+
+
+def _helps() -> dict[str, str]:
+    """Return the text below each setting in the source of the class, by the setting's name."""
+    (settings,) = ast.parse(inspect.getsource(Settings)).body
+    assert isinstance(settings, ast.ClassDef)
+    return {
+        ast.unparse(above.target): " ".join(str(below.value.value).split())
+        for above, below in pairwise(settings.body)
+        if isinstance(above, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    }
 
 
 def _source(name: str, settings: Settings, *, is_set: bool) -> str:

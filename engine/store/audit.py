@@ -10,12 +10,13 @@ from typing import Any
 from sqlalchemy import Connection, Select, false, select
 
 from lodger.engine.core.access.audit_context import AuditContext
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import to_us
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, AuditEntry, Json
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.access import audit
 
 #: ``tenant_id`` of the rows of the platform itself.
@@ -172,17 +173,10 @@ def _select(filters: AuditFilter) -> Select[Any]:
 
 def _entry(row: AnyRow) -> AuditEntry:
     """Return the audit entry of a row."""
-    return AuditEntry(
-        id=row.id,
-        at=from_us(row.at_us),
+    return record(
+        AuditEntry,
+        row,
         tenant_id=row.tenant_id or None,
-        actor=row.actor,
-        via=row.via,
-        verb=row.verb,
-        target=row.target,
-        named=row.named,
         before=None if row.before is None else json.loads(row.before),
         after=None if row.after is None else json.loads(row.after),
-        why=row.why,
-        request_id=row.request_id,
     )

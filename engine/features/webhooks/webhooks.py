@@ -24,7 +24,6 @@ from sqlalchemy import (
     update,
 )
 
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.egress import signature, target
@@ -33,6 +32,7 @@ from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import outbox, ready_queue
 from lodger.engine.store.queue.events import EVENT_NAME, matches
 from lodger.engine.store.records import AnyRow, Json
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, metadata
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.tenants import tenants
@@ -257,16 +257,7 @@ def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
 
 def _webhook(row: AnyRow) -> Webhook:
     """Return the webhook of a row."""
-    return Webhook(
-        row.tenant_id,
-        row.name,
-        row.url,
-        tuple(json.loads(row.events)),
-        row.state,
-        from_us(row.created_us),
-        from_us(row.updated_us),
-        row.style,
-    )
+    return record(Webhook, row, events=tuple(json.loads(row.events)))
 
 
 def enqueue(

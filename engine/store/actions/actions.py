@@ -9,7 +9,7 @@ from typing import Any, get_args
 from sqlalchemy import Connection, Select, String, cast, false, func, select, update
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
-from lodger.engine.core.clock import from_us, from_us_or_none, to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.core.params import validate_params
@@ -26,6 +26,7 @@ from lodger.engine.store.queue import ready_queue, schedule_concurrency, version
 from lodger.engine.store.queue.stops import cancel_where
 from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
 from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.nodes import nodes
@@ -408,31 +409,13 @@ def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
 
 def _action(row: AnyRow) -> Action:
     """Return the action of a row."""
-    return Action(
-        id=row.id,
-        tenant_id=row.tenant_id,
-        schedule_id=row.schedule_id,
-        schedule=row.schedule,
-        script=row.script,
-        script_version=row.script_version,
-        origin=row.origin,
-        state=row.state,
-        reason=row.reason,
-        slot=from_us_or_none(row.slot),
-        slot_to=from_us_or_none(row.slot_to),
-        due_at=from_us(row.due_at),
-        started_at=from_us_or_none(row.started_us),
-        finished_at=from_us_or_none(row.finished_us),
-        attempt=row.attempt,
+    return record(
+        Action,
+        row,
         outcome=Outcome(row.outcome) if row.outcome else None,
         result=load_json(row.result),
         error=_error(row.error),
         params=load_json(row.params),
-        request_key=row.request_key,
-        step=row.step,
-        replay_of=row.replay_of,
-        requested_by=row.requested_by,
-        node_key=row.node_key,
         requires=tuple(row.requires.split()),
     )
 

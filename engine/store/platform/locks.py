@@ -5,11 +5,11 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, or_, select, update
 
-from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.nodes import locks
 
 _l = locks.c
@@ -88,12 +88,4 @@ def _named(name: str) -> tuple[ColumnElement[bool], ...]:
 
 def _lock(row: AnyRow, now_us: int) -> Lock:
     """Return the lock of a row; one that has run out has no holder."""
-    return Lock(
-        name=row.name,
-        holder=row.holder if row.until_us > now_us else None,
-        epoch=row.epoch,
-        until=from_us(row.until_us),
-        slot=from_us_or_none(row.slot),
-        taken_at=from_us(row.taken_us),
-        freed_at=from_us_or_none(row.freed_us),
-    )
+    return record(Lock, row, holder=row.holder if row.until_us > now_us else None)

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, or_, select, tuple_, update
 
-from lodger.engine.core.clock import from_us_or_none
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.schema.script_data import outbox
 
@@ -137,16 +137,13 @@ def _delivery(row: Row[Any]) -> Delivery:
     """Return a mail or webhook from its row."""
     payload = json.loads(row.payload)
     mail = row.kind == "mail"
-    return Delivery(
+    return record(
+        Delivery,
+        row,
         id=row.message_id,
-        kind=row.kind,
         to=tuple(each for name in ("to", "cc", "bcc") for each in payload.get(name, ())) if mail else (row.target,),
         about=payload["subject"] if mail else payload["type"],
-        state=row.state,
-        attempts=row.attempts,
         error=row.last_error,
-        next_at=from_us_or_none(row.next_at_us),
-        sent_at=from_us_or_none(row.sent_us),
     )
 
 

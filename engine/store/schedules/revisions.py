@@ -27,6 +27,7 @@ from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.placements import require_placement
 from lodger.engine.store.records import AnyRow, Json, ScheduleRevision
 from lodger.engine.store.revision_cache import PreparedRules, decode_rules, encode_rules
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import BoundScript
@@ -285,15 +286,11 @@ def show_policies(row: AnyRow) -> dict[str, Any]:
 
 def _revision(row: AnyRow, named: Mapping[str, str]) -> ScheduleRevision:
     """Return the revision of a row."""
-    return ScheduleRevision(
-        tenant_id=row.tenant_id,
-        schedule_id=row.schedule_id,
-        revision=row.revision,
+    return record(
+        ScheduleRevision,
+        row,
         text=row.sentence,
         rules=decode_rules(row.rules),
         steps=show_steps(row, named),
-        created_at=from_us(row.created_us),
-        created_by=row.created_by,
-        why=row.why,
         **show_policies(row),
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, literal_column, select, union_all
 
-from lodger.engine.core.clock import from_us, from_us_or_none, to_us
+from lodger.engine.core.clock import from_us_or_none, to_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.recurrence.on_changes import END
@@ -15,6 +15,7 @@ from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, Counters, LastRun, Schedule
 from lodger.engine.store.revision_cache import decode_rules, zone_of
+from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.nodes import nodes
@@ -161,24 +162,15 @@ _END_US = to_us(END)
 def _schedule(row: AnyRow, named: Mapping[str, str]) -> Schedule:
     """Return the schedule of a row."""
     rules = decode_rules(row.rules)
-    return Schedule(
-        id=row.id,
-        tenant_id=row.tenant_id,
-        name=row.name,
-        state=row.state,
-        # A schedule that only runs on changes has no next slot.
+    return record(
+        Schedule,
+        row,
         next_at=None if row.searching or row.next_at == _END_US else from_us_or_none(row.next_at),
         searched_to=from_us_or_none(row.next_at) if row.searching else None,
         text=row.sentence,
-        revision=row.revision,
-        script=row.script,
         steps=revisions.show_steps(row, named),
         rules=rules,
         tz=zone_of(rules),
-        failures=row.failures,
-        note=row.note,
-        wake_at=from_us_or_none(row.wake_at),
-        created_at=from_us(row.created_us),
         **revisions.show_policies(row),
     )
 
@@ -241,13 +233,5 @@ def last_run(connection: Connection, schedule_id: str) -> LastRun | None:
     row = connection.execute(_last_run, {"schedule": schedule_id}).first()
     if row is None:
         return None
-    return LastRun(
-        row.id,
-        from_us_or_none(row.slot),
-        from_us(row.due_at),
-        from_us(row.started_us),
-        from_us_or_none(row.finished_us),
-        row.state,
-        Outcome(row.outcome) if row.outcome else None,
-        row.name or "",
-    )
+    outcome = Outcome(row.outcome) if row.outcome else None
+    return record(LastRun, row, action_id=row.id, outcome=outcome, node=row.name or "")

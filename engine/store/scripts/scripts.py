@@ -22,6 +22,7 @@ from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow, Script, ScriptVersion
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import script_versions, scripts
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START, authored, used
@@ -185,20 +186,13 @@ def _kind(kind: str, start: str) -> str:
 def _version(row: AnyRow) -> ScriptVersion:
     """Return the script version of a row."""
     stored = json.loads(row.modules)
-    return ScriptVersion(
-        row.tenant_id,
-        row.script_id,
-        row.name,
-        row.version,
-        authored(stored),
-        row.digest,
-        from_us(row.created_us),
-        row.wasm_bytes,
-        load_list(row.grants),
-        row.created_by,
-        row.why,
-        _kind(row.kind, row.modules),
-        None if row.fields is None else json.loads(row.fields),
+    return record(
+        ScriptVersion,
+        row,
+        modules=authored(stored),
+        grants=load_list(row.grants),
+        kind=_kind(row.kind, row.modules),
+        fields=None if row.fields is None else json.loads(row.fields),
         state=_state(row),
         uses=used(stored),
     )

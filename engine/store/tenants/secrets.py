@@ -9,12 +9,12 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select, update
 
 from lodger.engine.core.access.origins import Origin, parse_origin
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress.headers import is_value
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.script_data import secrets
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
@@ -148,14 +148,7 @@ def keys_in_use(connection: Connection) -> set[str]:
 
 def _secret(row: AnyRow) -> Secret:
     """Return a secret without its value."""
-    return Secret(
-        row.tenant_id,
-        row.name,
-        tuple(json.loads(row.hosts)),
-        row.key_id,
-        from_us(row.created_us),
-        from_us(row.updated_us),
-    )
+    return record(Secret, row, hosts=tuple(json.loads(row.hosts)))
 
 
 named = Named(

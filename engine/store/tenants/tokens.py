@@ -8,13 +8,13 @@ import secrets
 from sqlalchemy import Connection, and_, insert, or_, select, update
 
 from lodger.engine.core.access.roles import Caller, Role
-from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.records import AnyRow, NewToken, Token
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.access import sessions, tokens
 from lodger.engine.store.tenants import tenants
 
@@ -180,15 +180,4 @@ def record_use(connection: Connection, token_id: str, now_us: int) -> None:
 
 def _token(row: AnyRow) -> Token:
     """Return the token of a row, without its text."""
-    return Token(
-        id=row.id,
-        name=row.name,
-        role=row.role,
-        tenant_id=row.tenant_id,
-        prefix=row.prefix,
-        created_at=from_us(row.created_us),
-        created_by=row.created_by,
-        expires_at=from_us_or_none(row.expires_us),
-        revoked_at=from_us_or_none(row.revoked_us),
-        used_at=from_us_or_none(row.used_us),
-    )
+    return record(Token, row)
