@@ -2,24 +2,100 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from typing import Any, ClassVar
 
-from lodger.engine import Engine
+from sqlalchemy import Row, inspect
+
+from lodger.engine import Engine, sync
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.clock import Clock, from_us
 from lodger.engine.core.settings import Settings, load
-from lodger.engine.demo.cast import CAST, OFF_DAYS
+from lodger.engine.demo.cast import CAST, OFF_DAYS, ONCE_AFTER_S
 from lodger.engine.demo.demo_feed import Feed
-from lodger.engine.demo.mailbox import Mailbox
-from lodger.engine.demo.setup import Stage, set_up
+from lodger.engine.demo.demo_rows import SHOPS, fill
 from lodger.engine.demo.summary import Summary, summarise
 from lodger.engine.demo.tables import carts, customers, orders, products, tickets
+from lodger.engine.node.outbox.sender import Sender
+from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.web import dashboard_link
 from lodger.sandbox.runtimes.js.artefact import ensure
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The result of the set-up; ``rows`` by table, empty if the demo's ledger existed already."""
+
+    fresh: bool
+    rows: dict[str, int]
+
+
+def set_up(engine: sync.Engine) -> Stage:
+    """Fill the ledger; continue the set-up of an earlier run that was interrupted."""
+    now = from_us(engine.context.clock.now_us())
+    rows: dict[str, int] = {}
+    with engine.context.database.write() as connection:
+        if not inspect(connection).has_table(customers.name):
+            rows = fill(connection, now)
+    known = {tenant.id for tenant in engine.tenants.list()}
+    for shop in SHOPS:
+        if shop.id not in known:
+            engine.tenants.create(
+                shop.id, name=shop.name, grants=["sets:write", "mail:*@mail.example"], people=[shop.manager]
+            )
+    bound = {(schedule.tenant_id, schedule.name) for schedule in engine.schedules.list()}
+    for part in CAST:
+        engine.scripts.put(part.shop, part.script, part.source())
+        if part.rule is None:
+            engine.run_at(part.shop, part.script, now + timedelta(seconds=ONCE_AFTER_S), part.params)
+        elif (part.shop, part.name) not in bound:
+            engine.schedules.create(
+                part.shop,
+                part.name,
+                script=part.script,
+                rules=part.rule,
+                tz=part.tz,
+                missed=part.missed,
+                params=part.params or None,
+                limits=part.limits or None,
+                first_after=now - timedelta(days=OFF_DAYS),
+            )
+    return Stage(bool(rows), rows)
+
+
+#: How often the outbox is emptied.
+POLL_S = 0.5
+
+
+class Mailbox(Sender):
+    """A sender without a server: a line for each mail.
+
+    Args:
+        write: prints one line.
+    """
+
+    kind: ClassVar[str] = "mail"
+    effect: ClassVar[str] = "mail"
+    lanes: ClassVar[int] = 4
+    each: ClassVar[int] = 10
+
+    def __init__(self, database: Transactions, clock: Clock, write: Callable[[str], None]) -> None:
+        super().__init__(database, clock, poll_s=POLL_S)
+        self._write = write
+
+    async def deliver(self, rows: list[Row[Any]]) -> None:
+        """Write a line for each mail, and mark it as sent."""
+        for row in rows:
+            mail = json.loads(row.payload)
+            self._write(f"mail    to {', '.join(mail['to'])}: {mail['subject']}")
+            await self.mark(row, None)
+
 
 #: How often the schedules are read.
 LOOK_S = 0.25

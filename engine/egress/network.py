@@ -19,7 +19,7 @@ CONNECT_S = 3.0
 
 
 class Names(Protocol):
-    """Resolves names (:class:`lodger.engine.egress.resolver.Resolver`)."""
+    """Resolves names (:class:`lodger.engine.egress.way_out.Resolver`)."""
 
     async def addresses(self, host: str) -> list[Address]:
         """Return all addresses of a name; raises Refused."""

@@ -23,7 +23,7 @@ from lodger.engine.egress.address import AddressPolicy
 from lodger.engine.egress.client import Rules, send
 from lodger.engine.egress.request import Request
 from lodger.engine.egress.request_errors import NoAnswer
-from lodger.engine.egress.resolver import Resolver
+from lodger.engine.egress.way_out import Resolver
 
 PUBLIC = {"93.184.216.34", "2606:2800:220:1::1"}
 PORTS_HEARD = (80, 443, 8080, 22, 25, 6379, 5432, 11211)

@@ -9,7 +9,7 @@ from tests.node.harness import Script, working
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Fault
-from lodger.engine.core.telemetry.outages import Outages
+from lodger.engine.node.reporting import Outages
 
 
 def test_a_full_disk_is_no_traceback_and_a_bug_is_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,8 +1,12 @@
 """``lodger dev``: a folder of scripts on a virtual clock; with keys on a terminal, as lines in a pipe."""
 
 import json
+import os
+import select
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,13 +19,48 @@ from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.output import inputs
-from lodger.engine.output.keys import END, keys
 from lodger.engine.output.result_output import AsJson, say, write_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from lodger.engine.workbench.dev_session import DevSession, Report
+
+#: Read in place of a key when standard input has ended.
+END = "\x04"
+
+
+@contextmanager
+def keys() -> Iterator[Callable[[float], str]]:
+    """Read single keys for the block; yields a function that waits some seconds for a key and returns it, '' if none was pressed."""
+    import termios
+    import time
+    import tty
+
+    def no_key(seconds: float) -> str:
+        time.sleep(seconds)
+        return ""
+
+    waiting = ""
+
+    def pressed(seconds: float) -> str:
+        nonlocal waiting
+        if not waiting and select.select([sys.stdin], [], [], seconds)[0]:
+            # Not by the stream, which would hold back keys that were pressed quickly.
+            waiting = os.read(sys.stdin.fileno(), 64).decode("ascii", "ignore") or END
+        key, waiting = waiting[:1], waiting[1:]
+        return key
+
+    if not sys.stdin.isatty():
+        yield no_key
+        return
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        yield pressed
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
 
 #: Speeds of the virtual clock, in seconds a second, and seconds between two looks at keys and at files.
 SPEEDS = (1, 10, 60, 600, 3600, 21_600, 86_400)

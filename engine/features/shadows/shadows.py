@@ -6,7 +6,25 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, literal_column, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    ColumnElement,
+    Connection,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    delete,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us
@@ -14,19 +32,52 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.params import read_fields
 from lodger.engine.features.replays import recorded
 from lodger.engine.features.replays.agreement import AGREES, DIFFERS, UNDECIDED, ShadowRun
-from lodger.engine.features.shadows.tables import script_shadows
 from lodger.engine.store import audit
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers.expressions import Id, partial
+from lodger.engine.store.drivers.guards import Stored, guards
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow, ScriptVersion
+from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.stored_modules import authored, runnable, used
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage, trials
+
+script_shadows = Table(
+    "lodger_script_shadows",
+    metadata,
+    Column("tenant_id", Name, primary_key=True),
+    Column("script_id", Id, primary_key=True),
+    # Of this shadow: a later one of the same script has another.
+    Column("id", Id, nullable=False),
+    # The version that was live when it began; it is compared with this one alone.
+    Column("live_version", Integer, nullable=False),
+    Column("modules", Text, nullable=False),
+    Column("wasm", LargeBinary),
+    Column("digest", String(64), nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("wanted", SmallInteger, nullable=False),
+    # 1 if it is promoted as soon as all wanted runs agree.
+    Column("automatic", SmallInteger, nullable=False),
+    # Runs that were not compared: the node was busy, or the tenant's CPU time of the day was used up.
+    Column("missed", Integer, nullable=False, server_default="0"),
+    # JSON list of its runs, at most `wanted`.
+    Column("runs", Text, nullable=False, server_default="[]"),
+    Column("created_us", Us, nullable=False),
+    Column("created_by", Name),
+    Column("why", Text),
+    ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
+    CheckConstraint("state IN ('running', 'finished', 'promoted')", name="state"),
+    Index("ix_lodger_script_shadows_running", "tenant_id", "script_id", **partial("state = 'running'")),
+    info=guards(stored=Stored("kept_bytes", ("modules", "wasm", "why"))),
+)
+
 
 #: Maximum number of runs that a shadow is compared in.
 MAX_RUNS = 500

@@ -2,15 +2,65 @@
 
 from dataclasses import dataclass
 
-from lodger.engine.recurrence.calendar.dial import Dial
+from lodger.engine.recurrence.calendar.dial import Dial, members
 from lodger.engine.recurrence.calendar.grid import Grid
 from lodger.engine.recurrence.calendar.min_spacing import of_dial
 from lodger.engine.recurrence.calendar.yeardays import YearDays
-from lodger.engine.recurrence.cron.days import CronDays
-from lodger.engine.recurrence.cron.words import days_in_words
+from lodger.engine.recurrence.cron.days import ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS, CronDays, MonthDays, WeekDays
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
 from lodger.engine.recurrence.search import Steps
-from lodger.engine.recurrence.words import sentence, spoken, timed
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, sentence, series, spoken, timed
+
+
+def _month_days(days: MonthDays) -> str:
+    words = []
+    if days.numbers:
+        values = members(days.numbers)
+        if step := series(values):
+            words.append(f"every {ordinal(step)} day of the month from {values[0]} through {values[-1]}")
+        else:
+            words.append(f"day{'s' if len(values) > 1 else ''} {listed(days.numbers)} of the month")
+    for item in days.from_end:
+        day = (
+            "the last day of the month" if not item.before else f"the {ordinal(item.before + 1)} last day of the month"
+        )
+        if item.nearest_weekday:
+            # The weekday nearest to the last day is the last one: later there is none in the month.
+            day = f"the weekday nearest to {day}" if item.before else "the last weekday of the month"
+        words.append(day)
+    words += [f"the weekday nearest to day {day}" for day in days.nearest]
+    return joined(words, "or")
+
+
+def _week_days(days: WeekDays) -> str:
+    words = []
+    if days.weekly:
+        words.append(listed(days.weekly, WEEKDAYS))
+    words += [f"the {ordinal(which)} {WEEKDAYS[weekday]} of the month" for weekday, which in days.nth]
+    words += [f"the last {WEEKDAYS[weekday]} of the month" for weekday in days.last]
+    return joined(words, "or")
+
+
+def days_in_words(days: CronDays) -> str:
+    """Words for the days, without capital letter."""
+    every_date, every_weekday = days.month_days.numbers == ALL_DAYS, days.week_days.weekly == ALL_WEEKDAYS
+    by_date, by_week = _month_days(days.month_days), _week_days(days.week_days)
+    if days.both():
+        if every_date and every_weekday:
+            said = "every day"
+        elif every_date:
+            said = f"on {by_week}"
+        elif every_weekday:
+            said = f"on {by_date}"
+        else:
+            said = f"on {by_date}, but only when it is also {by_week}"
+    elif every_date or every_weekday:
+        said = "every day"
+    else:
+        said = f"on {by_date}, and also on {by_week}"
+    if days.months != ALL_MONTHS:
+        said += f", in {listed(days.months, MONTHS)}"
+    return said
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from lodger.engine.node.executors.script_context import offsets
 from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, instant_of
-from lodger.engine.recurrence.calendar.posix_tz import parse_posix
 from lodger.engine.recurrence.calendar.zoned import Zoned
-from lodger.engine.recurrence.calendar.zones import FAR, Zone, python_zone, zone, zone_names
+from lodger.engine.recurrence.calendar.zones import FAR, Zone, parse_posix, python_zone, zone, zone_names
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
