@@ -5,9 +5,10 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from socketserver import ThreadingMixIn
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 from uuid import uuid4
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -67,97 +68,68 @@ class MetricSpec:
     of: Literal["process", "ledger"] = "process"
 
 
+def _spec(kind: Kind, of: Literal["process", "ledger"], name: str, help_: str, *labels: str) -> MetricSpec:
+    return MetricSpec(name, kind, help_, labels, of)
+
+
+_counter, _gauge, _histogram = (partial(_spec, kind, "process") for kind in get_args(Kind))
+_ledger_gauge = partial(_spec, "gauge", "ledger")
+
 METRICS: tuple[MetricSpec, ...] = (
-    MetricSpec(
-        "lodger_slots_total",
-        "counter",
-        "slots that ticks of this process turned into rows; a gap counts once",
-        ("became",),
-    ),
-    MetricSpec("lodger_attempts_total", "counter", "attempts that ended on nodes of this process", ("outcome",)),
-    MetricSpec("lodger_lateness_seconds", "histogram", "time from due to start of attempts of slots"),
-    MetricSpec("lodger_attempt_seconds", "histogram", "wall time of attempts"),
-    MetricSpec("lodger_build_info", "gauge", "1, with the version of Lodger and of Python", ("version", "python")),
-    MetricSpec("lodger_http_requests_total", "counter", "answered requests of the HTTP API", ("route", "status")),
-    MetricSpec("lodger_http_limited_total", "counter", "requests of the HTTP API that were answered with 429"),
-    MetricSpec("lodger_http_request_seconds", "histogram", "time until the answer of the HTTP API begins", ("route",)),
-    MetricSpec("lodger_http_streams", "gauge", "open live streams"),
-    MetricSpec("lodger_database_connections", "gauge", "connections to the ledger's database", ("state",)),
-    MetricSpec("lodger_database_transactions_total", "counter", "transactions on the ledger's database"),
-    MetricSpec("lodger_lost_commits_total", "counter", "attempts that ended after another node had taken their action"),
-    MetricSpec("lodger_leases_lost_total", "counter", "times a node of this process lost its lease"),
-    MetricSpec("lodger_rescued_total", "counter", "actions that this process took back from lost nodes"),
-    MetricSpec("lodger_expired_total", "counter", "actions that this process marked as expired"),
-    MetricSpec("lodger_slow_total", "counter", "runs that took much longer than usual for their schedule"),
-    MetricSpec("lodger_slowdowns_total", "counter", "schedules with runs that have become slower", ("onset",)),
-    MetricSpec("lodger_alerts_total", "counter", "alerts that nodes of this process raised", ("kind",)),
-    MetricSpec(
-        "lodger_faults_total", "counter", "rounds of a node's services that failed and were retried", ("service",)
-    ),
-    MetricSpec(
+    _counter("lodger_slots_total", "slots that ticks of this process turned into rows; a gap counts once", "became"),
+    _counter("lodger_attempts_total", "attempts that ended on nodes of this process", "outcome"),
+    _histogram("lodger_lateness_seconds", "time from due to start of attempts of slots"),
+    _histogram("lodger_attempt_seconds", "wall time of attempts"),
+    _gauge("lodger_build_info", "1, with the version of Lodger and of Python", "version", "python"),
+    _counter("lodger_http_requests_total", "answered requests of the HTTP API", "route", "status"),
+    _counter("lodger_http_limited_total", "requests of the HTTP API that were answered with 429"),
+    _histogram("lodger_http_request_seconds", "time until the answer of the HTTP API begins", "route"),
+    _gauge("lodger_http_streams", "open live streams"),
+    _gauge("lodger_database_connections", "connections to the ledger's database", "state"),
+    _counter("lodger_database_transactions_total", "transactions on the ledger's database"),
+    _counter("lodger_lost_commits_total", "attempts that ended after another node had taken their action"),
+    _counter("lodger_leases_lost_total", "times a node of this process lost its lease"),
+    _counter("lodger_rescued_total", "actions that this process took back from lost nodes"),
+    _counter("lodger_expired_total", "actions that this process marked as expired"),
+    _counter("lodger_slow_total", "runs that took much longer than usual for their schedule"),
+    _counter("lodger_slowdowns_total", "schedules with runs that have become slower", "onset"),
+    _counter("lodger_alerts_total", "alerts that nodes of this process raised", "kind"),
+    _counter("lodger_faults_total", "rounds of a node's services that failed and were retried", "service"),
+    _counter(
         "lodger_retention_overruns_total",
-        "counter",
         "transactions of retention that reached their time limit and were cancelled, or ended late nevertheless",
-        ("end",),
+        "end",
     ),
-    MetricSpec(
+    _gauge(
         "lodger_retention_too_slow",
-        "gauge",
         "old actions and expired values that one transaction of retention cannot delete within its time limit",
     ),
-    MetricSpec(
-        "lodger_hooks_dropped_total",
-        "counter",
-        "events dropped because a hook was too slow",
-        ("hook",),
-    ),
-    MetricSpec("lodger_running", "gauge", "running attempts on nodes of this process"),
-    MetricSpec("lodger_waiting", "gauge", "those of them that wait for an answer, and hold no slot"),
-    MetricSpec(
+    _counter("lodger_hooks_dropped_total", "events dropped because a hook was too slow", "hook"),
+    _gauge("lodger_running", "running attempts on nodes of this process"),
+    _gauge("lodger_waiting", "those of them that wait for an answer, and hold no slot"),
+    _gauge(
         "lodger_node_saturation",
-        "gauge",
         "fraction of the last minute, 0 to 1, in which a node of this process had no free slot or too little CPU time",
     ),
-    MetricSpec(
-        "lodger_wall_active",
-        "gauge",
-        "1 if the wall is active around the workers of a node of this process, else 0",
-        ("wall",),
+    _gauge(
+        "lodger_wall_active", "1 if the wall is active around the workers of a node of this process, else 0", "wall"
     ),
-    MetricSpec("lodger_loop_lag_seconds", "gauge", "delay of a node's event loop when last measured"),
-    MetricSpec(
-        "lodger_feed_held_seconds",
-        "gauge",
-        "age of the oldest committed change that is not yet readable",
-        ("database",),
+    _gauge("lodger_loop_lag_seconds", "delay of a node's event loop when last measured"),
+    _gauge("lodger_feed_held_seconds", "age of the oldest committed change that is not yet readable", "database"),
+    _gauge(
+        "lodger_feed_held", "committed changes that are not yet readable because of an older transaction", "database"
     ),
-    MetricSpec(
-        "lodger_feed_held",
-        "gauge",
-        "committed changes that are not yet readable because of an older transaction",
-        ("database",),
-    ),
-    MetricSpec("lodger_actions", "gauge", "actions that are ready, running or sealed", ("state",), "ledger"),
-    MetricSpec("lodger_overdue", "gauge", "actions and schedules more than ten seconds overdue", (), "ledger"),
-    MetricSpec("lodger_overdue_seconds", "gauge", "time since the most overdue of them was due", (), "ledger"),
-    MetricSpec("lodger_nodes", "gauge", "nodes by state", ("state",), "ledger"),
-    MetricSpec(
-        "lodger_outbox", "gauge", "mails and webhooks that wait or have failed permanently", ("state",), "ledger"
-    ),
-    MetricSpec(
-        "lodger_blocked_sessions",
-        "gauge",
-        "database sessions that have waited for a lock for more than a second",
-        (),
-        "ledger",
-    ),
-    MetricSpec("lodger_blocked_seconds", "gauge", "longest wait of these sessions", (), "ledger"),
-    MetricSpec(
+    _ledger_gauge("lodger_actions", "actions that are ready, running or sealed", "state"),
+    _ledger_gauge("lodger_overdue", "actions and schedules more than ten seconds overdue"),
+    _ledger_gauge("lodger_overdue_seconds", "time since the most overdue of them was due"),
+    _ledger_gauge("lodger_nodes", "nodes by state", "state"),
+    _ledger_gauge("lodger_outbox", "mails and webhooks that wait or have failed permanently", "state"),
+    _ledger_gauge("lodger_blocked_sessions", "database sessions that have waited for a lock for more than a second"),
+    _ledger_gauge("lodger_blocked_seconds", "longest wait of these sessions"),
+    _ledger_gauge(
         "lodger_tenant_cpu_seconds",
-        "gauge",
         "CPU time of today (UTC) of the tenants that used most, as many as LODGER_METRICS_TENANTS says",
-        ("tenant",),
-        "ledger",
+        "tenant",
     ),
 )
 _BY_NAME = {spec.name: spec for spec in METRICS}

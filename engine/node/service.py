@@ -5,7 +5,6 @@ import math
 from collections.abc import Awaitable
 from typing import Any, ClassVar
 
-from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import Fault
 from lodger.engine.node.context import NodeContext
 
@@ -77,9 +76,6 @@ class Service:
             try:
                 wait = await self.round()
                 backoff = BACKOFF_S
-            except Unavailable as error:
-                self.fault(error)
-                wait, backoff = backoff, min(backoff * 2, BACKOFF_MAX_S)
             except Exception as error:  # noqa: BLE001 - published, and tried again: see the class
                 self.fault(error)
                 wait, backoff = backoff, min(backoff * 2, BACKOFF_MAX_S)

@@ -102,13 +102,15 @@ def adopt(connection: Connection, tenant_ids: Sequence[str], ledger: str) -> Non
         some = tenant_ids[at : at + 500]
         row = connection.execute(select(_c.tenant, _c.ledger).where(_c.tenant.in_(some), _c.ledger != ledger)).first()
         if row is not None:
-            raise unreachable(ledger, f"its tenant {row.tenant} lives in the ledger {row.ledger}, too")
+            raise LedgerUnreachable(ledger, f"its tenant {row.tenant} lives in the ledger {row.ledger}, too")
         connection.execute(insert(directory), [{"tenant": each, "ledger": ledger} for each in some])
 
 
-def unreachable(ledger: str, reason: str) -> Unavailable:
-    """Return the error of a ledger that cannot be reached."""
-    return Unavailable("ledger_unreachable", ledger=ledger, reason=reason, details={"ledger": ledger})
+class LedgerUnreachable(Unavailable):
+    """A ledger cannot be reached: code ledger_unreachable."""
+
+    def __init__(self, ledger: str, reason: str) -> None:
+        super().__init__("ledger_unreachable", ledger=ledger, reason=reason, details={"ledger": ledger})
 
 
 def _place(row: AnyRow) -> TenantPlace:

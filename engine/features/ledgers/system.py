@@ -28,7 +28,7 @@ from lodger.engine.core.metrics import prometheus_text
 from lodger.engine.core.partial_answers import note_unreachable
 from lodger.engine.core.settings import Settings
 from lodger.engine.features.ledgers import directory, merging, moving
-from lodger.engine.features.ledgers.directory import TenantPlace, unreachable
+from lodger.engine.features.ledgers.directory import LedgerUnreachable, TenantPlace
 from lodger.engine.features.ledgers.operations import LedgerState
 from lodger.engine.service.bulk import BulkResult
 from lodger.engine.service.engine import Engine
@@ -95,9 +95,13 @@ class Member:
 
     def explained(self, error: Unavailable) -> Unavailable:
         """Return the error that names this ledger, if it cannot be reached; else the error itself."""
-        if not error.code.startswith(_OF_LEDGER) or error.code in {"database_busy", "ledger_unreachable"}:
+        if (
+            isinstance(error, LedgerUnreachable)
+            or not error.code.startswith(_OF_LEDGER)
+            or error.code == "database_busy"
+        ):
             return error
-        made = unreachable(self.name, error.code)
+        made = LedgerUnreachable(self.name, error.code)
         self._failed = (monotonic() + RETRY_S, made)
         return made
 
@@ -215,9 +219,7 @@ class System(table.Nouns[Sync]):
         for each in self._members.values():
             try:
                 found = each.run(look)
-            except Unavailable as error:
-                if error.code != "ledger_unreachable":
-                    raise
+            except LedgerUnreachable as error:
                 failed = failed or error
                 continue
             if found is not None:
@@ -252,9 +254,7 @@ class System(table.Nouns[Sync]):
             return self.home
         try:
             place = self.home.run(lambda engine: _directory_read(engine, directory.find, tenant_id))
-        except Unavailable as error:
-            if error.code != "ledger_unreachable":
-                raise
+        except LedgerUnreachable:
             if tenant_id in self._seen:
                 return self._members[self._seen[tenant_id]]
             found = self.ask_each(partial(_lives_in, tenant_id))
@@ -265,7 +265,7 @@ class System(table.Nouns[Sync]):
         if place is None:
             return self.home
         if place.ledger not in self._members:
-            raise unreachable(place.ledger, "it is not in the file")
+            raise LedgerUnreachable(place.ledger, "it is not in the file")
         if len(self._seen) > 100_000:
             self._seen.clear()
         self._seen[tenant_id] = place.ledger
@@ -275,8 +275,8 @@ class System(table.Nouns[Sync]):
         """Look for a tenant that was created in a ledger itself, and note where it is."""
         try:
             engine = self.ask_each(partial(_lives_in, tenant_id))
-        except Unavailable as error:
-            if not new or error.code != "ledger_unreachable":
+        except LedgerUnreachable:
+            if not new:
                 raise
             engine = None
         # A ledger that was opened just now has noted its tenants.
@@ -351,9 +351,7 @@ class System(table.Nouns[Sync]):
                 answers[each] = future.result()
             except NotFound as error:
                 failed.append(error)
-            except Unavailable as error:
-                if error.code != "ledger_unreachable":
-                    raise
+            except LedgerUnreachable as error:
                 failed.append(error)
                 note_unreachable(each.name)
         if not answers:
@@ -404,9 +402,7 @@ class System(table.Nouns[Sync]):
                 return run(each)
             except NotFound as error:
                 absent = absent or error
-            except Unavailable as error:
-                if error.code != "ledger_unreachable":
-                    raise
+            except LedgerUnreachable as error:
                 failed = failed or error
         raise failed or absent or AssertionError("there is a ledger")
 

@@ -1,9 +1,11 @@
 """The verbs that explain rules and edits before they are stored."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.compile import with_present_starts
@@ -38,6 +40,18 @@ class WhatIf:
     dropped: tuple[datetime, ...]
     added: tuple[datetime, ...]
     complete_to: datetime
+
+
+#: How arguments are read that are not stored as they are given.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "rules": specs, "exclusions": specs, "start": aware, "end": aware, "labels": parse_labels,
+}  # fmt: skip
+
+
+def changed(**arguments: Any) -> dict[str, Any]:
+    """Return those arguments of an edit that change something."""
+    given = {name: value for name, value in arguments.items() if value is not UNCHANGED}
+    return given | {name: read(given[name]) for name, read in _READERS.items() if name in given}
 
 
 class Previews(Noun[M]):
@@ -118,15 +132,8 @@ class Previews(Noun[M]):
             NotFound: schedule_unknown.
             RuleInvalid: a new rule is invalid.
         """
-        wish: dict[str, Any] = {
-            "rules": rules if rules is UNCHANGED else specs(rules),
-            "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),
-            "tz": tz,
-            "dst": dst,
-            "start": start if start is UNCHANGED else aware(start),
-            "end": end if end is UNCHANGED else aware(end),
-        }
-        change = self._zoned(tenant_id, {name: value for name, value in wish.items() if value is not UNCHANGED})
+        given = changed(rules=rules, exclusions=exclusions, tz=tz, dst=dst, start=start, end=end)
+        change = self._zoned(tenant_id, given)
         with self.context.database.read() as connection:
             found = schedules.get(connection, tenant_id, schedule)
             before = self.context.revision_cache.revision(

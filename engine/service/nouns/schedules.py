@@ -19,7 +19,7 @@ from lodger.engine.policy.retry import Retry
 from lodger.engine.recurrence.rule import DstPolicy, ScheduleRules
 from lodger.engine.service.bulk import Bulk, BulkResult, Matched
 from lodger.engine.service.nouns.base import Change, RulesArgument, StepsArgument, aware, specs
-from lodger.engine.service.nouns.preview import Previews
+from lodger.engine.service.nouns.preview import Previews, changed
 from lodger.engine.service.operations.declaration import UNCHANGED, Joinable, M, operation
 from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.actions import actions
@@ -198,39 +198,19 @@ class Schedules(Previews[M]):
         Raises:
             Conflict: changed_meanwhile, and those of :meth:`create`.
         """
-        named: dict[str, Any] = {
-            "rules": rules if rules is UNCHANGED else specs(rules),
-            "exclusions": exclusions if exclusions is UNCHANGED else specs(exclusions),
-            "tz": tz,
-            "dst": dst,
-            "start": start if start is UNCHANGED else aware(start),
-            "end": end if end is UNCHANGED else aware(end),
-        }
-        change = {
-            "script": script,
-            "missed": missed,
-            "overlap": overlap,
-            "params": params,
-            "limits": limits,
-            "retry": retry,
-            "grants": grants,
-            "version": version,
-        }
-        conduct = {
-            "jitter_s": jitter_s,
-            "expires_s": expires_s,
-            "priority": priority,
-            "pause_after": pause_after,
-            "labels": labels if labels is UNCHANGED else parse_labels(labels),
-            "placement": placement,
-        }
-        named, change, conduct = (
-            {name: value for name, value in given.items() if value is not UNCHANGED}
-            for given in (named, change, conduct)
+        named = self._zoned(
+            tenant_id, changed(rules=rules, exclusions=exclusions, tz=tz, dst=dst, start=start, end=end)
         )
+        change = changed(
+            script=script, missed=missed, overlap=overlap, params=params, limits=limits, retry=retry, grants=grants,
+            version=version,
+        )  # fmt: skip
+        conduct = changed(
+            jitter_s=jitter_s, expires_s=expires_s, priority=priority, pause_after=pause_after, labels=labels,
+            placement=placement,
+        )  # fmt: skip
         if conduct:
             change["conduct"] = conduct
-        named = self._zoned(tenant_id, named)
         cache, now_us = self.context.revision_cache, self._now_us
         # An id may be the name of another schedule.
         found = None if is_id(schedule) else self._read(schedule_rows.rules_of, tenant_id, schedule)

@@ -40,40 +40,13 @@ _SUSPENDED = "suspended"
 MOVING = "moving"
 
 
-def create(
-    context: StoreContext,
-    connection: Connection,
-    tenant_id: str,
-    name: str | None,
-    limits: dict[str, Any] | None,
-    now_us: int,
-    *,
-    grants: str | None = None,
-    people: str | None = None,
-    labels: Labels = None,
-    plan: str | None = None,
-    tz: str | None = None,
-) -> Tenant:
-    """Create a tenant; a deleted one with the same id is created again with the next generation.
-
-    ``grants`` and ``people`` are JSON text in the format of :mod:`lodger.engine.store.tenants.grants`.
+def create(connection: Connection, values: dict[str, Any], turn: dict[str, Any]) -> Tenant:
+    """Create a tenant of its rows; a deleted one with the same id is created again with the next generation.
 
     Raises:
-        InputError: tenant_id_invalid, name_invalid, limit_unknown and others.
         Conflict: tenant_exists.
     """
-    values, turn = new_rows(
-        context,
-        tenant_id,
-        name,
-        limits,
-        now_us,
-        grants=grants,
-        people=people,
-        labels=labels,
-        plan=None if plan is None else plan_limits(connection, plan),
-        tz=tz,
-    )
+    tenant_id = values["id"]
     before = _row(connection, tenant_id)
     if before is not None and before.state != "deleted":
         raise Conflict("tenant_exists", tenant=tenant_id)
@@ -102,10 +75,14 @@ def new_rows(
     plan: tuple[str, str] | None = None,
     tz: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Check the arguments of :func:`create`; return the rows of a new tenant and of its turn.
+    """Return the rows of a new tenant and of its turn.
 
     Args:
+        grants, people: JSON text in the format of :mod:`lodger.engine.store.tenants.grants`.
         plan: name and limits of its plan.
+
+    Raises:
+        InputError: tenant_id_invalid, name_invalid, limit_unknown and others.
     """
     names.check(tenant_id, "tenant_id_invalid")
     if tenant_id.startswith(PLATFORM_PREFIX):
