@@ -10,7 +10,7 @@ import ctypes
 import resource
 
 from lodger.sandbox.runtimes.js.guest import HostFunctions, Thrown
-from lodger.sandbox.runtimes.native.realm import OURS_LINE
+from lodger.sandbox.runtimes.native.modules import OURS_LINE
 from lodger.sandbox.runtimes.native.rejections import Rejections
 
 TYPE_CHECKING = False
