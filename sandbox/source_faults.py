@@ -11,6 +11,7 @@ from functools import cached_property
 
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.runtimes.js.modules import LIB, found, joined
+from lodger.sandbox.source_names import INSTEAD
 from lodger.sandbox.source_tokens import code_of, outermost, unclosed
 from lodger.stdlib import standard_modules
 
@@ -35,8 +36,12 @@ _DEFAULT = re.compile(r"(?<![\w$.])export\s*(?:default\b|\{[^{}]*\bas\s+default\
 _EXPORT = re.compile(
     r"(?<![\w$.])export\s*(?:[{*]|(?:const|let|var|function|async|class|type|interface|enum|abstract|declare)\b)"
 )
-_MODULE_EXPORTS = re.compile(r"(?<![\w$.])(?:module\s*\.\s*exports|exports\s*\.\s*[\w$]+)\s*=")
-_REQUIRE = re.compile(r"""(?<![\w$.])require\s*\(\s*(["'])""")
+_MODULE_EXPORTS = re.compile(
+    r"(?<![\w$.])(?:module\s*+(?:\.\s*+exports|\[\s*+\])|exports)(?:\s*+(?:\.\s*+[\w$]++|\[\s*+\])){0,4}+\s*+=(?![=>])"
+)
+_REQUIRE = re.compile(r"""(?<![\w$.])require\s*\(\s*(["'`])""")
+_AS_DEFAULT = re.compile(r"(?<![\w$.])export\s*+\{[^{}]*?(?P<value>)(?P<name>[A-Za-z_$][\w$]*+)\s++as\s++default\b")
+_DIRECTIVE = re.compile(r"""^\s*+(?:(["'])\s*+\1[ \t]*+(?:;|\n|\Z)\s*+)++""")
 _OWN_REQUIRE = re.compile(r"(?:typeof|function|const|let|var|,|\()\s*require\b(?!\s*\()")
 _NAMED = re.compile(r"(?<![\w$.])(?:function\s*\*?|class|const|let|var)\s+([\w$]+)")
 # Applied to the outermost text, where brackets are empty. Possessive and bounded: a tenant's text must not take long.
@@ -50,11 +55,12 @@ _ARROW = re.compile(
 )
 _VALUE = r"(?:\{\s*+\}|\[\s*+\]|[\"'`][\s\w]{0,500}+[\"'`]|[+-]?\d[\w.]*+|(?:true|false|null|undefined)\b)\s*+(?:;|as\b|satisfies\b|\n|\Z)"
 _NO_FUNCTION = re.compile(
-    rf"(?<![\w$.])export\s++default\s++(?:(?P<value>class\b|{_VALUE})|(?P<name>[A-Za-z_$][\w$]*+)\s*+(?:;|\n|\Z))"
+    rf"(?<![\w$.])export\s++default\s++(?:(?P<value>class\b|new\b|(?:async\s++)?function\s*+\*|{_VALUE})|(?P<name>[A-Za-z_$][\w$]*+)\s*+(?:;|\n|\Z))"
 )
 _SAID = {"{": "an object", "[": "a list", "c": "a class", "'": "a text", '"': "a text", "`": "a text"} | dict.fromkeys(
     "-+0123456789", "a number"
 )
+_MISSING, _UNKNOWN = re.compile(r"cannot find module '(.+)'; this script has"), re.compile(r"([\w$]+) is not defined$")
 _EARLY = re.compile(r"''$|'\}'$|\bexpecting '.'$|^unexpected end of |^[Uu]nexpected string$")
 _NAMES_OF_IMPORT = re.compile(r"(?<![\w$.])import\b(?!\s*+(?:type\b|[(.]))[^;{}]{0,200}+\{([^{}]*+)\}\s*+from\s*+[\"']")
 _DECLARED = re.compile(
@@ -202,7 +208,7 @@ def no_function(text: str) -> ScriptError | None:
     if len(text) > MAX_CHARACTERS or not outline.has_default:
         return None
     top = outermost(outline.code)
-    found = _NO_FUNCTION.search(top)
+    found = _NO_FUNCTION.search(top) or _AS_DEFAULT.search(outline.code)
     if found and found["name"]:
         name = re.escape(found["name"])
         value = re.search(
@@ -213,7 +219,7 @@ def no_function(text: str) -> ScriptError | None:
         start = found["value"][0] if found else ""
     if not found or not start:
         return None
-    shown = _SAID.get(start, "a value")
+    shown = "a generator function" if found["value"] and "*" in found["value"] else _SAID.get(start, "a value")
     said = f"the default export is {shown}, and Lodger calls it: write {SHAPE}"
     if start == "{" and re.search(r"\b(?:fetch|scheduled)\b", outline.code):
         said += "; what a request to the script's URL brings is action.input"
@@ -228,8 +234,8 @@ def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:
             wanted = outline.text[each.end() : code.find(each[1], each.end())]
             said = f"a script has no require(): write import name from '{wanted}' at the top of the file"
             yield _at(file, outline.text, each.start(), "SyntaxError", said)
-    exported = _MODULE_EXPORTS.search(outermost(code)) if "exports" in code else None
-    if exported and "typeof module" not in code and "typeof exports" not in code:
+    exported = _MODULE_EXPORTS.search(outermost(code)) if "exports" in outline.text else None
+    if exported and not re.search(r"\b(?:typeof|var|let|const)\s++(?:module|exports)\b", code):
         said = f"a script has no module.exports: write {SHAPE}, and export before what other files import"
         yield _at(file, outline.text, exported.start(), "SyntaxError", said)
 
@@ -240,14 +246,14 @@ def idle(modules: Mapping[str, str]) -> ScriptError | None:
     outline = Outline(text)
     if file.startswith("index.") or len(text) > MAX_CHARACTERS or "export" in outline.code or not text.strip():
         return None
-    if not outline.code.strip(" \n\r\t;\ufeff"):
+    if not _DIRECTIVE.sub("", outline.code.lstrip("\ufeff")).strip(" \n\r\t;"):
         message = f"the file has only comments, so nothing would run: write {SHAPE}"
         return ScriptError("EmptyScript", message, file=file, line=1)
-    top = outermost(outline.code)
+    top = _DIRECTIVE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), outermost(outline.code))
     left, functions = _FUNCTION.subn(";", _IMPORTED.sub(" ", top))
     left, arrows = _ARROW.subn(";", left)
     if functions + arrows and not re.sub(r"(?:const|let|var)\s[^;(`\n]*", "", left).strip(" \n\r\t;"):
-        named = _NAMED.search(top)
+        named = re.search(r"(?<![\w$.])function\s*+\*?\s*+([\w$]++)", top) or _NAMED.search(top)
         name = named[1] if named else "main"
         message = (
             f"the file only declares {name}, so nothing would run: write export default async function {name}({{ db, now }}) {{ … }}; "
@@ -258,7 +264,14 @@ def idle(modules: Mapping[str, str]) -> ScriptError | None:
 
 
 def explained(error: ScriptError | None, modules: Mapping[str, str]) -> ScriptError | None:
-    """Return a syntax error with what is not closed in a file that ends too early, or with the advice to name TypeScript so."""
+    """Return an error with more advice: what is not closed, TypeScript in .js, a name of another platform, a module that is absent."""
+    if error is not None and error.name == "ReferenceError":
+        missing, unknown = _MISSING.match(error.message), _UNKNOWN.match(error.message)
+        entry = error.file if error.file in modules else next(iter(modules), "")
+        said = _absent(modules, entry, missing[1]) if missing and entry else None
+        if unknown and unknown[1] in INSTEAD:
+            said = f"{error.message}: use {INSTEAD[unknown[1]]}"
+        return replace(error, message=said) if said else error
     if error is None or error.name != "SyntaxError" or not error.line:
         return error
     text = modules.get(error.file or "", "")

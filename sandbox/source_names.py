@@ -41,14 +41,34 @@ _NAMED = re.compile(
     r"(?:(?:function\b\s*+(?:\*\s*+)?(?:[\w$]++\s*+)?)?\(\s*+([A-Za-z_$][\w$]*+)\s*+\)|([A-Za-z_$][\w$]*+)\s*+=>)"
 )
 #: What a script has in the place of names that other platforms have.
-_INSTEAD = {
-    "axios": "fetch", "body": "action.input", "config": "action.input or secrets", "ctx": "the members by name, such as { db, now }",
+INSTEAD = {
+    "body": "action.input", "config": "action.input or secrets", "ctx": "the members by name, such as { db, now }",
     "email": "mail", "env": "secrets", "event": "action.input", "input": "action.input", "log": "console.log", "logger": "console",
     "params": "action.input", "payload": "action.input", "process": "action.input and secrets", "sleep": "new Promise with setTimeout",
     "storage": "kv", "store": "kv", "Buffer": "Uint8Array", "setImmediate": "setTimeout", "window": "globalThis", "self": "globalThis",
     "localStorage": "kv", "XMLHttpRequest": "fetch", "Logger": "console", "Utilities": "the standard library", "UrlFetchApp": "fetch",
-    "MailApp": "mail", "SpreadsheetApp": "db",
+    "MailApp": "mail", "SpreadsheetApp": "db", "addEventListener": "export default async ({ db, now }) => { … }",
+    "module": "export default, and export before what other files import", "dayjs": "Temporal", "moment": "Temporal",
+    "exports": "export default, and export before what other files import", "global": "globalThis", "prisma": "db",
+    "require": "import name from 'module' at the top of the file",
 }  # fmt: skip
+#: Members of every object and function.
+_OF_EACH = frozenset(
+    {
+        "constructor",
+        "hasOwnProperty",
+        "toString",
+        "valueOf",
+        "toLocaleString",
+        "call",
+        "apply",
+        "bind",
+        "name",
+        "length",
+    }
+)
+#: Files with the names that other libraries have for members of a type.
+_OTHER_NAMES = {"Rows": "cap-db.js", "Instant": "cap-1-instant.js"}
 
 
 def unknown_names(modules: Mapping[str, str], of_platform: Collection[str] = ()) -> Iterator[ScriptError]:
@@ -66,58 +86,111 @@ def unknown_names(modules: Mapping[str, str], of_platform: Collection[str] = ())
         for name, at in used.items():
             if name not in known:
                 yield _unknown(file, text, at, f"{name} is not defined", name, known)
-        console = declarations.members("Console")
-        if "console" not in declared:
-            for name, at in _members(text, "console"):
-                if name not in console:
-                    yield _unknown(file, text, at, f"console has no member {name}", name, console)
+        words = [
+            (text[start:end] if kind in ("word", "mark") else "", start)
+            for kind, start, end in tokens(text)
+            if kind != "blank"
+        ]
+        run = _run(text) if number == 0 else None
         members = declarations.run_members() | set(of_platform)
-        for name, at in _of_run(text) if number == 0 else ():
+        for name, at in _taken(text, run, words) if number == 0 else ():
             if name not in members:
                 yield _unknown(file, text, at, f"a run has no member {name}", name, members)
+        taken = _ARGUMENT.search(text) if number == 0 else None
+        others = _names(text[: taken.start(1)] + text[taken.end(1) :])[1] if taken else declared
+        for name, interface in (*declarations.run_types().items(), ("console", "Console")):
+            paths: list[tuple[str, ...]] = [(name,), (run, name)] if run else [(name,)]
+            for path in paths:
+                if path[0] in used and (path[0] == run or name not in others):
+                    yield from _absent(file, text, words, path, interface)
 
 
-def _of_run(text: str) -> Iterator[tuple[str, int]]:
+def _absent(
+    file: str, text: str, words: list[tuple[str, int]], path: tuple[str, ...], interface: str
+) -> Iterator[ScriptError]:
+    """Yield an error for each member that is read of a path, such as ``kv`` or ``run.kv``, and that its type does not have."""
+    if interface == "Db":
+        for name, at in _members(words, path, called=True):
+            said = f"{'.'.join(path)}.{name} is a set of rows, not a function"
+            near = get_close_matches(name, sorted(declarations.members("Rows")), 1, 0.6)
+            advice = declarations.other_names("cap-db.js").get(name) or f"{next(iter(near), 'find')}(…)"
+            yield _at(file, text, at, f"{said}: name the set first, such as db.orders.{advice}")
+        path, interface = (*path, "*"), "Rows"
+    shown = "a set of db" if interface == "Rows" else ".".join(path)
+    members = declarations.members(interface)
+    if not members and interface != "Function":
+        return  # any name is a member
+    for name, at in _members(words, path):
+        if name not in members and name not in _OF_EACH:
+            others = declarations.other_names(_OTHER_NAMES[interface]) if interface in _OTHER_NAMES else {}
+            near = get_close_matches(name, sorted(members), 1, 0.6)
+            hint = f": use {others[name]}" if name in others else f": did you mean {near[0]}?" if near else ""
+            yield _at(file, text, at, f"{shown} has no member {name}{hint}")
+
+
+def _run(text: str) -> str | None:
+    """Return the name of the default export's argument, if no other value can have it."""
+    found = None if _ARGUMENT.search(text) else _NAMED.search(text)
+    if found is None:
+        return None
+    argument = found[1] or found[2]
+    own, lists = re.escape(argument), re.findall(r"\(([^()]*+)\)\s*+(?:=>|\{)", text)
+    given = sum(re.search(rf"(?<![\w$.]){own}(?![\w$])", each) is not None for each in lists)
+    given += len(re.findall(rf"(?<![\w$.]){own}\s*+=>", text))
+    declared = re.search(rf"\b(?:const|let|var|function|class|import)\s++{own}(?![\w$])", text)
+    return argument if given < 2 and not declared else None
+
+
+def _taken(text: str, run: str | None, words: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
     """Yield the members of its argument that the default export takes or reads, each with its first place."""
     if found := _ARGUMENT.search(text):
         for part in re.finditer(r"(?:^|,)\s*([\w$]+)", found[1]):
             yield part[1], found.start(1) + part.start(1)
-    elif found := _NAMED.search(text):
-        argument = found[1] or found[2]
-        # A name that is declared elsewhere too may be another value there.
-        own, lists = re.escape(argument), re.findall(r"\(([^()]*+)\)\s*+(?:=>|\{)", text)
-        given = sum(re.search(rf"(?<![\w$.]){own}(?![\w$])", each) is not None for each in lists)
-        given += len(re.findall(rf"(?<![\w$.]){own}\s*+=>", text))
-        if given < 2 and not re.search(rf"\b(?:const|let|var|function|class|import)\s++{own}(?![\w$])", text):
-            yield from _members(text, argument)
+    elif run is not None:
+        yield from _members(words, (run,))
 
 
-def _members(text: str, name: str) -> Iterator[tuple[str, int]]:
-    """Yield the members that are read of a name, or taken by a pattern, each with its first place."""
-    parts = [
-        (text[start:end] if kind in ("word", "mark") else "", start)
-        for kind, start, end in tokens(text)
-        if kind != "blank"
-    ]
+def _members(parts: list[tuple[str, int]], path: tuple[str, ...], *, called: bool = False) -> Iterator[tuple[str, int]]:
+    """Yield the members that are read of a path, or taken by a pattern, each with its first place.
+
+    Args:
+        path: names with dots between them; ``*`` is any name.
+        called: only members that are called.
+    """
     told = set[str]()
     for at, (word, _start) in enumerate(parts):
-        if word != name or (at and parts[at - 1][0] in (".", "#")):
+        if word != path[0] or (at and parts[at - 1][0] in (".", "#")):
             continue
         here = at + 1
-        if "".join(each[0] for each in parts[here : here + 2]) == "?.":
-            here += 1
-        if here + 1 < len(parts) and parts[here][0] == ".":
+        for name in (*path[1:], None):
+            here += "".join(each[0] for each in parts[here : here + 2]) == "?."
+            if here + 1 >= len(parts) or parts[here][0] != ".":
+                break
             member, start = parts[here + 1]
-            assigned = [each[0] for each in parts[here + 2 : here + 4]]
-            if (
-                member
-                and _is_name(member)
-                and member not in told
-                and not (assigned[:1] == ["="] and assigned[1:] != ["="])
-            ):
-                told.add(member)
-                yield member, start
-        if at > 1 and parts[at - 1][0] == "=" and parts[at - 2][0] == "}":
+            if name is None:
+                after = [each[0] for each in parts[here + 2 : here + 4]] + ["", ""]
+                assigned = after[0] == "=" and after[1] != "="
+                if (
+                    member
+                    and _is_name(member)
+                    and member not in told
+                    and not assigned
+                    and (not called or after[0] == "(")
+                ):
+                    told.add(member)
+                    yield member, start
+            elif member != name and (name != "*" or not _is_name(member)):
+                break
+            here += 2
+        else:
+            continue
+        if (
+            here == at + 2 * len(path) - 1
+            and not called
+            and at > 1
+            and parts[at - 1][0] == "="
+            and parts[at - 2][0] == "}"
+        ):
             begin = next((each for each in range(at - 3, -1, -1) if parts[each][0] in ("{", "}")), -1)
             for each in range(begin + 1, at - 2) if begin >= 0 and parts[begin][0] == "{" else ():
                 member, start = parts[each]
@@ -126,14 +199,19 @@ def _members(text: str, name: str) -> Iterator[tuple[str, int]]:
                     yield member, start
 
 
+def _at(file: str, text: str, at: int, message: str) -> ScriptError:
+    """Return an error of a name at a place."""
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return ScriptError("ReferenceError", message, file=file, line=line, column=column)
+
+
 def _unknown(file: str, text: str, at: int, said: str, name: str, known: frozenset[str] | set[str]) -> ScriptError:
     """Return the error of an unknown name."""
     near = get_close_matches(name, sorted(known), 1, 0.75)
-    meant = name if name in _INSTEAD or near else next(iter(get_close_matches(name, _INSTEAD, 1, 0.8)), "")
-    advice = _INSTEAD.get(meant) or (near[0] if near else "")
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    message = f"{said}: use {advice}" if meant in _INSTEAD else f"{said}: did you mean {advice}?" if advice else said
-    return ScriptError("ReferenceError", message, file=file, line=line, column=column)
+    meant = name if name in INSTEAD or near else next(iter(get_close_matches(name, INSTEAD, 1, 0.8)), "")
+    advice = INSTEAD.get(meant) or (near[0] if near else "")
+    message = f"{said}: use {advice}" if meant in INSTEAD else f"{said}: did you mean {advice}?" if advice else said
+    return _at(file, text, at, message)
 
 
 def _names(text: str) -> tuple[dict[str, int], set[str]]:

@@ -29,11 +29,34 @@ def global_names() -> frozenset[str]:
 
 @cache
 def members(interface: str) -> frozenset[str]:
-    """Return the names of an interface's members."""
-    body = re.search(rf"^interface {interface} \{{(.*?)^\}}", text(), re.DOTALL | re.MULTILINE)
-    return frozenset(re.findall(r"^  (?:readonly )?(\w+)", body[1] if body else "", re.MULTILINE))
+    """Return the names of an interface's or a class's members; none if it has any name."""
+    body = re.search(
+        rf"^(?:interface|declare class) {interface}(?:<[^{{\n]*>)? \{{(.*?)^\}}", text(), re.DOTALL | re.MULTILINE
+    )
+    found = body[1] if body else ""
+    if re.search(r"^  (?:readonly )?\[\w+: string\]", found, re.MULTILINE):
+        return frozenset()
+    return frozenset(re.findall(r"^  (?:readonly |static )?(\w+)", found, re.MULTILINE))
 
 
 def run_members() -> frozenset[str]:
     """Return the names of what a script is called with."""
     return members("Run")
+
+
+@cache
+def run_types() -> dict[str, str]:
+    """Return the type of each member of a run; functions have the type ``Function``."""
+    body = re.search(r"^interface Run \{(.*?)^\}", text(), re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^  readonly (\w+): (typeof )?(\w+);", body[1] if body else "", re.MULTILINE)
+    return {name: "Function" if function else kind for name, function, kind in found}
+
+
+@cache
+def other_names(file: str) -> dict[str, str]:
+    """Return the names that other libraries have for members, each with what to write here, from a file of ``stdlib/js``."""
+    source = (files("lodger.stdlib") / "js" / file).read_text(encoding="utf-8")
+    local = re.search(r'^const LOCAL = "(.*)";', source, re.MULTILINE)
+    table = re.search(r"^  __proto__: null,\n(.*?)^\}\)?; // prettier-ignore", source, re.DOTALL | re.MULTILINE)
+    found = re.findall(r'(\$?\w+): (LOCAL \+ )?"((?:[^"\\]|\\.)*)"', table[1] if table else "")
+    return {name: (local[1] if prefix and local else "") + advice for name, prefix, advice in found}

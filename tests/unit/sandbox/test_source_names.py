@@ -23,6 +23,8 @@ if (typeof window !== "undefined") window.close();
 const twice = (n) => n * 2, thrice = n => n * 3;
 for (var at in table) at.length;
 const all_of = [Papa, read, Person, twice, thrice, c, Temporal.Now];
+const own = { kv: new Map(), db: {} }; own.kv.has(own.db.rows); secrets.ANY; secrets.basic; fetch.name; kv.mine = 1;
+const ours = (kv, mail) => kv.has(mail.box);
 const ids = (run) => run.rows.map((run) => run.id), mine = { console: { lg: 1 } }.console.lg;
 export default script(async ({ db, now, kv: store }) => [all_of, store, db.orders?.find, new Intl.NumberFormat()]);
 """
@@ -67,6 +69,20 @@ def test_what_is_declared_is_not_told() -> None:
             "a run has no member parms: use action.input",
         ),
         ("console.lg(1)", 1, 9, "console has no member lg: did you mean log?"),
+        ("return kv.gett('x')", 1, 11, "kv has no member gett: did you mean get?"),
+        ("export default ({ kv }) => kv?.gett('x')", 1, 32, "kv has no member gett: did you mean get?"),
+        ("export default async (run) => run.kv.gett('x')", 1, 38, "run.kv has no member gett: did you mean get?"),
+        ("export default (run) => { const { post } = run.mail }", 1, 35, "run.mail has no member post"),
+        ("return db.orders.findOne({})", 1, 18, "a set of db has no member findOne: use first(filter)"),
+        (
+            "return db.findOne({})",
+            1,
+            11,
+            "db.findOne is a set of rows, not a function: name the set first, such as db.orders.first(filter)",
+        ),
+        ("return fetch.xyz()", 1, 14, "fetch has no member xyz"),
+        ("return now.minus({ days: 1 })", 1, 12, "now has no member minus: use subtract(duration)"),
+        ("exports.x", 1, 1, "exports is not defined: use export default, and export before what other files import"),
     ],
 )
 def test_what_is_not_declared_is_told_with_its_place(source: str, line: int, column: int, message: str) -> None:

@@ -75,6 +75,9 @@ def test_imports_are_those_that_are_not_of_types_only(source: str, names: list[s
         ("import a from './a.js'\nconst b = async (x) => a(x), c = 1;", True),
         ("class A extends B { m() {} }\nlet f = function (a) { return a }", True),
         ("const f = x => x", True),
+        ("'use strict';\nfunction f() {}", True),
+        ('"use strict"', True),
+        ('"text".length; function f() {}', False),
         ("function a() {}\na()", False),
         ("function a() {}\nimport('./a.js')", False),
         ("const f = (x) => { return x }\nawait f(1)", False),
@@ -92,6 +95,11 @@ def test_a_file_that_only_declares(source: str, runs_nothing: bool) -> None:
         ("export default [1]", "a list"),
         ("export default class A { m() {} }", "a class"),
         ("const a = 1;\nconst h = { a };\nexport default h;", "an object"),
+        ("class A {}\nexport { A as default }", "a class"),
+        ("const a = 1;\nexport { b, a as default };", "a number"),
+        ("export { a as default } from './a.js'", None),
+        ("export default async function* main() {}", "a generator function"),
+        ("export default new Map()", "a value"),
         ("export default { f() {} }.f", None),
         ("const h = () => 1;\nexport default h", None),
         ("export default script(async () => 1)", None),
@@ -136,3 +144,31 @@ def test_what_is_not_closed_is_named(source: str, message: str) -> None:
     error = explained(ScriptError("SyntaxError", "unexpected token: ''", file="a.js", line=1), {"a.js": source})
     assert error
     assert error.message == message
+
+
+@pytest.mark.parametrize(
+    ("source", "places"),
+    [
+        ("module['exports'] = () => 1", [(1, 1)]),
+        ("1;\nexports['x'] = 1; exports.y = 2", [(2, 1)]),
+        ("module.exports.run = () => 1", [(1, 1)]),
+        ("const a = require(`./a`)", [(1, 11)]),
+        ("var exports = {}; exports.a = 1", []),
+        ("((exports) => { exports.a = 1 })({})", []),
+        ("const same = module.exports == 1", []),
+    ],
+)
+def test_commonjs_in_other_spellings(source: str, places: list[tuple[int, int]]) -> None:
+    assert [(each.line, each.column) for each in faults({"main.js": source})] == places
+
+
+def test_names_of_other_platforms_at_run_time_say_what_to_write() -> None:
+    modules = {"main.js": "return process.env", "other.js": ""}
+    for said, advice in [
+        ("process is not defined", "process is not defined: use action.input and secrets"),
+        ("cannot find module 'node:fs'; this script has main.js", "a script does not run in Node.js"),
+        ("thing is not defined", "thing is not defined"),
+    ]:
+        told = explained(ScriptError("ReferenceError", said, file="main.js", line=1), modules)
+        assert told is not None
+        assert advice in told.message
