@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.e2e.ready import LASTING_CHILDREN, LASTING_DESCRIPTORS
 
 #: What a test has told to end may still be ending: the kernel and other threads need their turn on a busy machine.
 PATIENCE_S = 10
@@ -54,7 +55,7 @@ def _left(descriptors: dict[str, str], children: set[str], threads: set[threadin
     left = [
         f"descriptor {fd}: {what}"
         for fd, what in _descriptors().items()
-        if fd not in descriptors and "/proc/" not in what
+        if fd not in descriptors and fd not in LASTING_DESCRIPTORS and "/proc/" not in what
     ]
-    left += [f"process {child}" for child in _children() - children]
+    left += [f"process {child}" for child in _children() - children - LASTING_CHILDREN]
     return left + [str(thread) for thread in threading.enumerate() if thread not in threads and thread.is_alive()]

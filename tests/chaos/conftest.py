@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.databases.fixtures import kind, name, relay, server, url
-from tests.e2e.conftest import begun
 
-__all__ = ["begun", "kind", "name", "relay", "server", "url"]
+__all__ = ["kind", "name", "relay", "server", "url"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

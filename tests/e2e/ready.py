@@ -35,6 +35,9 @@ from lodger.engine.store.connection.database import Database
 
 CLI = "lodger.engine.cli"
 _PDEATHSIG = 1
+#: The process that waits, and the descriptor that keeps it: they serve all tests, whichever needs them first.
+LASTING_CHILDREN: set[str] = set()
+LASTING_DESCRIPTORS: set[str] = set()
 #: What ledger commands import one way or another.
 IMPORTED = (
     "lodger.engine.cli.entry", "lodger.engine.cli.operations", "lodger.engine.service.operations.table", "lodger.engine.sync",
@@ -150,6 +153,9 @@ def waiting() -> str:
     assert process.stdout is not None
     assert process.stdout.readline(), "it ended"
     process.stdout.close()
+    assert process.stdin is not None
+    LASTING_CHILDREN.add(str(process.pid))
+    LASTING_DESCRIPTORS.add(str(process.stdin.fileno()))
     return path
 
 
@@ -158,7 +164,6 @@ def waiting() -> str:
 
 def _wait(path: str) -> None:
     """Fork for each connection until standard input ends; only a fork returns."""
-    _end_with_parent()
     for name in IMPORTED:
         import_module(name)
     folder = Path(path).parent
