@@ -12,7 +12,8 @@ from tests.api.running_api import RunningApi
 from tests.web.every_page import hostile_house, paths
 
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
-from lodger.engine.store.actions.actions import OUTCOMES, STATES
+from lodger.engine.policy.plan import MissedKind, Overlap
+from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
 from lodger.engine.web import texts
 from lodger.sandbox.limits import LIMITS
 
@@ -58,7 +59,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
 DATA = {
     "Lodger", "acme", "other", "first", "second", "hook", "root", "python", "http", "admin", "admin None", "main.js",
     "example.com", "KEY", "order.*", "none", "0 9 * * 1-5",
-    *STATES, *OUTCOMES,
+    *STATES, *OUTCOMES, *ORIGINS, *MissedKind, *Overlap,
     *(each.name for each in [*LIMITS, *BUDGETS, *ALLOWANCES]), "runs",
 }  # fmt: skip
 WRITTEN = re.compile(
