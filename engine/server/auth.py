@@ -72,6 +72,7 @@ class Authentication:
 
     Attributes:
         public: further paths that need no authentication to be read, below the path at which the application is mounted.
+        asking: methods and paths of forms that change nothing themselves: they need no CSRF token.
         signed_out: returns the page to which a browser is sent when a session ends that was begun at a provider, by its ID token.
         sign_in: returns the URL of the page to which browsers without a session are sent; None for the usual answer.
         error_page: returns the page that a browser is shown in place of a problem document; None for the document.
@@ -93,6 +94,7 @@ class Authentication:
         self._limits = limits
         self._last_use = LastUse(engine.context, engine.at)
         self.public: set[str] = set()
+        self.asking: set[tuple[str, str]] = set()
         self.sign_in: Callable[[Request], str] | None = None
         self.signed_out: Callable[[Request, str], Awaitable[str | None]] | None = None
         self.error_page: Callable[[Request, Response], Response] | None = None
@@ -197,6 +199,8 @@ class Authentication:
         caller, unnoted = found
         if request.method not in SAFE:
             own_site(request)
+            if (request.method, route_path(request.scope)) in self.asking:
+                return caller
             wanted = await self.in_ledger_of(caller, address, lambda connection: sessions.csrf(connection, text))
             if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode("latin-1"), wanted.encode()):
                 raise Refused(403, "csrf_missing")
@@ -236,7 +240,11 @@ class Authentication:
 def is_page(request: Request) -> bool:
     """Whether a browser without a token navigates to a page."""
     headers = request.headers
-    return request.method == "GET" and "text/html" in headers.get("accept", "") and "authorization" not in headers
+    return (
+        request.method in {"GET", "POST"}
+        and "text/html" in headers.get("accept", "")
+        and "authorization" not in headers
+    )
 
 
 class LastUse:

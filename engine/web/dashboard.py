@@ -16,13 +16,13 @@ from starlette.types import Scope
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.partial_answers import HEADER
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import is_page, keep_session
+from lodger.engine.server.auth import OPEN, is_page, keep_session
 from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
 from lodger.engine.service.engine import Engine
 from lodger.engine.store.tenants import sessions, sign_in_codes
 from lodger.engine.store.tenants.sessions import NewSession
-from lodger.engine.web import listing, rendering, sign_in
+from lodger.engine.web import forms, listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
 from lodger.engine.web.texts import LANGUAGE, preferred
@@ -111,18 +111,29 @@ class Dashboard:
             router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
         if self._api.authentication.by_platform is None:
             self.add_public("/sign-in", self._sign_in)
+            OPEN.add(("POST", "/sign-in"))
+            router.add_route(
+                "/sign-in", self._guarded(partial(forms.signed_in, self)), methods=["POST"], include_in_schema=False
+            )
             self._api.authentication.sign_in = _sign_in_page
         elif (url := self._sign_in_url) is not None:
             self._api.authentication.sign_in = lambda _request: url
         for extend in EXTENSIONS:
             extend(self)
-        self._api.authentication.error_page = self._error_page
+        self._api.authentication.error_page = self.problem_page
+        self._api.authentication.asking.add(("POST", "/call"))
+        router.add_route("/call", self._guarded(partial(forms.call, self)), methods=["POST"], include_in_schema=False)
         self._api.framework.add_exception_handler(HTTPException, self._unrouted)
         for path, page in PAGES.items():
             router.add_route(path, partial(self._answer, page=page), include_in_schema=False)
 
     def add_public(self, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> None:
         """Add a page that needs no authentication. What it raises is answered with the page of the error."""
+        self._api.authentication.public.add(path)
+        self._api.framework.router.add_route(path, self._guarded(endpoint), include_in_schema=False)
+
+    def _guarded(self, endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        """Return an endpoint whose errors are answered with their page."""
 
         async def answer(request: Request) -> Response:
             self._speak(request)
@@ -131,8 +142,12 @@ class Dashboard:
             except Exception as error:  # noqa: BLE001 - every error has a page
                 return self.error_page(request, error)
 
-        self._api.authentication.public.add(path)
-        self._api.framework.router.add_route(path, answer, include_in_schema=False)
+        return answer
+
+    def shown(self, request: Request, template: str, **values: object) -> Response:
+        """Return a page that is not kept."""
+        self._speak(request)
+        return self._html(rendering.environment().get_template(template).render(self._common(request), **values))
 
     def _speak(self, request: Request) -> str:
         """Render what follows in the brand's language, else in the one that the request prefers; return it."""
@@ -143,7 +158,7 @@ class Dashboard:
 
     def error_page(self, request: Request, error: Exception) -> Response:
         """Return the page of an error."""
-        return self._error_page(request, problem(error, request.scope))
+        return self.problem_page(request, problem(error, request.scope))
 
     async def _answer(self, request: Request, *, page: Page) -> Response:
         """Render a page, or the error that it met."""
@@ -164,7 +179,7 @@ class Dashboard:
             return self.error_page(request, error)
         return self._html(body)
 
-    def _error_page(self, request: Request, answer: Response) -> Response:
+    def problem_page(self, request: Request, answer: Response) -> Response:
         """Return the page for a problem document, with the id by which the log names the request."""
         self._speak(request)
         shown = rendering.environment().get_template("error.html")
@@ -175,7 +190,7 @@ class Dashboard:
     async def _unrouted(self, request: Request, error: Exception) -> Response:
         """Answer a path without a route."""
         answer = await routing_error(request, error)
-        return self._error_page(request, answer) if is_page(request) else answer
+        return self.problem_page(request, answer) if is_page(request) else answer
 
     async def _rendered(self, key: tuple[str, ...], request: Request, page: Page) -> str:
         """Return the page, rendered at most once a second for callers with the same rights, or anew after a change of their own."""
@@ -229,6 +244,7 @@ class Dashboard:
             "root": root,
             "base": f"{root}/t/{quote(tenant, safe='')}" if tenant else root,
             "path": request.url.path,
+            "method": request.method,
             "links": LINKS,
             "unreachable": sorted(request.scope.get("state", {}).get("unreachable", ())),
             "query": dict(request.query_params),
@@ -294,7 +310,9 @@ def _sign_in_page(request: Request) -> str:
     """Return the page to sign in, which leads back to the one that was asked for."""
     root, query = _root(request.scope), request.scope["query_string"].decode("latin-1")
     wanted = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
-    return f"{root}/sign-in" + ("" if wanted == f"{root}/" else f"?next={quote(wanted, safe='/')}")
+    return f"{root}/sign-in" + (
+        "" if wanted == f"{root}/" or request.method != "GET" else f"?next={quote(wanted, safe='/')}"
+    )
 
 
 def _root(scope: Scope) -> str:

@@ -55,6 +55,11 @@ class Reader:
         return from_us(self._api.engine.context.clock.now_us())
 
     @property
+    def root(self) -> str:
+        """The path at which the application is mounted; empty at the host's root."""
+        return str(self.request.scope.get("root_path", ""))
+
+    @property
     def table(self) -> OperationTable:
         """The declared operations."""
         return self._api.engine.table

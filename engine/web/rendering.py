@@ -154,6 +154,30 @@ def _in_one_direction(value: Any) -> Any:
     return value
 
 
+#: A start tag of a template, whose attributes may contain Jinja's, and the request that the page's script makes for it.
+_TAG = re.compile(r"<(form|button)\b((?:{%.*?%}|{{.*?}}|[^<>{}]|{(?![%{])|}(?![%}]))*)>", re.DOTALL)
+_ASKS = re.compile(r"""(?<= )data-(call|asks|then|confirm|body|nest)=(?:"([^"]*)"|'([^']*)')""")
+
+
+def with_actions(source: str) -> str:
+    """Return a template in which a browser sends each form or button with ``data-call`` (or ``data-asks``) itself where no script runs."""
+
+    def tag(found: re.Match[str]) -> str:
+        kind, rest = found.groups()
+        asks = {name: one or other for name, one, other in _ASKS.findall(rest)}
+        asks = {"to": asks.pop("call", None) or asks.pop("asks", "")} | asks
+        if not asks["to"]:
+            return found[0]
+        sets = "".join(f"{{% set _{name} %}}{text}{{% endset %}}" for name, text in asks.items())
+        query = "&amp;".join(f"{name}={{{{ _{name}|urlencode }}}}" for name in asks)
+        if kind == "form":
+            return f'{sets}<form{rest} method="post" action="{{{{ root }}}}/call?{query}">'
+        sent = rest.replace('type="button"', 'type="submit"')
+        return f'{sets}<button{sent} form="call" formaction="{{{{ root }}}}/call?{query}">'
+
+    return _TAG.sub(tag, source)
+
+
 def environment() -> Environment:
     """Return the template environment of the page's language."""
     return _environment(LANGUAGE.get())
@@ -167,7 +191,7 @@ def _environment(language: str) -> Environment:
     def load(name: str) -> str:
         (found,) = (folder / name for folder in TEMPLATES if (folder / name).is_file())
         text = found.read_text(encoding="utf-8")
-        return texts.translated(text, lambda message: known.get(message, message)) if known else text
+        return with_actions(texts.translated(text, lambda message: known.get(message, message)) if known else text)
 
     made = Environment(
         loader=FunctionLoader(load),

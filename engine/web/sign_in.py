@@ -20,7 +20,7 @@ from lodger.engine.store.tenants.sessions import NewSession
 log = logging.getLogger("lodger.api")
 FindCaller = Callable[[Connection], Caller | None]
 #: A path of this host: no other host after two slashes or a backslash, and nothing that a header or a browser reads differently.
-_PATH = re.compile(r"/(?!/)[!-\[\]-~]{0,2000}", re.ASCII)
+PATH = re.compile(r"/(?!/)[!-\[\]-~]{0,2000}", re.ASCII)
 
 
 def link(engine: Engine) -> str | None:
@@ -61,5 +61,5 @@ def begin(
 def page_after(request: Request) -> str:
     """Return the page of the dashboard that a request names with ``next``: a path below its root, else the root."""
     root, wanted = str(request.scope.get("root_path", "")), request.query_params.get("next", "")
-    own = wanted.startswith(root + "/") and not wanted.startswith(root + "/sign-in") and _PATH.fullmatch(wanted)
+    own = wanted.startswith(root + "/") and not wanted.startswith(root + "/sign-in") and PATH.fullmatch(wanted)
     return wanted if own else root + "/"

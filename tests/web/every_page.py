@@ -76,7 +76,7 @@ def paths(made: RunningApi, tenant: str = "acme") -> list[str]:
     objects["operation"] = ["schedules.edit", "alerts.put", "schedules.list", "secrets.list"]
     found = []
     for route in made.api.framework.router.routes:
-        page = isinstance(route, Route) and not isinstance(route, APIRoute)
+        page = isinstance(route, Route) and not isinstance(route, APIRoute) and "GET" in (route.methods or ())
         if page and not route.path.startswith(("/static/", "/sign-in")):
             found += filled(route.path, objects)
     return found

@@ -36,7 +36,8 @@ class Field:
     """A field of an operation's form.
 
     Attributes:
-        kind: text, number, boolean, choice, instant, words (a list of texts), mixed (a text, or JSON) or json.
+        kind: text, number, boolean, choice, instant, words (a list of texts), mixed (a text, one for each line, or JSON), source (a text,
+            or a JSON object) or json.
         value: the present value as text.
     """
 
@@ -91,15 +92,19 @@ def operation(reader: Reader) -> tuple[str, Values]:
                 raise
             refusal = error  # nothing was asked that could be wrong: the engine is not set up for it
     present = asked | (_present(reader, route, path) if complete and allowed else {})
+    shown = [_field(route, each, present) for each in route.parameters if _is_shown(each, tenant)]
     call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
         "route": route,
         "help": route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0],
         "allowed": allowed,
-        "fields": [_field(route, each, present) for each in route.parameters if _is_shown(each, tenant)],
+        "fields": shown,
         "call": f"{route.method} {call}",
         "confirm": _question(route, tenant),
-        "then": SHOWN_AT.get(route.answer) if route.changes else None,
+        "then": f"{reader.root}/t/{{answer.tenant_id}}{at}"
+        if route.changes and (at := SHOWN_AT.get(route.answer))
+        else "",
+        "was": {each.name: "" if each.kind == "instant" else each.value for each in shown},
         "rows": None if result is None else _rows(reader, others, result),
         "refusal": refusal,
         "others": others,
@@ -174,7 +179,7 @@ def _is_shown(parameter: Parameter, tenant: str | None) -> bool:
 
 def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Field:
     """Return the form field of a parameter."""
-    kind, choices = _kind(adapter(parameter.kind).json_schema())
+    kind, choices = kind_of(parameter)
     name = parameter.name
     about = explained(route.function).get(name) or WORDS.get(name, "")
     default = "" if parameter.needed or parameter.shown in (None, ()) else _text(to_jsonable(parameter.shown), kind)
@@ -192,13 +197,14 @@ def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Fi
     )
 
 
-def _kind(schema: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Return the kind of a parameter with a JSON Schema, and the words to choose from."""
+def kind_of(parameter: Parameter) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of a parameter's field, and the words to choose from."""
+    schema = adapter(parameter.kind).json_schema()
     options = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
     kinds = {each.get("type") for each in options}
     one = options[0]
     if len(options) > 1 or "$ref" in one:
-        return ("mixed" if "string" in kinds else "json"), ()
+        return ("json" if "string" not in kinds else "mixed" if "array" in kinds else "source"), ()
     if one.get("enum"):
         return "choice", tuple(one["enum"])
     if one.get("type") == "array":

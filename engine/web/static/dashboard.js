@@ -138,7 +138,8 @@ document.addEventListener("click", async (event) => {
   if (event.detail > 1 && (button.dataset.call || (button.form && button.type === "submit"))) { event.preventDefault(); return; }
   if ("signOut" in button.dataset) {
     location.assign(await call("DELETE", "/session") ?? root + "/sign-in");  // or the provider's page that signs out there
-  } else if (button.type === "button" && button.dataset.call) {
+  } else if (button.dataset.call) {
+    event.preventDefault();
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
     let body = button.dataset.body && JSON.parse(button.dataset.body);
     if (button.dataset.ask) {
@@ -195,7 +196,12 @@ function mixedOf(text) {
   return lines.length > 1 ? lines : text.trim();
 }
 
-const kinds = { json: JSON.parse, mixed: mixedOf, boolean: (text) => text === "true", words: (text) => text.split(/[\s,]+/).filter(Boolean) };
+// A text, or an object of texts by name.
+function sourceOf(text) {
+  try { return /^\s*\{/.test(text) ? JSON.parse(text) : text; } catch { return text; }
+}
+
+const kinds = { json: JSON.parse, mixed: mixedOf, source: sourceOf, boolean: (text) => text === "true", words: (text) => text.split(/[\s,]+/).filter(Boolean) };
 
 function wasOf(field) {
   return field.matches("select") ? [...field.options].find((each) => each.defaultSelected)?.value ?? "" : field.defaultValue;
@@ -206,7 +212,7 @@ function wasOf(field) {
 function bodyOf(form) {
   const fields = {};
   for (const field of form.elements) {
-    if (!field.name) continue;
+    if (!field.name || field.name.startsWith("_")) continue;  // those are for browsers without this script
     const { kind } = field.dataset, was = wasOf(field);
     if ("changed" in form.dataset && !("needed" in field.dataset)) {
       if (field.value === was) continue;

@@ -513,7 +513,7 @@ document.addEventListener("submit", async (event) => {
     const made = await call("PUT", form.dataset.scriptForm + (isNew ? segment("name", name) : ""), body);
     editor.stored = true;
     if (made.unchecked) alert(t`Stored without a check: ${made.unchecked}`);
-    await go(form.dataset.then + (isNew ? encodeURIComponent(made.name) : ""));
+    await go(form.dataset.then.replace("{name}", encodeURIComponent(made.name)));
   } catch (error) {
     problemAt(place, error.message);
   }

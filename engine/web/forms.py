@@ -1,0 +1,197 @@
+"""Forms in a browser without JavaScript: a page asks whether to go on, then the API is asked as the page's script would ask it."""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.server.auth import client, session_of
+from lodger.engine.server.operation_call import authenticated
+from lodger.engine.server.problems import Refused
+from lodger.engine.service.operations.route import ROOT, Route
+from lodger.engine.store.tenants import sessions
+from lodger.engine.web import sign_in
+from lodger.engine.web.pages import operations
+
+if TYPE_CHECKING:
+    from lodger.engine.web.dashboard import Dashboard
+
+#: Most fields of a form: a tenant has some fifty limits.
+MAX_FIELDS = 300
+_OF_THE_FORM = {b"content-type", b"content-length", b"accept"}
+_OF_THE_ROUTE = {"route", "endpoint", "path_params", "app_root_path"}
+_PLACE = re.compile(r"{(\w+)}")
+_WORDS = re.compile(r"[\s,]+")
+Values = dict[str, Any]
+
+
+async def call(pages: "Dashboard", request: Request) -> Response:
+    """Answer the form of a change: ask whether to make it, or make it if the asking page has sent it."""
+    found = authenticated(request)
+    async with pages.api.bodies.read(request, found.key) as sent:
+        try:
+            pairs = parse_qsl(sent.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        except ValueError:
+            raise Refused(415, "media_type") from None
+    fields = {name: text.replace("\r\n", "\n") for name, text in pairs}
+    method, _space, path = _filled(request.query_params.get("to", ""), fields).partition(" ")
+    route = next(
+        (each for each in pages.api.engine.table.routes if each.method != "GET" and _is(each, method, path)), None
+    )
+    if route is None:
+        raise NotFound("operation_unknown", name=f"{method} {path}"[:200])
+    if found.by != "session":
+        raise Refused(403, "csrf_missing")
+    if "_csrf" not in fields:
+        own = await _asking(pages, request, route)
+        question = _PLACE.sub(lambda name: fields.get(name[1], name[0]), request.query_params.get("confirm", ""))
+        return pages.shown(request, "call.html", route=route, fields=fields | own, question=question)
+    body = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
+    answer = await sent_to_api(pages, request, method, path, body, fields)
+    if answer.status_code >= 400:
+        return pages.problem_page(request, answer)
+    value = json.loads(bytes(answer.body) or b"null")
+    asked = request.query_params.get("then")
+    if value is not None and (route.secret or asked == ""):  # the form of an operation, whose answer is what was wanted
+        return pages.shown(request, "call.html", route=route, fields=fields, answer=value, question="")
+    at = operations.SHOWN_AT.get(route.answer)
+    then = asked or (at and f"{_root(request)}/t/{{answer.tenant_id}}{at}")
+    named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
+    return RedirectResponse(
+        own_path(request, _filled(then, {**fields, **named}) if then else fields.get("_back", "")), 303
+    )
+
+
+async def _asking(pages: "Dashboard", request: Request, route: Route) -> dict[str, str]:
+    """Return the fields of the page that asks: the session's token, where to return, and a key by which two clicks are one request."""
+    text, caller = session_of(request) or "", authenticated(request).caller
+    csrf = await pages.api.authentication.in_ledger_of(
+        caller, client(request), lambda connection: sessions.csrf(connection, text)
+    )
+    own = {"_csrf": csrf, "_back": own_path(request, request.headers.get("referer", ""))}
+    return own if route.secret else own | {"_key": secrets.token_hex(16)}  # answers with secrets are not kept
+
+
+async def signed_in(pages: "Dashboard", request: Request) -> Response:
+    """Begin a session with the token of a form, and lead to the page that was asked for."""
+    async with pages.api.bodies.read(request, client(request)) as sent:
+        token = dict(parse_qsl(sent.decode("ascii", "replace"), max_num_fields=MAX_FIELDS)).get("token", "")
+    answer = await sent_to_api(pages, request, "POST", "/session", {"token": token.strip()}, {})
+    if answer.status_code >= 400:
+        return pages.problem_page(request, answer)
+    cookies = {"set-cookie": answer.headers["set-cookie"]}
+    return RedirectResponse(sign_in.page_after(request), 303, cookies)
+
+
+def _root(request: Request) -> str:
+    return str(request.scope.get("root_path", ""))
+
+
+def _given(request: Request) -> Values:
+    """Return the body that a button has."""
+    found = _json(request.query_params.get("body") or "{}")
+    return found if isinstance(found, dict) else {}
+
+
+def _is(route: Route, method: str, path: str) -> bool:
+    return route.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), path) is not None
+
+
+def _filled(text: str, fields: Mapping[str, Any]) -> str:
+    """Return a path with the fields that it names in braces.
+
+    Raises:
+        InputError: name_invalid.segment.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        given = str(fields.get(found[1], ""))
+        # A server reads these as other paths, which may be other operations.
+        if given in {"", ".", ".."}:
+            raise InputError("name_invalid.segment", thing=found[1], name=given)
+        return quote(given, safe="")
+
+    return re.sub(r"{([\w.]+)}", value, text)
+
+
+def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Values) -> Values:
+    """Return the JSON body that the API takes: empty fields are left out, of a form with former values unchanged ones, too.
+
+    Args:
+        nest: the field of the body that is an object of all fields.
+        given: what the body of a button is.
+    """
+    if nest:
+        return {nest: {name: _json(text) for name, text in fields.items() if text and not name.startswith("_")}}
+    kinds = {each.key: operations.kind_of(each)[0] for each in route.at("body")}
+    was: Values | None = json.loads(fields["_was"]) if "_was" in fields else None
+    body: Values = dict(given)
+    for name, text in fields.items():
+        if name in kinds and (text != "" if was is None else text != was.get(name, "")):
+            body[name] = None if text == "" else _value(kinds[name], text)
+    return body
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # which the API refuses by the name of the field
+
+
+def _value(kind: str, text: str) -> Any:
+    """Return what is typed into a field as the value that the API takes."""
+    if kind == "mixed" and text.lstrip()[:1] not in {"[", "{"}:
+        lines = [each for each in text.split("\n") if each.strip()]
+        return lines if len(lines) > 1 else text.strip()
+    if kind == "source":
+        found = _json(text) if text.lstrip().startswith("{") else text
+        return found if isinstance(found, dict) else text
+    if kind in {"json", "mixed", "number"}:
+        return _json(text)
+    if kind == "boolean":
+        return text in {"true", "on"}
+    if kind == "words":
+        return [each for each in _WORDS.split(text) if each]
+    return f"{text}Z" if kind == "instant" and "Z" not in text.upper() else text
+
+
+async def sent_to_api(
+    pages: "Dashboard", request: Request, method: str, path: str, body: Values | None, fields: Mapping[str, str]
+) -> Response:
+    """Return the API's answer to a request of this browser, with the token and the key among a form's fields."""
+    encoded, started, found = b"" if body is None else json.dumps(body).encode(), dict[str, Any](), list[bytes]()
+    kept = [each for each in request.scope["headers"] if each[0] not in _OF_THE_FORM]
+    own = {"content-type": "application/json", "content-length": str(len(encoded)), "x-csrf-token": fields.get("_csrf")}
+    own |= {"idempotency-key": fields.get("_key")}
+    scope = {name: value for name, value in request.scope.items() if name not in _OF_THE_ROUTE} | {
+        "method": method, "path": _root(request) + unquote(ROOT + path), "raw_path": (_root(request) + ROOT + path).encode(),
+        "query_string": b"", "headers": kept + [(name.encode(), value.encode()) for name, value in own.items() if value],
+        "state": {"request_id": request.scope["state"]["request_id"]},
+    }  # fmt: skip
+    parts = [encoded]
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": parts.pop()} if parts else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        started.update(message if message["type"] == "http.response.start" else {})
+        found.append(message.get("body", b""))
+
+    await pages.api.authentication(scope, receive, send)
+    headers = {name.decode(): value.decode() for name, value in started["headers"] if name != b"content-length"}
+    return Response(b"".join(found), started["status"], headers)
+
+
+def own_path(request: Request, place: str) -> str:
+    """Return the path and query of an address of this dashboard; its root for any other."""
+    parts, root = urlsplit(place), _root(request)
+    wanted = parts.path + (f"?{parts.query}" if parts.query else "")
+    foreign = parts.netloc not in {"", request.headers.get("host", "")}
+    return root + "/" if foreign or not sign_in.PATH.fullmatch(wanted) or not wanted.startswith(root + "/") else wanted

@@ -1,0 +1,157 @@
+"""Forms without JavaScript: every form and button is sent by the browser itself, asks first, and runs once."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import unquote_plus, urlencode
+
+import httpx2
+import pytest
+from tests.api.running_api import RunningApi
+
+FORM = "application/x-www-form-urlencoded"
+
+
+class Forms(HTMLParser):
+    """Forms and buttons of a page: attributes and fields, as a browser without scripts sends them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.forms: list[tuple[dict[str, str], dict[str, str]]] = []
+        self._area: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in reversed(attrs)}
+        if tag == "form":
+            self.forms.append((found, {}))
+        elif tag == "button" and "formaction" in found:
+            self.forms.append((found | {"action": found["formaction"], "method": "post"}, {}))
+        elif tag in {"input", "textarea"} and "name" in found and self.forms and found.get("type") != "checkbox":
+            self.forms[-1][1][found["name"]] = found.get("value", "")
+            self._area = found["name"] if tag == "textarea" else None
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self.forms[-1][1][self._area] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._area = None if tag == "textarea" else self._area
+
+
+class Browser:
+    """A browser without JavaScript."""
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self.client = client
+
+    def open(self, path: str) -> httpx2.Response:
+        answer = self.client.get(path, follow_redirects=True)
+        assert answer.status_code == 200, path
+        return answer
+
+    def sends(self, page: httpx2.Response, part: str, **fields: str) -> httpx2.Response:
+        """Send the form or press the button whose request contains a text, with some fields filled in."""
+        forms = [(each, given) for each, given in Forms(page.text).forms if each.get("method") == "post"]
+        found = next(each for each in forms if part in unquote_plus(each[0].get("action", "")))
+        attributes, given = found
+        origin = str(self.client.base_url).rstrip("/")
+        return self.client.post(
+            attributes.get("action") or str(page.url), content=urlencode(given | fields),
+            headers={"content-type": FORM, "referer": str(page.url), "origin": origin},
+        )  # fmt: skip
+
+    def agrees(self, asked: httpx2.Response) -> httpx2.Response:
+        assert asked.status_code == 200, asked.text
+        assert "_csrf" in asked.text, re.findall("<h1>.*?</p>", asked.text, re.DOTALL)
+        (fields,) = (given for _each, given in Forms(asked.text).forms if "_csrf" in given)
+        return self.client.post(str(asked.url), content=urlencode(fields), headers={"content-type": FORM})
+
+
+@pytest.fixture
+def browser(lodge: RunningApi) -> Iterator[Browser]:
+    with httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as client:
+        yield _signed_in(Browser(client), lodge)
+
+
+def _signed_in(browser: Browser, lodge: RunningApi) -> Browser:
+    refused = browser.sends(browser.open("/sign-in"), "", token="wrong")
+    assert (refused.status_code, "cookie" in str(refused.headers)) == (401, False)
+    answer = browser.sends(browser.open("/sign-in?next=/t/acme"), "", token=lodge.token("admin"))
+    assert (answer.status_code, answer.headers["location"]) == (303, "/t/acme")
+    return browser
+
+
+def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) -> None:
+    engine = lodge.engine
+    asked = browser.sends(browser.open("/t/acme/schedules/s"), "/run-now")
+    assert engine.actions.list("acme") == [], "it only asks"
+    first, second = browser.agrees(asked), browser.agrees(asked)
+    (action,) = engine.actions.list("acme")
+    assert {first.headers["location"], second.headers["location"]} == {f"/t/acme/actions/{action.id}"}
+    assert browser.open(first.headers["location"])
+    # A script, with line breaks as browsers send them.
+    page = browser.open("/t/acme/new-script")
+    made = browser.agrees(
+        browser.sends(page, "/scripts/{name}", name="two words", source="export default () =>\r\n 7\r\n")
+    )
+    assert made.is_redirect, re.findall("<h1>.*?</p>", made.text, re.DOTALL)
+    assert made.headers["location"] == "/t/acme/scripts/two%20words"
+    assert engine.scripts.get("acme", "two words").modules == {"main.js": "export default () =>\n 7\n"}
+    browser.agrees(browser.sends(browser.open("/t/acme/scripts/two%20words"), "PUT", source="export default () => 8"))
+    assert engine.scripts.get("acme", "two words").version == 2
+    # Only changed fields of an edit are sent, numbers as numbers.
+    page = browser.open("/t/acme/operations/schedules.edit?schedule=s")
+    engine.schedules.edit("acme", "s", missed="all")
+    answer = browser.agrees(browser.sends(page, "PATCH", jitter_s="5", why="spread"))
+    assert (answer.status_code, answer.headers["location"]) == (303, "/t/acme/schedules/s")
+    found = engine.schedules.get("acme", "s")
+    assert (found.conduct["jitter_s"], found.missed) == (5, "all")
+    # Limits are one object; grants are a list of words.
+    page = browser.open("/t/acme/settings")
+    browser.agrees(browser.sends(page, "PATCH /tenants/acme", runs_per_day="9"))
+    browser.agrees(browser.sends(page, "/grants/give", given="fetch:a.example, mail"))
+    tenant = engine.tenants.get("acme")
+    assert (tenant.limits, {"fetch:a.example", "mail"} <= set(tenant.grants)) == ({"runs_per_day": 9}, True)
+    page = browser.open("/t/acme/operations/scripts.dry_run?name=job")
+    assert (
+        "&#34;outcome&#34;: &#34;ok&#34;"
+        in browser.agrees(browser.sends(page, "dry-run", source="export default () =>\n 5")).text
+    )
+    page = browser.open("/t/acme/settings")
+    # A question has the words of the page; a secret of an answer is shown once.
+    asked = browser.sends(page, "/tenants/acme/suspend")
+    assert "Stop tenant acme?" in asked.text
+    assert browser.agrees(asked).headers.get("location") == "/t/acme/settings", browser.agrees(asked).text
+    assert engine.tenants.get("acme").state == "suspended"
+    shown = browser.agrees(browser.sends(page, "/tenants/acme/tokens", name="ci", role="viewer"))
+    assert re.search("lodger_[A-Za-z0-9_-]{20}", shown.text)
+    # What the API refuses is a page with its reason.
+    refused = browser.agrees(browser.sends(page, "PATCH /tenants/acme", runs_per_day="-1"))
+    assert (refused.status_code, "limit_out_of_range" in refused.text) == (422, True)
+
+
+def test_other_sites_change_nothing(browser: Browser, lodge: RunningApi) -> None:
+    call = "/call?" + urlencode({"to": "POST /tenants/acme/schedules/s/run-now", "then": "//evil.example/"})
+    form = {"content-type": FORM}
+    cases = (
+        ({"_csrf": "wrong"}, {}, 403),
+        ({}, {"origin": "https://evil.example"}, 403),
+        ({}, {"sec-fetch-site": "cross-site"}, 403),
+        ({}, {"authorization": f"Bearer {lodge.token('admin')}"}, 403),
+    )
+    for fields, headers, status in cases:
+        answer = browser.client.post(call, content=urlencode(fields), headers=form | headers)
+        assert answer.status_code == status, (fields, headers)
+    for to in ("GET /tenants/acme", "POST /nowhere", "", "POST", "DELETE /tenants/{name}", "POST /tenants/acme/../x"):
+        answer = browser.client.post("/call?" + urlencode({"to": to}), content=b"name=..", headers=form)
+        assert answer.status_code in {404, 422}, to
+    assert lodge.engine.actions.list("acme") == []
+    asked = browser.client.post(call, content=b"", headers=form | {"referer": "https://evil.example/t/acme"})
+    assert "evil.example" not in re.sub('then=[^"]*', "", asked.text)
+    assert browser.agrees(asked).headers["location"] == "/"
+    with httpx2.Client(base_url=lodge.url, trust_env=False, headers={"accept": "text/html"}) as stranger:
+        answer = stranger.post(call, content=b"", headers=form)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+    assert unescape(browser.client.post("/call", content=b"\xff=1", headers=form).text)
