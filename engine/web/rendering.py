@@ -17,7 +17,7 @@ from markupsafe import Markup
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
-from lodger.engine.service.humanize import WAITS, words_of
+from lodger.engine.service.humanize import WAITS, WORDS, words_of
 from lodger.engine.web import charts, script_api, texts
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
@@ -218,6 +218,7 @@ def _environment(language: str) -> Environment:
         "term": term,
         "language": language,
         "_": _,
+        "words": lambda: {code: _(text) for code, text in WORDS.items()},
     }
     made.globals["count"] = "{:,.0f}".format
     return made

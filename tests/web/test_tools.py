@@ -369,6 +369,7 @@ def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_l
     expect(page.locator("#here [name=params]")).to_have_value(re.compile('"n": 1'))
     page.click("#here form button")
     expect(page.locator("#here [data-result]")).to_contain_text("main.js, line 42")
+    expect(page.locator("#here [data-result] .state")).to_have_text("error in the script")
     page.click("text=Open in the editor")
     expect(page.locator(".bad-line")).to_have_count(1)
     assert page.evaluate("document.querySelector('.code-host').shadowRoot.querySelector('.cm-scroller').scrollTop") > 0

@@ -123,7 +123,7 @@ async function dryRun(form) {
   const button = form.querySelector("button");
   problemAt(place, "");
   button.disabled = true;
-  output.replaceChildren(made("p", t`Running…`, "empty"));
+  output.replaceChildren(made("p", t`Running…`, "empty skeleton"));
   try {
     const body = { params: jsonOf(form.elements.params), now: instantOf(form.elements.now), fetches: form.elements.fetches.checked };
     const source = window.editedSource && window.editedSource();
@@ -131,7 +131,7 @@ async function dryRun(form) {
     const step = form.elements.step?.selectedOptions[0];
     const version = (step || form).dataset.version;
     if (version && source === undefined) body.version = Number(version);
-    output.replaceChildren(...resultOf(await call("POST", step ? step.value : form.dataset.dryRunForm, body)));
+    output.replaceChildren(...resultOf(await call("POST", step ? step.value : form.dataset.dryRunForm, body), JSON.parse(form.dataset.words)));
   } catch (error) {
     output.replaceChildren();
     problemAt(place, error.message);
@@ -140,10 +140,10 @@ async function dryRun(form) {
   }
 }
 
-function resultOf(found) {
+function resultOf(found, words) {
   const good = found.outcome === "ok";
   const head = made("p");
-  head.append(made("span", found.outcome, `state ${good ? "done" : "failed"}`), " ",
+  head.append(made("span", words[found.outcome] ?? found.outcome.replaceAll("_", " "), `state ${good ? "done" : "failed"}`), " ",
     made("small", `${Math.round(found.usage.wall_ms)} ms, ${counted(found.usage.host_calls, "host call")}`));
   const parts = [head];
   if (found.error) {
