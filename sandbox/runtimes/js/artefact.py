@@ -40,6 +40,7 @@ GLOBALS = (
     "formats.js",
     "intl.js",
     "locale.js",
+    "array.js",
     "regexp.js",
     "references.js",
     "date.js",

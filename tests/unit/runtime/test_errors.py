@@ -123,6 +123,7 @@ MESSAGES = [
     ),
     ("Object.keys(undefined)", "Cannot convert undefined or null to object"),
     ("new Map([1])", "an item of the argument of Map is not an entry object, such as [key, value]"),
+    ("return new Array(4294967295).join()", "Invalid string length"),
     ("new Set(5)", "the argument of Set is not iterable"),
     ("for (const x of []) {}; throw new TypeError('value is not iterable')", "value is not iterable"),
     ("[].reduce((a, b) => a)", "Reduce of empty array with no initial value"),
