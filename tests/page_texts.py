@@ -12,7 +12,6 @@ import polib
 
 from lodger.engine import features
 from lodger.engine.core.access.roles import Role
-from lodger.engine.features.slow_runs.slowdown import Onset
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS, STORAGE_HELP
 from lodger.engine.policy.plan import MissedKind, Overlap
 from lodger.engine.service import humanize
@@ -24,7 +23,8 @@ from lodger.sandbox.limits import LIMITS
 ROOT = Path(__file__).resolve().parent.parent / "engine"
 #: Codes that pages show in words, beside those of the tables.
 CODES = [
-    "on", "off", "armed", "paused", "suspended", "ended", "active", "running", "waiting", "alive", "silent", "held", "stopped",
+    "on", "off", "jump", "drift", "armed",
+    "paused", "suspended", "ended", "active", "running", "waiting", "alive", "silent", "held", "stopped",
     "lost", "script", "handler", "function", "query", "ping", "pending", "sent", "failed", "refused", "authorized",
     "new", "changed", "removed", "added", "agrees", "differs", "undecided", "missed", "following", "promoted",
     "dropped", "slot", "gap", "request", "overlap", "expired", "caught_up", "skipped", "cancelled", "superseded",
@@ -67,7 +67,6 @@ def messages() -> dict[str, str]:
         *Role,
         *MissedKind,
         *Overlap,
-        *Onset,
         *humanize.WORDS,
         *humanize.WAITS,
     ]

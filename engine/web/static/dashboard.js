@@ -239,7 +239,8 @@ function showAnswer(value) {
 
 // A secret that no page shows again.
 function showOnce(text) {
-  const shown = document.createElement("code");
+  const link = /^https?:/.test(text), shown = document.createElement(link ? "a" : "code");
+  if (link) Object.assign(shown, { href: text, target: "_blank", rel: "noreferrer" });
   shown.textContent = text;
   shown.tabIndex = 0;
   notice.replaceChildren(t`Copy it now, it is not shown again:`, " ", shown);

@@ -17,6 +17,7 @@ FILE = """
 [branding]
 name = "<Shop> & Sons"
 logo = "logo.svg"
+language = "de"
 colours = {accent = "rebeccapurple", line = ["#abc", "oklch(40% 0.1 20"], panel = "red/*"}
 """
 
@@ -28,7 +29,10 @@ def test_pages_show_name_logo_and_colours(tmp_path: Path) -> None:
         lodge.token("admin")
         Dashboard(lodge.api).add()
         with httpx2.Client(
-            base_url=lodge.url, trust_env=False, follow_redirects=True, headers={"accept": "text/html"}
+            base_url=lodge.url,
+            trust_env=False,
+            follow_redirects=True,
+            headers={"accept": "text/html", "accept-language": "en"},
         ) as browser:
             assert "<h1>Lodger</h1>" in browser.get("/sign-in").text
             assert browser.get("/static/brand.css").status_code == 404
@@ -37,6 +41,7 @@ def test_pages_show_name_logo_and_colours(tmp_path: Path) -> None:
                 shown = browser.get(path).text
                 assert "&lt;Shop&gt; &amp; Sons" in shown
                 assert "Lodger<" not in shown
+                assert '<html lang="de"' in shown, "whatever the browser asks for"
                 assert path.startswith("/sign-in?code") or "/static/brand.css" in shown
             style = browser.get("/static/brand.css")
             assert "--accent: light-dark(rebeccapurple, rebeccapurple);" in style.text
@@ -50,6 +55,7 @@ def test_pages_show_name_logo_and_colours(tmp_path: Path) -> None:
 
 NO_BRANDS = (
     'colours = {accent = "red; } body { display: none"}', 'colours = {accent = "url(https://a.example/x)"}', 'font = "Arial"',
+    'language = "xx"', 'language = "DE"',
     'colours = {accent = "var(--x)"}', 'colours = {accent = "currentcolor"}', 'colours = {accent = "#12345"}', 'logo = "huge.png"',
     'colours = {accent = ["red"]}', 'colours = {accent = ""}', 'colours = {background = "red"}', 'name = ""', 'logo = "empty.png"',
     f'name = "{"x" * 61}"', 'logo = "logo.exe"', 'logo = "absent.svg"', 'logo = "pipe.svg"', 'logo = "a\\u0000.svg"',

@@ -1,6 +1,7 @@
 """Connections: tokens that the engine gets and renews, against a provider on loopback; consents, refusals and hostile answers."""
 
 import json
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from lodger.engine.features.connections.connections import connections, find
 from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
+from lodger.engine.web.dashboard import Dashboard
 
 SOURCE = """
 export default async ({ fetch, secrets, kv }) => {
@@ -60,11 +62,14 @@ class House:
 
     def run(self, tenant_id: str = "acme") -> Action:
         """Run the script on the running node until it has ended."""
-        asked = self.engine.run_in(tenant_id, "job", 0)
-        for change in self.engine.live(tenant_id, asked.id):
+        return self.ended(self.engine.run_in(tenant_id, "job", 0))
+
+    def ended(self, asked: Action) -> Action:
+        """Wait for the end of a run."""
+        for change in self.engine.live(asked.tenant_id, asked.id):
             if getattr(change, "state", "") in {"done", "failed"}:
                 break
-        return self.engine.actions.get(tenant_id, asked.id)
+        return self.engine.actions.get(asked.tenant_id, asked.id)
 
     def sql(self, **values: Any) -> None:
         with self.engine.context.database.write() as connection:
@@ -191,6 +196,16 @@ def test_a_person_consents_and_the_grant_is_renewed_until_it_is_revoked(url: str
         assert len(made.provider.asked) == count, "a revoked grant is not asked for again"
         found = made.engine.connections.get("acme", "crm")
         assert (found.state, found.problem) == ("revoked", "the provider answered 400, invalid_grant")
+        Dashboard(server.api).add()
+        made.engine.schedules.create("acme", "nightly", script="job", rules="every 30d")
+        with httpx2.Client(base_url=here, headers={"accept": "text/html"}) as browser:
+            token = made.engine.tokens.create("ann", "editor", tenant_id="acme").text
+            browser.post("/api/v1/session", json={"token": token}).raise_for_status()
+            made.ended(made.engine.actions.run_now("acme", "nightly"))
+            page = browser.get("/t/acme/schedules/nightly").text
+            assert "lodger connection consent TENANT crm" in page, "the schedule says what to do"
+            page = browser.get("/t/acme/settings").text
+            assert re.search('class="state revoked".*POST /tenants/acme/connections/crm/consent" data-once="url"', page)
 
 
 def test_what_providers_answer_otherwise(tmp_path: Path) -> None:
