@@ -3,12 +3,12 @@
 #: Files that take longest, in about that order. A process of pytest-xdist takes a whole file (``--dist loadfile``), in the order of
 #: collection (``--no-loadscope-reorder``): a long one that began last would leave the other processes with nothing to do.
 LONGEST_FIRST = (
-    "test_wings.py", "chaos/test_upgrades.py", "test_guides.py", "chaos/test_processes.py",
-    "escape/test_suite_sees.py", "store/test_migrations.py", "e2e/test_examples.py", "conformance/test_intl.py",
-    "web/test_every_page.py", "sim/test_planted_bugs.py", "escape/test_hostile_arguments.py", "chaos/test_cuts.py",
-    "e2e/test_bench.py", "escape/test_native_libraries.py", "e2e/test_demo.py", "e2e/test_service.py",
-    "escape/test_pool_life.py", "web/test_live_pages.py", "node/test_stored_dry_runs.py", "web/test_tools.py",
-    "web/test_browser.py", "escape/test_cases.py", "test_wheel.py", "e2e/test_assistants.py",
+    "web/test_every_page.py", "test_wings.py", "chaos/test_upgrades.py", "test_guides.py",
+    "chaos/test_processes.py", "escape/test_suite_sees.py", "store/test_migrations.py", "e2e/test_examples.py",
+    "conformance/test_intl.py", "sim/test_planted_bugs.py", "escape/test_hostile_arguments.py",
+    "chaos/test_cuts.py", "e2e/test_bench.py", "escape/test_native_libraries.py", "e2e/test_demo.py",
+    "e2e/test_service.py", "escape/test_pool_life.py", "web/test_live_pages.py", "node/test_stored_dry_runs.py",
+    "web/test_tools.py", "web/test_browser.py", "escape/test_cases.py", "test_wheel.py", "e2e/test_assistants.py",
     "api/test_route_table.py", "escape/test_wasm_commands.py", "api/test_typescript_client.py",
     "store/test_storm_of_slots.py", "unit/data/test_sql_is_python.py", "store/test_backups.py",
     "e2e/test_streams.py", "store/test_database_users.py", "store/test_round_trips.py", "web/test_lists.py",
