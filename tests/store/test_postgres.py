@@ -11,7 +11,7 @@ from tests.databases.fixtures import server_url as url
 from tests.databases.server import Server
 from tests.store.bench import node_id
 
-from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.data.sets.foreign import ForeignDatabase
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.store.connection import laws
@@ -49,6 +49,7 @@ def test_a_database_that_cannot_hold_every_text(server: Server) -> None:
             connection.execute(f"CREATE DATABASE other ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
         error = refused(server.url("other"))
         assert (error.code, encoding in error.what) == ("database_encoding", True)
+        assert inspect_database(server.url("other")).verdict == "empty"
         server.drop("other")
 
 
@@ -63,6 +64,12 @@ def test_a_schema_that_is_not_there_and_addresses_with_another_driver(server: Se
             assert connection.exec_driver_sql("SELECT 1").scalar() == 1
     ssl = url.replace(f"{scheme}://", "postgresql+asyncpg://", 1) + f"{more}ssl=prefer"
     Database(ssl).close()
+    with Engine.open(f"{url}{more}client_encoding=latin1") as engine:
+        assert engine.tenants.create("t", "Łódź").name == "Łódź"
+    for wrong in ("nope=1", "ssl=require"):
+        with pytest.raises(InputError) as unknown:
+            Database(f"{url}{more}{wrong}")
+        assert (unknown.value.code, wrong.partition("=")[0] in str(unknown.value.why)) == ("database_url", True)
 
 
 def test_many_that_open_an_empty_database_at_once_upgrade_it_once(server: Server) -> None:

@@ -36,7 +36,7 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import DataError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 
 from lodger.engine.store.drivers import OPTION, Driver, prepared
 from lodger.engine.store.drivers.features import (
@@ -152,10 +152,21 @@ class PostgresDriver(Driver):
     # Connections
 
     def ledger_url(self, url: URL) -> URL:
-        """Use psycopg, whichever driver the address names: a platform's own address may name asyncpg, whose ``ssl`` is ``sslmode``."""
+        """Use psycopg, whichever driver the address names: a platform's own address may name asyncpg, whose ``ssl`` is ``sslmode``.
+
+        Texts come in UTF-8, whatever the address or the server says.
+
+        Raises:
+            ArgumentError: an option that libpq does not have.
+        """
+        from psycopg.pq import Conninfo
+
         if url.drivername.endswith("+asyncpg") and "ssl" in url.query:
             url = url.update_query_dict({"sslmode": url.query["ssl"]}).difference_update_query(["ssl"])
-        return url.set(drivername=connections.DRIVER)
+        unknown = sorted(set(url.query) - {each.keyword.decode() for each in Conninfo.get_defaults()})
+        if unknown:
+            raise ArgumentError(f"PostgreSQL's client has no option {', '.join(unknown)}")
+        return url.set(drivername=connections.DRIVER).update_query_dict({"client_encoding": "utf8"})
 
     def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
         """Return a connection pool with the watchdog for silent servers."""
