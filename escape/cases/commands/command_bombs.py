@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from lodger.escape.arena import COMPILE_LIMITS
-from lodger.escape.case import COMMANDS, Case
+from lodger.escape.case import COMMANDS, Case, cases
 from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
 from lodger.escape.modules import assemble, command, compile_module, functions, leb, section
 from lodger.sandbox.limits import MIB
@@ -176,20 +176,16 @@ BINARIES: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
 )
 
 CASES = [
-    *(
-        Case(
-            f"I130-{name}",
-            "compile_limits",
-            mechanism,
-            # without memory for a large block, the compiler aborts by a trap instruction
-            expect=(Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
-            seen=_compiled_in_time,
-            story=_STORY,
-            limits={"wasm_bytes": 8 * MIB, "wall_ms": 5000},
-            runtimes=COMMANDS,
-            wasm=module,
-        )
-        for name, mechanism, module in BOMBS
+    *cases(
+        "I130",
+        "compile_limits",
+        BOMBS,
+        lambda module: {"wasm": module},
+        expect=(Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
+        seen=_compiled_in_time,
+        story=_STORY,
+        limits={"wasm_bytes": 8 * MIB, "wall_ms": 5000},
+        runtimes=COMMANDS,
     ),
     Case(
         "I130-too-large",
@@ -204,30 +200,24 @@ CASES = [
             (small := command("(call $say (i32.const 1))")) + section(0, b"\1x" + bytes(65_537 - len(small) - 6))
         ),
     ),
-    *(
-        Case(
-            f"I131-{name}",
-            "proposals_off",
-            mechanism,
-            expect=(Outcome.COMPILE_ERROR,),
-            seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
-            story="Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach.",
-            runtimes=COMMANDS,
-            wasm=module,
-        )
-        for name, mechanism, module in PROPOSALS
+    *cases(
+        "I131",
+        "proposals_off",
+        PROPOSALS,
+        lambda module: {"wasm": module},
+        expect=(Outcome.COMPILE_ERROR,),
+        seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
+        story="Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach.",
+        runtimes=COMMANDS,
     ),
-    *(
-        Case(
-            f"I135-{name}",
-            "checked_code",
-            mechanism,
-            expect=(Outcome.COMPILE_ERROR,),
-            seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
-            story="Machine code from a tenant is not accepted; modules are compiled here.",
-            runtimes=COMMANDS,
-            wasm=binary,
-        )
-        for name, mechanism, binary in BINARIES
+    *cases(
+        "I135",
+        "checked_code",
+        BINARIES,
+        lambda binary: {"wasm": binary},
+        expect=(Outcome.COMPILE_ERROR,),
+        seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
+        story="Machine code from a tenant is not accepted; modules are compiled here.",
+        runtimes=COMMANDS,
     ),
 ]

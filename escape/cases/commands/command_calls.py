@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lodger.escape.case import COMMANDS, Case
+from lodger.escape.case import COMMANDS, Case, cases
 from lodger.escape.evidence import answers, both, ends_as, survives, tells_nothing, where
 from lodger.escape.modules import command, data
 from lodger.sandbox.outcome import Outcome
@@ -305,69 +305,55 @@ CASES = [
         for name, mechanism, body in OPENED[:3]
         for mark, context, what in _FILES
     ),
-    *(
-        Case(
-            f"I126-{name}",
-            "nothing_opened",
-            mechanism,
-            seen=answers(0),
-            story="A command searches its descriptors for a file of the host.",
-            runtimes=COMMANDS,
-            wasm=_wasm(body),
-        )
-        for name, mechanism, body in OPENED[3:]
+    *cases(
+        "I126",
+        "nothing_opened",
+        OPENED[3:],
+        lambda body: {"wasm": _wasm(body)},
+        seen=answers(0),
+        story="A command searches its descriptors for a file of the host.",
+        runtimes=COMMANDS,
     ),
-    *(
-        Case(
-            f"I126-{name}",
-            "no_arguments",
-            mechanism,
-            seen=answers(0),
-            story="The host's arguments and environment are not visible to a command.",
-            runtimes=COMMANDS,
-            wasm=_wasm(body),
-        )
-        for name, mechanism, body in REPORTED
+    *cases(
+        "I126",
+        "no_arguments",
+        REPORTED,
+        lambda body: {"wasm": _wasm(body)},
+        seen=answers(0),
+        story="The host's arguments and environment are not visible to a command.",
+        runtimes=COMMANDS,
     ),
-    *(
-        Case(
-            f"I133-{name}",
-            "checked_pointers",
-            mechanism,
-            seen=both(survives, answers(FAULT)),
-            story="Every pointer and length from a command is checked against the memory's size.",
-            runtimes=COMMANDS,
-            wasm=_wasm(
+    *cases(
+        "I133",
+        "checked_pointers",
+        FORGED,
+        lambda call: {
+            "wasm": _wasm(
                 f"(call $say {call})",
                 extra=_FORGERS if "$vector" in call or "$into" in call or "$sleep" in call else "",
-            ),
-        )
-        for name, mechanism, call in FORGED
+            )
+        },
+        seen=both(survives, answers(FAULT)),
+        story="Every pointer and length from a command is checked against the memory's size.",
+        runtimes=COMMANDS,
     ),
-    *(
-        Case(
-            f"I134-{name}",
-            "no_paths",
-            mechanism,
-            expect=(Outcome.SCRIPT_ERROR,),
-            seen=both(ends_as(Outcome.SCRIPT_ERROR), tells_nothing),
-            story="The text of a trap contains nothing of the host.",
-            runtimes=COMMANDS,
-            wasm=_wasm(body, extra=extra),
-        )
-        for name, mechanism, body, extra in TRAPS
+    *cases(
+        "I134",
+        "no_paths",
+        TRAPS,
+        lambda body, extra: {"wasm": _wasm(body, extra=extra)},
+        expect=(Outcome.SCRIPT_ERROR,),
+        seen=both(ends_as(Outcome.SCRIPT_ERROR), tells_nothing),
+        story="The text of a trap contains nothing of the host.",
+        runtimes=COMMANDS,
     ),
-    *(
-        Case(
-            f"I136-{name}",
-            "one_nan",
-            mechanism,
-            seen=answers(bits),
-            story="The bits of NaN would depend on the processor, unless they are canonical.",
-            runtimes=COMMANDS,
-            wasm=_wasm(f"(call $say {value})", extra=_NUMBERS),
-        )
-        for name, mechanism, value, bits in NANS
+    *cases(
+        "I136",
+        "one_nan",
+        NANS,
+        lambda value, bits: {"seen": answers(bits), "wasm": _wasm(f"(call $say {value})", extra=_NUMBERS)},
+        story="The bits of NaN would depend on the processor, unless they are canonical.",
+        runtimes=COMMANDS,
     ),
     Case(
         "A13-command-clock",
@@ -382,19 +368,19 @@ CASES = [
             " (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100)))) (call $say (local.get $n))"
         ),
     ),
-    *(
-        Case(
-            f"C42-command-{name}",
-            "checked_result",
-            f"standard output that is {what}",
-            expect=(Outcome.SCRIPT_ERROR, Outcome.BAD_REQUEST),
-            seen=both(survives, where("no result", lambda value: value is None)),
-            story="A result that parsers read differently is refused.",
-            runtimes=COMMANDS,
-            wasm=_wasm(
+    *cases(
+        "C42-command",
+        "checked_result",
+        RESULTS,
+        lambda text: {
+            "wasm": _wasm(
                 f"(call $out (i32.const 1) (i32.const 1024) (i32.const {_bytes(text)}))", extra=data(1024, text)
-            ),
-        )
-        for name, what, text in RESULTS
+            )
+        },
+        says="standard output that is {}",
+        expect=(Outcome.SCRIPT_ERROR, Outcome.BAD_REQUEST),
+        seen=both(survives, where("no result", lambda value: value is None)),
+        story="A result that parsers read differently is refused.",
+        runtimes=COMMANDS,
     ),
 ]

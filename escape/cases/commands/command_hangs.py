@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lodger.escape.case import COMMANDS, Case
+from lodger.escape.case import COMMANDS, Case, cases
 from lodger.escape.evidence import ends_as, in_time, survives, where
 from lodger.escape.modules import command, data
 from lodger.escape.runner import CPU, MEMORY
@@ -275,47 +275,38 @@ CASES = [
         tuple((name, how, _wasm(f"(loop $l {body} (br $l))")) for name, how, body in CALLS),
         "The host's time for a call counts as the command's.",
     ),
-    *(
-        Case(
-            f"I132-sleep-{name}",
-            "wall_clock",
-            mechanism,
-            expect=(Outcome.WALL_LIMIT,),
-            seen=in_time,
-            story="A command that sleeps uses no CPU time; the parent's deadline ends it.",
-            limits={"wall_ms": 150, "cpu_ms": 100},
-            runtimes=COMMANDS,
-            wasm=_wasm(body),
-        )
-        for name, mechanism, body in WAITS
+    *cases(
+        "I132-sleep",
+        "wall_clock",
+        WAITS,
+        lambda body: {"wasm": _wasm(body)},
+        expect=(Outcome.WALL_LIMIT,),
+        seen=in_time,
+        story="A command that sleeps uses no CPU time; the parent's deadline ends it.",
+        limits={"wall_ms": 150, "cpu_ms": 100},
+        runtimes=COMMANDS,
     ),
-    *(
-        Case(
-            f"I127-{name}",
-            "store_limit",
-            mechanism,
-            expect=(Outcome.OK, *MEMORY, Outcome.SCRIPT_ERROR, *CPU),
-            story="Linear memory is limited for every way of allocation.",
-            behind=("rlimits",),
-            limits={"memory_bytes": 16 * MIB, "cpu_ms": 1500, "wall_ms": 20_000},
-            runtimes=COMMANDS,
-            wasm=_wasm(body, **more),
-        )
-        for name, mechanism, body, more in GROWTH
+    *cases(
+        "I127",
+        "store_limit",
+        GROWTH,
+        lambda body, more: {"wasm": _wasm(body, **more)},
+        expect=(Outcome.OK, *MEMORY, Outcome.SCRIPT_ERROR, *CPU),
+        story="Linear memory is limited for every way of allocation.",
+        behind=("rlimits",),
+        limits={"memory_bytes": 16 * MIB, "cpu_ms": 1500, "wall_ms": 20_000},
+        runtimes=COMMANDS,
     ),
-    *(
-        Case(
-            f"I127-{name}",
-            "table_limit",
-            mechanism,
-            seen=where("a table of at most a hundred thousand", lambda size: size <= 100_000),
-            story="Tables use memory of the host that the memory limit does not count.",
-            behind=("rlimits",),
-            limits={"cpu_ms": 1500, "wall_ms": 20_000, "memory_bytes": 64 * MIB},
-            runtimes=COMMANDS,
-            wasm=_wasm(body, extra=table),
-        )
-        for name, mechanism, body, table in TABLES
+    *cases(
+        "I127",
+        "table_limit",
+        TABLES,
+        lambda body, table: {"wasm": _wasm(body, extra=table)},
+        seen=where("a table of at most a hundred thousand", lambda size: size <= 100_000),
+        story="Tables use memory of the host that the memory limit does not count.",
+        behind=("rlimits",),
+        limits={"cpu_ms": 1500, "wall_ms": 20_000, "memory_bytes": 64 * MIB},
+        runtimes=COMMANDS,
     ),
     Case(
         "I127-tables",
@@ -329,18 +320,15 @@ CASES = [
         limits={"memory_bytes": 64 * MIB, "cpu_ms": 500},
         wasm=_wasm("(call $say (i32.const 1))", extra=_MANY_TABLES),
     ),
-    *(
-        Case(
-            f"I129-{name}",
-            "guest_stack",
-            mechanism,
-            expect=(Outcome.STACK_LIMIT,),
-            seen=survives,
-            story="A command's recursion ends in a trap, not in the worker's memory.",
-            limits={"cpu_ms": 500, "wall_ms": 3000},
-            runtimes=COMMANDS,
-            wasm=_wasm(body, extra=extra),
-        )
-        for name, mechanism, body, extra in RECURSION
+    *cases(
+        "I129",
+        "guest_stack",
+        RECURSION,
+        lambda body, extra: {"wasm": _wasm(body, extra=extra)},
+        expect=(Outcome.STACK_LIMIT,),
+        seen=survives,
+        story="A command's recursion ends in a trap, not in the worker's memory.",
+        limits={"cpu_ms": 500, "wall_ms": 3000},
+        runtimes=COMMANDS,
     ),
 ]

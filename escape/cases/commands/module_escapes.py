@@ -6,7 +6,7 @@ may succeed only without those.
 
 import json
 
-from lodger.escape.case import GUEST, Case
+from lodger.escape.case import GUEST, Case, cases
 from lodger.escape.evidence import all_different, answers, where
 from lodger.sandbox.outcome import Outcome
 
@@ -153,19 +153,16 @@ CASES = [
         story="A module learns no path about itself.",
         runtimes=GUEST,
     ),
-    *(
-        Case(
-            f"A12-{mark}",
-            "source_text",
-            mechanism,
-            "try { return (await import('./blob.js')).default ?? 'refused'; } catch { return 'refused'; }",
-            (Outcome.OK, Outcome.BAD_REQUEST, Outcome.COMPILE_ERROR),
-            seen=answers("refused"),
-            story="Compiled code is not accepted: a module is source text.",
-            modules={"blob.js": blob},
-            runtimes=GUEST,
-        )
-        for mark, mechanism, blob in _BYTES
+    *cases(
+        "A12",
+        "source_text",
+        _BYTES,
+        lambda blob: {"modules": {"blob.js": blob}},
+        script="try { return (await import('./blob.js')).default ?? 'refused'; } catch { return 'refused'; }",
+        expect=(Outcome.OK, Outcome.BAD_REQUEST, Outcome.COMPILE_ERROR),
+        seen=answers("refused"),
+        story="Compiled code is not accepted: a module is source text.",
+        runtimes=GUEST,
     ),
     Case(
         "A14-random",

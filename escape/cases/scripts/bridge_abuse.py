@@ -6,7 +6,7 @@ replaces the host by a careless one: attribute lookup by name, lenient parser, e
 
 import json
 
-from lodger.escape.case import Case
+from lodger.escape.case import Case, cases
 from lodger.escape.cases.scripts.pretenders import HIDE
 from lodger.escape.evidence import answers, host_saw
 from lodger.sandbox.outcome import Outcome
@@ -200,22 +200,20 @@ CASES = [
         story="An answer that does not fit is refused on the host's side.",
         limits={"frame_bytes": 65536},
     ),
-    *(
-        Case(
-            f"C42-raw-{mark}",
-            "checked_result",
-            f"a result that is {what}, by raw JSON",
-            f"return JSON.rawJSON ? JSON.rawJSON({number}) : null;",
-            (Outcome.BAD_REQUEST, Outcome.OK),
-            seen=answers(None),
-            story="A number that no double holds becomes infinity in one parser and an error in the next.",
-        )
-        for mark, what, number in (
+    *cases(
+        "C42-raw",
+        "checked_result",
+        (
             ("exponent", "a number beyond a double", "'1e999'"),
             ("digits", "a number of five thousand digits", "'9'.repeat(5000)"),
             ("negative", "a number below all doubles", "'-1e400'"),
             ("hidden", "a number whose digits hide how large it is", "'9999999999e299'"),
             ("places", "three hundred and nine digits", "'2'.repeat(309)"),
-        )
+        ),
+        lambda number: {"script": f"return JSON.rawJSON ? JSON.rawJSON({number}) : null;"},
+        says="a result that is {}, by raw JSON",
+        expect=(Outcome.BAD_REQUEST, Outcome.OK),
+        seen=answers(None),
+        story="A number that no double holds becomes infinity in one parser and an error in the next.",
     ),
 ]

@@ -4,7 +4,7 @@ Converting the result runs the tenant's code after its end; compiling happens be
 limits.
 """
 
-from lodger.escape.case import Case
+from lodger.escape.case import Case, cases
 from lodger.escape.evidence import Escaped, survives
 from lodger.sandbox.outcome import Outcome
 
@@ -180,44 +180,34 @@ _COMPILE = "const source = %s; for (;;) { try { new Function(source); } catch (e
 _COMPILED = (Outcome.STACK_LIMIT, Outcome.COMPILE_ERROR, Outcome.SCRIPT_ERROR)
 
 CASES = [
-    *(
-        Case(
-            f"B18-{name}",
-            "cpu_timer",
-            mechanism,
-            script,
-            (Outcome.CPU_LIMIT,),
-            story="Converting the result runs the tenant's code after its end.",
-            behind=_CLOCK,
-            limits=_SHORT,
-        )
-        for name, mechanism, script in CONVERSIONS
+    *cases(
+        "B18",
+        "cpu_timer",
+        CONVERSIONS,
+        expect=(Outcome.CPU_LIMIT,),
+        story="Converting the result runs the tenant's code after its end.",
+        behind=_CLOCK,
+        limits=_SHORT,
     ),
-    *(
-        Case(
-            f"B20-{name}",
-            "guest_stack",
-            mechanism,
-            script,
-            _COMPILED,
-            seen=survives,
-            story="A small source is nested deeply: the parser uses the guest's stack.",
-            limits={"cpu_ms": 1000, "wall_ms": 5000},
-        )
-        for name, mechanism, script in NESTS
+    *cases(
+        "B20",
+        "guest_stack",
+        NESTS,
+        expect=_COMPILED,
+        seen=survives,
+        story="A small source is nested deeply: the parser uses the guest's stack.",
+        limits={"cpu_ms": 1000, "wall_ms": 5000},
     ),
-    *(
-        Case(
-            f"B20-{name}",
-            "cpu_timer",
-            f"{mechanism}, compiled again and again",
-            _COMPILE % source,
-            (Outcome.CPU_LIMIT,),
-            story="A small source is costly to compile: it is compiled in the worker, under its time limits.",
-            behind=_CLOCK,
-            limits=_SHORT,
-        )
-        for name, mechanism, source in BOMBS
+    *cases(
+        "B20",
+        "cpu_timer",
+        BOMBS,
+        lambda source: {"script": _COMPILE % source},
+        says="{}, compiled again and again",
+        expect=(Outcome.CPU_LIMIT,),
+        story="A small source is costly to compile: it is compiled in the worker, under its time limits.",
+        behind=_CLOCK,
+        limits=_SHORT,
     ),
     Case(
         "B20-too-large",

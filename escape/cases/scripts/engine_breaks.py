@@ -7,7 +7,7 @@ third has values that the native engine's binding would change.
 
 from collections.abc import Callable
 
-from lodger.escape.case import GUEST, NATIVE, Case
+from lodger.escape.case import GUEST, NATIVE, Case, cases
 from lodger.escape.evidence import Check, Escaped, Trial, both, ends_as, leaves_nothing, survives, value_of
 from lodger.escape.modules import data
 from lodger.escape.owned_guest import guest
@@ -212,33 +212,28 @@ _CONVERTED = (
 )
 
 CASES = [
-    *(
-        Case(
-            f"A1-{name}",
-            "fresh_process",
-            mechanism,
-            _GARBAGE + script,
-            _HIT,
-            seen=both(survives, leaves_nothing()),
-            story="A memory error of the engine corrupts only the guest's memory, which no other attempt uses.",
-            runtimes=GUEST,
-            limits={"cpu_ms": 1000, "wall_ms": 3000},
-        )
-        for name, mechanism, script in ERRORS
+    *cases(
+        "A1",
+        "fresh_process",
+        ERRORS,
+        lambda script: {"script": _GARBAGE + script},
+        expect=_HIT,
+        seen=both(survives, leaves_nothing()),
+        story="A memory error of the engine corrupts only the guest's memory, which no other attempt uses.",
+        runtimes=GUEST,
+        limits={"cpu_ms": 1000, "wall_ms": 3000},
     ),
-    *(
-        Case(
-            f"A1-owned-{name}",
-            "checked_pointers",
-            f"the engine, taken over, hands over {mechanism}",
-            expect=(Outcome.CRASHED,),
-            seen=both(survives, ends_as(Outcome.CRASHED, says="exit code")),
-            story="The engine is compromised: every pointer from it is checked against its memory's size.",
-            runtimes=GUEST,
-            limits={"memory_bytes": 64 * MIB},
-            guest=_owned(attack, answers),
-        )
-        for name, mechanism, attack, answers in _FORGED
+    *cases(
+        "A1-owned",
+        "checked_pointers",
+        _FORGED,
+        lambda attack, answers: {"guest": _owned(attack, answers)},
+        says="the engine, taken over, hands over {}",
+        expect=(Outcome.CRASHED,),
+        seen=both(survives, ends_as(Outcome.CRASHED, says="exit code")),
+        story="The engine is compromised: every pointer from it is checked against its memory's size.",
+        runtimes=GUEST,
+        limits={"memory_bytes": 64 * MIB},
     ),
     *(
         Case(
@@ -266,30 +261,24 @@ CASES = [
         )
         for number, name, what, text in _ARGUMENTS
     ),
-    *(
-        Case(
-            f"C45-owned-result-{name}",
-            "checked_result",
-            f"the engine, taken over, gives as its result {what}",
-            expect=(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
-            seen=ends_as(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
-            story="A result is checked before it is parsed.",
-            runtimes=GUEST,
-            guest=_said("d", f"0 {text}"),
-        )
-        for name, what, text in _RESULTS
+    *cases(
+        "C45-owned-result",
+        "checked_result",
+        _RESULTS,
+        lambda text: {"guest": _said("d", f"0 {text}")},
+        says="the engine, taken over, gives as its result {}",
+        expect=(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
+        seen=ends_as(Outcome.PROTOCOL_ERROR, Outcome.BAD_REQUEST),
+        story="A result is checked before it is parsed.",
+        runtimes=GUEST,
     ),
-    *(
-        Case(
-            f"A2-converted-{name}",
-            "flat_text",
-            mechanism,
-            script,
-            seen=_exactly(wanted),
-            story="The native binding changes some values and fails on others: it is only given one flat JSON text.",
-            runtimes=NATIVE,
-            limits={"cpu_ms": 200},
-        )
-        for name, mechanism, script, wanted in _CONVERTED
+    *cases(
+        "A2-converted",
+        "flat_text",
+        _CONVERTED,
+        lambda script, wanted: {"script": script, "seen": _exactly(wanted)},
+        story="The native binding changes some values and fails on others: it is only given one flat JSON text.",
+        runtimes=NATIVE,
+        limits={"cpu_ms": 200},
     ),
 ]

@@ -3,7 +3,7 @@
 A limit that worker and parent enforce is tested on each side alone: the parent's must hold if the worker ignores its own.
 """
 
-from lodger.escape.case import Case
+from lodger.escape.case import Case, cases
 from lodger.escape.evidence import ends_as, in_time, marked
 from lodger.sandbox.outcome import Outcome
 
@@ -151,32 +151,26 @@ _INPUTS = (
 )
 
 CASES = [
-    *(
-        Case(
-            f"B24-input-{name}",
-            "input_bytes",
-            f"an input that is too large: {what}",
-            "return 1;",
-            (Outcome.BAD_REQUEST,),
-            seen=ends_as(Outcome.BAD_REQUEST),
-            story="An input that is too large reaches no worker.",
-            limits={"input_bytes": 65_536},
-            context=context,
-        )
-        for name, what, context in _INPUTS
+    *cases(
+        "B24-input",
+        "input_bytes",
+        _INPUTS,
+        lambda context: {"context": context},
+        says="an input that is too large: {}",
+        script="return 1;",
+        expect=(Outcome.BAD_REQUEST,),
+        seen=ends_as(Outcome.BAD_REQUEST),
+        story="An input that is too large reaches no worker.",
+        limits={"input_bytes": 65_536},
     ),
-    *(
-        Case(
-            f"B24-{name}",
-            "worker_output",
-            mechanism,
-            script,
-            (Outcome.OUTPUT_LIMIT,),
-            story="A large result is stopped before it is copied.",
-            behind=("parent_output",),
-            limits=_RESULT,
-        )
-        for name, mechanism, script in RESULTS
+    *cases(
+        "B24",
+        "worker_output",
+        RESULTS,
+        expect=(Outcome.OUTPUT_LIMIT,),
+        story="A large result is stopped before it is copied.",
+        behind=("parent_output",),
+        limits=_RESULT,
     ),
     *(
         Case(
@@ -191,19 +185,15 @@ CASES = [
         )
         for name, mechanism, script in RESULTS
     ),
-    *(
-        Case(
-            f"B27-{name}",
-            "parent_log",
-            mechanism,
-            script,
-            _LOGGED,
-            seen=marked,
-            story="The log is cut at its limit, with a note.",
-            behind=("worker_log",),
-            limits=_LOG,
-        )
-        for name, mechanism, script in LOGS
+    *cases(
+        "B27",
+        "parent_log",
+        LOGS,
+        expect=_LOGGED,
+        seen=marked,
+        story="The log is cut at its limit, with a note.",
+        behind=("worker_log",),
+        limits=_LOG,
     ),
     *(
         Case(
@@ -219,29 +209,21 @@ CASES = [
         )
         for name, mechanism, script in LOGS
     ),
-    *(
-        Case(
-            f"B28-{name}",
-            "host_calls",
-            mechanism,
-            script,
-            (Outcome.CALL_LIMIT,),
-            story="Calls are counted by the parent; what a script catches or ignores does not matter.",
-            limits=_CALLS,
-        )
-        for name, mechanism, script in CALLS
+    *cases(
+        "B28",
+        "host_calls",
+        CALLS,
+        expect=(Outcome.CALL_LIMIT,),
+        story="Calls are counted by the parent; what a script catches or ignores does not matter.",
+        limits=_CALLS,
     ),
-    *(
-        Case(
-            f"B33-{name}",
-            "wall_clock",
-            mechanism,
-            script,
-            (Outcome.WALL_LIMIT,),
-            seen=in_time,
-            story="A script that only waits uses no CPU time; the parent's deadline ends it.",
-            limits=_WAIT,
-        )
-        for name, mechanism, script in WAITS
+    *cases(
+        "B33",
+        "wall_clock",
+        WAITS,
+        expect=(Outcome.WALL_LIMIT,),
+        seen=in_time,
+        story="A script that only waits uses no CPU time; the parent's deadline ends it.",
+        limits=_WAIT,
     ),
 ]

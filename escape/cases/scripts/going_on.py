@@ -1,6 +1,6 @@
 """Classes 11, 19 and 22: continuing after a limit, jobs queued before and after the answer, and keys with colliding hashes."""
 
-from lodger.escape.case import Case
+from lodger.escape.case import Case, cases
 from lodger.escape.evidence import host_saw, survives
 from lodger.escape.runner import CPU
 from lodger.sandbox.limits import MIB
@@ -128,17 +128,6 @@ CASES = [
         story="The handler of a stack overflow runs on the full stack.",
     ),
     *_endless(19, JOBS, "Jobs that queue jobs share one time limit."),
-    *(
-        Case(
-            f"B19-after-{name}",
-            "one_verdict",
-            f"a call after the answer, by {mechanism}",
-            script.replace("CALL", _CALL) + " return 1;",
-            seen=host_saw(),
-            story="Timers after the answer would call the host: the answer ends the worker.",
-            limits={"host_calls": 60},
-        )
-        for name, mechanism, script in LATER
-    ),
+    *cases("B19-after", "one_verdict", LATER, lambda script: {"script": script.replace("CALL", _CALL) + " return 1;"}, says="a call after the answer, by {}", seen=host_saw(), story="Timers after the answer would call the host: the answer ends the worker.", limits={"host_calls": 60},),
     *_endless(22, COLLIDING, "Keys with colliding hashes make lookups linear; the time limit applies.", _KEYS),
 ]  # fmt: skip

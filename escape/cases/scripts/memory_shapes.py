@@ -4,7 +4,7 @@ The store's limit is the wall for the heap, with the kernel's limit on the worke
 limit, not by the text of an error, which may be missing.
 """
 
-from lodger.escape.case import Case
+from lodger.escape.case import Case, cases
 from lodger.escape.evidence import survives
 from lodger.escape.runner import MEMORY
 from lodger.sandbox.outcome import Outcome
@@ -376,17 +376,13 @@ CASES = [
         )
         for name, mechanism, script in HEAP
     ),
-    *(
-        Case(
-            f"B26-{name}",
-            "guest_stack",
-            mechanism,
-            script,
-            _STACK_EXPECT,
-            seen=survives,
-            story="The engine's C code recurses: the guest's stack ends in a trap, the worker's is not affected.",
-            limits=_STACKS,
-        )
-        for name, mechanism, script in STACK
+    *cases(
+        "B26",
+        "guest_stack",
+        STACK,
+        expect=_STACK_EXPECT,
+        seen=survives,
+        story="The engine's C code recurses: the guest's stack ends in a trap, the worker's is not affected.",
+        limits=_STACKS,
     ),
 ]

@@ -3,7 +3,7 @@
 The glue stored its built-ins when the realm was baked; the matrix bakes a realm that looks them up on use.
 """
 
-from lodger.escape.case import Case
+from lodger.escape.case import Case, cases
 from lodger.escape.evidence import answers, host_saw, leaves_nothing
 
 _STOLEN = "globalThis.stolen = (globalThis.stolen ?? 0) + 1;"
@@ -235,16 +235,12 @@ CASES = [
     ),
     *_poisoned(_POISONS, 5, "poison"),
     *_poisoned(_TRAPS, 6, "trap", "glue_lists"),
-    *(
-        Case(
-            f"A5-result-{name}",
-            "fresh_process",
-            mechanism,
-            script,
-            seen=leaves_nothing(wanted),
-            story="A script breaks its own built-ins; this may affect its result, but not the next run or the host.",
-        )
-        for name, mechanism, script, wanted in _RESULTS
+    *cases(
+        "A5-result",
+        "fresh_process",
+        _RESULTS,
+        lambda script, wanted: {"script": script, "seen": leaves_nothing(wanted)},
+        story="A script breaks its own built-ins; this may affect its result, but not the next run or the host.",
     ),
     Case(
         "C39-tojson-twice",

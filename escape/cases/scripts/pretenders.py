@@ -2,7 +2,7 @@
 
 import json
 
-from lodger.escape.case import GUEST, Case
+from lodger.escape.case import GUEST, Case, cases
 from lodger.escape.cases.scripts.engine_breaks import _LITERALS, _call
 from lodger.escape.evidence import answers, both, ends_as, host_saw
 from lodger.escape.modules import data
@@ -71,39 +71,9 @@ def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
 _STORY = "A compromised engine sends two answers: only the first counts, and the process ends with it."
 
 CASES = [
-    *(
-        Case(
-            f"A10-{name}",
-            "flat_text",
-            mechanism,
-            f"{HIDE}await bridge.call('nothing', {value}); return null;",
-            seen=host_saw(("nothing", arrives)),
-            story="Only an object's JSON text is passed, not its own claims about its type.",
-        )
-        for name, mechanism, value, arrives in _PRETENDING
-    ),
-    *(
-        Case(
-            f"C43-{name}",
-            "strict_json",
-            f"{mechanism}, there and back",
-            _BACK.replace("{0}", value),
-            seen=answers(True),
-            story="A text is passed unchanged: not normalised, not cut at NUL, lone surrogates not joined.",
-        )
-        for name, mechanism, value in _TEXTS
-    ),
-    *(
-        Case(
-            f"C49-{name}",
-            "strict_json",
-            f"a format that would show {mechanism}",
-            _BACK.replace("{0}", json.dumps(text)),
-            seen=answers(True),
-            story="A tenant's text is never used as a format string.",
-        )
-        for name, mechanism, text in _FORMATS
-    ),
+    *cases("A10", "flat_text", _PRETENDING, lambda value, arrives: {"script": f"{HIDE}await bridge.call('nothing', {value}); return null;", "seen": host_saw(("nothing", arrives))}, story="Only an object's JSON text is passed, not its own claims about its type.",),
+    *cases("C43", "strict_json", _TEXTS, lambda value: {"script": _BACK.replace("{0}", value)}, says="{}, there and back", seen=answers(True), story="A text is passed unchanged: not normalised, not cut at NUL, lone surrogates not joined.",),
+    *cases("C49", "strict_json", _FORMATS, lambda text: {"script": _BACK.replace("{0}", json.dumps(text))}, says="a format that would show {}", seen=answers(True), story="A tenant's text is never used as a format string.",),
     Case(
         "C46-owned-call-after-answer",
         "one_verdict",

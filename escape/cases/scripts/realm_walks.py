@@ -6,7 +6,7 @@ The realm has no object of the host: every way ends in the script's own global s
 import json
 from typing import Any
 
-from lodger.escape.case import GUEST, Case
+from lodger.escape.case import GUEST, Case, cases
 from lodger.escape.cases.scripts.realm_names import LANGUAGE, LIBRARY
 from lodger.escape.evidence import Escaped, Trial, answers, by_outcome, ends_as
 from lodger.escape.runner import ERROR
@@ -232,17 +232,13 @@ def _no_foreign_place(trial: Trial) -> str:
 
 
 CASES = [
-    *(
-        Case(
-            f"A3-{name}",
-            "host_names",
-            mechanism,
-            _walk(expression),
-            seen=answers([]),
-            story=_STORY,
-            **_other(expression),
-        )
-        for name, mechanism, expression in WALKS
+    *cases(
+        "A3",
+        "host_names",
+        WALKS,
+        lambda expression: {"script": _walk(expression)} | _other(expression),
+        seen=answers([]),
+        story=_STORY,
     ),
     Case(
         "A9-source",
@@ -288,19 +284,16 @@ return bad;
         seen=answers([]),
         story="A hook on stack traces receives the functions on the stack.",
     ),
-    *(
-        Case(
-            f"A8-frames-{name}",
-            "hidden_frames",
-            f"the stack of {what}",
-            script,
-            ERROR,
-            seen=_own_frames,
-            story="A stack contains the author's frames only, not those of the glue.",
-            behind=("own_frames",),
-            runtimes=GUEST,
-        )
-        for name, what, script in _STACKS
+    *cases(
+        "A8-frames",
+        "hidden_frames",
+        _STACKS,
+        says="the stack of {}",
+        expect=ERROR,
+        seen=_own_frames,
+        story="A stack contains the author's frames only, not those of the glue.",
+        behind=("own_frames",),
+        runtimes=GUEST,
     ),
     Case(
         "A8-forged-stack",
