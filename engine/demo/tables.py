@@ -1,15 +1,21 @@
 """The shops' own tables, with a tenant column, as a platform has them."""
 
+from typing import Any
+
 from sqlalchemy import Column, DateTime, ForeignKey, Index, Integer, MetaData, String, Table
 
 metadata = MetaData()
 _Instant = DateTime(timezone=True)
 
-customers = Table(
+
+def _table(name: str, *more: Column[Any] | Index) -> Table:
+    """Return a table whose rows belong to shops."""
+    key, shop = Column("id", Integer, primary_key=True), Column("shop", String(40), nullable=False)
+    return Table(name, metadata, key, shop, *more)
+
+
+customers = _table(
     "customers",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("shop", String(40), nullable=False),
     Column("name", String(80), nullable=False),
     Column("email", String(120), nullable=False),
     Column("city", String(60), nullable=False),
@@ -17,11 +23,8 @@ customers = Table(
     Index("ix_customers_shop_email", "shop", "email", unique=True),
 )
 
-products = Table(
+products = _table(
     "products",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("shop", String(40), nullable=False),
     Column("name", String(80), nullable=False),
     Column("price_cents", Integer, nullable=False),
     Column("sale_cents", Integer),
@@ -29,11 +32,8 @@ products = Table(
     Index("ix_products_shop", "shop"),
 )
 
-orders = Table(
+orders = _table(
     "orders",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("shop", String(40), nullable=False),
     Column("customer_id", Integer, ForeignKey("customers.id"), nullable=False),
     Column("email", String(120), nullable=False),
     Column("state", String(12), nullable=False),
@@ -44,11 +44,8 @@ orders = Table(
     Index("ix_orders_shop_state", "shop", "state", "placed"),
 )
 
-carts = Table(
+carts = _table(
     "carts",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("shop", String(40), nullable=False),
     Column("customer_id", Integer, ForeignKey("customers.id"), nullable=False),
     Column("email", String(120), nullable=False),
     Column("state", String(12), nullable=False),
@@ -58,11 +55,8 @@ carts = Table(
     Index("ix_carts_shop_state", "shop", "state", "modified"),
 )
 
-tickets = Table(
+tickets = _table(
     "tickets",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("shop", String(40), nullable=False),
     Column("customer_id", Integer, ForeignKey("customers.id"), nullable=False),
     Column("email", String(120), nullable=False),
     Column("subject", String(120), nullable=False),
