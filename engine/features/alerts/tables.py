@@ -1,17 +1,15 @@
 """Tables of alerts: rules, the queue of actions that ended without success, and raised alerts."""
 
-from sqlalchemy import Column, Integer, String, Table, Text
+from sqlalchemy import Column, Integer, String, Text
 
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.drivers.guards import RowTrigger, guards
-from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Name, Us
+from lodger.engine.store.schema.metadata import table_of_tenants
+from lodger.engine.store.schema.scheduling import Us
 
 #: One row per rule; lists are JSON.
-alert_rules = Table(
+alert_rules = table_of_tenants(
     "lodger_alert_rules",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("name", String(63), primary_key=True),
     # None: every schedule of the tenant, and actions without one.
     Column("schedule_id", Id),
@@ -43,10 +41,8 @@ _queued = RowTrigger(
 
 #: Actions that ended without success, of tenants with rules: a trigger inserts them in the transaction that ends the action.
 #: Kind slow: written with a schedule's new baseline.
-alert_queue = Table(
+alert_queue = table_of_tenants(
     "lodger_alert_queue",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("action_id", Id, primary_key=True),
     Column("kind", String(8), primary_key=True),
     # JSON; None: the action's row says it.
@@ -56,10 +52,8 @@ alert_queue = Table(
 
 #: Raised alerts. An open one (closed_us is None) suppresses the same alert; one that was not sent yet waits for the end
 #: of quiet hours.
-alerts = Table(
+alerts = table_of_tenants(
     "lodger_alerts",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("id", Id, primary_key=True),
     Column("rule", String(63), nullable=False),
     Column("kind", String(16), nullable=False),

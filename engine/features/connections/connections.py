@@ -15,7 +15,6 @@ from sqlalchemy import (
     Connection,
     Index,
     String,
-    Table,
     Text,
     insert,
     select,
@@ -32,7 +31,7 @@ from lodger.engine.features.connections.tokens import Tokens
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, UNDER_WAY, metadata
+from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, UNDER_WAY, table_of_tenants
 from lodger.engine.store.schema.script_data import TABLES, secrets
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
@@ -64,10 +63,8 @@ def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
 
 
 #: ``settings`` is JSON; ``sealed`` the client's secret and the tokens; ``verifier`` of a consent that has begun.
-connections = Table(
+connections = table_of_tenants(
     "lodger_connections",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("name", String(63), primary_key=True),
     Column("settings", Text, nullable=False),
     Column("state", String(8), nullable=False),

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Connection,
     SmallInteger,
     String,
-    Table,
     Text,
     UniqueConstraint,
     and_,
@@ -30,7 +29,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.records import AnyRow
-from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import table_of_tenants
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.scripts import bindings
 from lodger.engine.store.tenants import secrets as tenant_secrets
@@ -53,10 +52,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]{1,253}(:[0-9]{1,5})?", re.ASCII)
 _HEADER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
 #: URLs that run scripts; only a hash of the secret part is stored. ``secret`` names a secret of the tenant.
-script_urls = Table(
+script_urls = table_of_tenants(
     "lodger_script_urls",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("name", String(63), primary_key=True),
     Column("id", Id, nullable=False),
     Column("script", Name, nullable=False),

@@ -17,7 +17,6 @@ from sqlalchemy import (
     LargeBinary,
     SmallInteger,
     String,
-    Table,
     Text,
     delete,
     insert,
@@ -40,7 +39,7 @@ from lodger.engine.store.drivers.expressions import Id, partial
 from lodger.engine.store.drivers.guards import Stored, guards
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow, ScriptVersion
-from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import table_of_tenants
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
 from lodger.engine.store.scripts import scripts
@@ -49,10 +48,8 @@ from lodger.engine.store.stored_modules import authored, runnable, used
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import storage_usage, trials
 
-script_shadows = Table(
+script_shadows = table_of_tenants(
     "lodger_script_shadows",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("script_id", Id, primary_key=True),
     # Of this shadow: a later one of the same script has another.
     Column("id", Id, nullable=False),

@@ -16,7 +16,6 @@ from sqlalchemy import (
     Connection,
     Index,
     String,
-    Table,
     Text,
     exists,
     insert,
@@ -33,7 +32,7 @@ from lodger.engine.store.queue import outbox, ready_queue
 from lodger.engine.store.queue.events import EVENT_NAME, matches
 from lodger.engine.store.records import AnyRow, Json
 from lodger.engine.store.rows import record
-from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, metadata
+from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, table_of_tenants
 from lodger.engine.store.schema.script_data import TABLES
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
@@ -54,10 +53,8 @@ def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
 
 #: Receivers of events; secrets are encrypted like tenants' own, ``before`` is the previous one while it is
 #: still valid.
-webhooks = Table(
+webhooks = table_of_tenants(
     "lodger_webhooks",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("name", String(63), primary_key=True),
     Column("url", Text, nullable=False),
     Column("events", Text, nullable=False),

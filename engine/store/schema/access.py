@@ -20,7 +20,7 @@ from sqlalchemy import (
 from lodger.engine.core.access.roles import OF_PLATFORM, Role
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.drivers.guards import Churn, Stored, guards
-from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import metadata, table_of_tenants
 from lodger.engine.store.schema.scheduling import Name, Us
 
 
@@ -30,10 +30,8 @@ def _in_roles(roles: Iterable[Role]) -> str:
 
 #: Every change, with the state before and after it. Triggers refuse to change or delete a row; rows
 #: are deleted only with their tenant. ``tenant_id`` "" is the platform's own.
-audit = Table(
+audit = table_of_tenants(
     "lodger_audit",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("id", Id, primary_key=True),
     Column("at_us", Us, nullable=False),
     Column("actor", Name, nullable=False),
@@ -137,10 +135,8 @@ keys = Table(
 )
 
 #: Log lines of running attempts, in batches, see :mod:`lodger.engine.store.lifecycle.running_lines`.
-running_lines = Table(
+running_lines = table_of_tenants(
     "lodger_running_lines",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("action_id", Id, primary_key=True),
     Column("step", SmallInteger, primary_key=True),
     Column("n", Integer, primary_key=True),

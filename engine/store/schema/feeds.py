@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Column, Identity, Index, MetaData, String, Ta
 
 from lodger.engine.store.drivers.expressions import Id, Number, transaction_number
 from lodger.engine.store.drivers.guards import ScriptAccess, guards
-from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import metadata, table_of_tenants
 
 _READ_BY_OWNER = ScriptAccess("SELECT", "owner", "lodger.owner")
 
@@ -59,10 +59,8 @@ changes = changes_table(metadata)
 forgotten = forgotten_table(metadata)
 
 #: Position of a consumer (a schedule, or a script without one) in a feed; moved only by the commit of a run.
-cursors = Table(
+cursors = table_of_tenants(
     "lodger_cursors",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("consumer", String(64), primary_key=True),
     Column("source", String(160), primary_key=True),
     Column("xid", BigInteger, nullable=False),
@@ -73,10 +71,8 @@ cursors = Table(
 
 #: Schedules that run on changes: the sets that each follows, when it was last bound or armed, and the last change for
 #: which a run was requested since then (None if there is none).
-followers = Table(
+followers = table_of_tenants(
     "lodger_followers",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("schedule_id", Id, primary_key=True),
     Column("name", String(64), primary_key=True),
     Column("bound_us", BigInteger, nullable=False),

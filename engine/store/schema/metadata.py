@@ -1,6 +1,9 @@
 """The MetaData of all of Lodger's tables, with fixed names of constraints for migrations."""
 
-from sqlalchemy import MetaData
+from typing import Any
+
+from sqlalchemy import Column, MetaData, String, Table
+from sqlalchemy.schema import SchemaItem
 
 #: Key in the ``info`` of a wing's table with rows of tenants that an archive contains; its value checks a row and its decoded JSON
 #: columns, and raises ValueError, TypeError, LookupError or InputError, or is None.
@@ -19,3 +22,8 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+
+def table_of_tenants(name: str, *more: SchemaItem, **options: Any) -> Table:
+    """Return a table whose rows belong to tenants: the first part of its key is the tenant's id."""
+    return Table(name, metadata, Column("tenant_id", String(200), primary_key=True), *more, **options)

@@ -4,7 +4,7 @@ from sqlalchemy import CheckConstraint, Column, Integer, SmallInteger, String, T
 
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.drivers.guards import Churn, guards
-from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import metadata, table_of_tenants
 from lodger.engine.store.schema.scheduling import Name, Us
 
 #: One row about the ledger as a whole.
@@ -66,10 +66,8 @@ node_figures = Table(
 )
 
 #: Named locks: one holder at a time until its lease ends, and the last holder.
-locks = Table(
+locks = table_of_tenants(
     "lodger_locks",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("name", Name, primary_key=True),
     # None: the lock is free.
     Column("holder", String(200)),

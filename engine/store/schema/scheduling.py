@@ -33,7 +33,7 @@ from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.states import ActionState, Origin, ScheduleState, TenantState
 from lodger.engine.store.drivers.expressions import Id, partial
 from lodger.engine.store.drivers.guards import Churn, Stored, guards
-from lodger.engine.store.schema.metadata import metadata
+from lodger.engine.store.schema.metadata import metadata, table_of_tenants
 
 Us = BigInteger
 Name = String(200)
@@ -103,10 +103,8 @@ limits_in_effect = case(
 #: The ready queue, hot and narrow: when each tenant was served last, and when its next action may start. A tenant has
 #: one row for actions that any node may run (requires ''), which is its lock too, and one for each set of labels that
 #: its actions have required.
-turns = Table(
+turns = table_of_tenants(
     "lodger_turns",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("requires", Labels, primary_key=True, server_default=""),
     # The tenant's own labels, so that a claim needs no join.
     Column("bound", Labels, nullable=False, server_default=""),
@@ -122,10 +120,8 @@ turns = Table(
     info=guards(churn=Churn.HOT),
 )
 
-scripts = Table(
+scripts = table_of_tenants(
     "lodger_scripts",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("id", Id, primary_key=True),
     Column("name", Name, nullable=False),
     Column("version", Integer, nullable=False),
@@ -145,10 +141,8 @@ scripts = Table(
     Index("ix_lodger_scripts_record", "tenant_id", "name", **partial("record IS NOT NULL")),
 )
 
-script_versions = Table(
+script_versions = table_of_tenants(
     "lodger_script_versions",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("script_id", Id, primary_key=True),
     Column("version", Integer, primary_key=True),
     # Source by file name, JSON; empty for a WebAssembly module.
@@ -166,10 +160,8 @@ script_versions = Table(
     info=guards(stored=Stored("kept_bytes", ("modules", "wasm", "fields", "why"))),
 )
 
-schedules = Table(
+schedules = table_of_tenants(
     "lodger_schedules",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("id", Id, primary_key=True),
     Column("name", Name, nullable=False),
     Column("script_id", Id, nullable=False),
@@ -194,10 +186,8 @@ schedules = Table(
     ),
 )
 
-schedule_revisions = Table(
+schedule_revisions = table_of_tenants(
     "lodger_schedule_revisions",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("schedule_id", Id, primary_key=True),
     Column("revision", Integer, primary_key=True),
     Column("rules", Text, nullable=False),
@@ -229,10 +219,8 @@ schedule_revisions = Table(
 is_stopped = text(f"state IN ({_listed(STOPPED)})")
 
 #: Hot and narrow. The CHECK makes an armed schedule without a next slot impossible.
-schedule_clock = Table(
+schedule_clock = table_of_tenants(
     "lodger_schedule_clock",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("schedule_id", Id, primary_key=True),
     Column("state", String(16), nullable=False),
     Column("next_at", Us),
@@ -278,10 +266,8 @@ is_failed = text(f"state IN ({_listed(FAILED)})")
 #: States of an action.
 STATES = get_args(ActionState)
 
-actions = Table(
+actions = table_of_tenants(
     "lodger_actions",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("id", Id, primary_key=True),
     Column("schedule_id", Id),
     Column("revision", Integer),
@@ -412,10 +398,8 @@ _suspended = (
 #: it stays a lookup for each action in an index that is empty most of the time, whatever a planner's statistics are.
 script_may_start = _suspended.is_(None)
 
-attempts = Table(
+attempts = table_of_tenants(
     "lodger_attempts",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("action_id", Id, primary_key=True),
     Column("step", SmallInteger, primary_key=True),
     Column("n", Integer, primary_key=True),
@@ -436,10 +420,8 @@ attempts = Table(
 )
 
 #: One row per attempt with log lines: a JSON list of [level, text, us].
-attempt_logs = Table(
+attempt_logs = table_of_tenants(
     "lodger_attempt_logs",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("action_id", Id, primary_key=True),
     Column("step", SmallInteger, primary_key=True),
     Column("n", Integer, primary_key=True),
@@ -449,10 +431,8 @@ attempt_logs = Table(
 )
 
 #: A tenant's usage of one UTC day, without attempts that the engine is to blame for.
-usage_days = Table(
+usage_days = table_of_tenants(
     "lodger_usage_days",
-    metadata,
-    Column("tenant_id", Name, primary_key=True),
     Column("day", Integer, primary_key=True),
     Column("runs", Integer, nullable=False),
     Column("cpu_us", BigInteger, nullable=False),

@@ -10,7 +10,6 @@ from sqlalchemy import (
     LargeBinary,
     SmallInteger,
     String,
-    Table,
     Text,
     UniqueConstraint,
 )
@@ -18,13 +17,11 @@ from sqlalchemy import (
 from lodger.engine.store.drivers.expressions import Id, code_points
 from lodger.engine.store.drivers.guards import Churn, ScriptAccess, Stored, guards
 from lodger.engine.store.schema import feeds
-from lodger.engine.store.schema.metadata import SEALED, metadata
+from lodger.engine.store.schema.metadata import SEALED, table_of_tenants
 
 #: JSON text under a key; scope "" is the tenant's, others are schedule ids. ``expires_us`` None means never.
-kv = Table(
+kv = table_of_tenants(
     "lodger_kv",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("scope", String(64), primary_key=True),
     Column("key", String(512), primary_key=True),
     Column("value", Text, nullable=False),
@@ -34,10 +31,8 @@ kv = Table(
 )
 
 #: Documents of collections; ``body`` is the JSON text in wire form, without the id.
-documents = Table(
+documents = table_of_tenants(
     "lodger_documents",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("collection", String(64), primary_key=True),
     Column("id", String(200), primary_key=True),
     Column("body", Text, nullable=False),
@@ -48,10 +43,8 @@ documents = Table(
 
 #: Mails and webhooks of committed steps; ``n`` is the effect's number in its step, ``target`` the webhook's name. One
 #: row is one mail or one webhook message.
-outbox = Table(
+outbox = table_of_tenants(
     "lodger_outbox",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("id", String(80), primary_key=True),
     Column("action_id", String(36), nullable=False),
     Column("step", Integer, nullable=False),
@@ -77,10 +70,8 @@ outbox = Table(
 #: Sealed attempts: they have succeeded, and their effects in a platform's own database are being applied. ``docket`` is
 #: the write set of that database and ``own`` the ledger's (:mod:`lodger.engine.effects.write_set_codec`), ``ended`` the
 #: attempt's end as JSON. A process reserves the next try by moving ``next_us``.
-sealed = Table(
+sealed = table_of_tenants(
     "lodger_sealed",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("action_id", Id, primary_key=True),
     Column("step", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
@@ -96,10 +87,8 @@ sealed = Table(
 )
 
 #: Keys, documents and cursors that a sealed attempt will write; locked for other attempts until then.
-holds = Table(
+holds = table_of_tenants(
     "lodger_holds",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("kind", String(16), primary_key=True),
     Column("scope", String(64), primary_key=True),
     Column("key", String(512), primary_key=True),
@@ -108,10 +97,8 @@ holds = Table(
 )
 
 #: Responses to HTTP requests of a step that is repeated; ``key`` identifies the request, ``body`` is deflated.
-fetches = Table(
+fetches = table_of_tenants(
     "lodger_fetches",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("action_id", Id, primary_key=True),
     Column("step", Integer, primary_key=True),
     Column("key", String(64), primary_key=True),
@@ -120,10 +107,8 @@ fetches = Table(
 )
 
 #: Encrypted values (:mod:`lodger.engine.vault.vault`), bound to tenant, name and hosts; hosts are a JSON list.
-secrets = Table(
+secrets = table_of_tenants(
     "lodger_secrets",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("name", String(63), primary_key=True),
     Column("hosts", Text, nullable=False),
     Column("key_id", String(32), nullable=False),
@@ -136,10 +121,8 @@ secrets = Table(
 
 #: Indexed paths of collections, by tenant. ``upto`` is the position of the build over existing documents; queries use
 #: an index only when it is complete.
-collection_indexes = Table(
+collection_indexes = table_of_tenants(
     "lodger_collection_indexes",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("collection", String(64), primary_key=True),
     Column("path", String(520), primary_key=True),
     Column("complete", SmallInteger, nullable=False),
@@ -150,10 +133,8 @@ collection_indexes = Table(
 
 #: The value at an indexed path of each document: its type rank and value, for text its beginning. Compared by code
 #: point.
-document_index = Table(
+document_index = table_of_tenants(
     "lodger_document_index",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("collection", String(64), primary_key=True),
     Column("path", String(520), primary_key=True),
     Column("id", String(200), primary_key=True),
@@ -166,10 +147,8 @@ document_index = Table(
 )
 
 #: Reservations of a tenant's day budgets by running attempts (:mod:`lodger.engine.store.usage.budget_reservations`).
-reservations = Table(
+reservations = table_of_tenants(
     "lodger_lots",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("action_id", Id, primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("budget", String(32), primary_key=True),
@@ -178,10 +157,8 @@ reservations = Table(
 )
 
 #: Bytes that each tenant uses; triggers count them (:class:`~lodger.engine.store.drivers.guards.Stored`).
-storage = Table(
+storage = table_of_tenants(
     "lodger_storage",
-    metadata,
-    Column("tenant_id", String(200), primary_key=True),
     Column("kept_bytes", BigInteger, nullable=False),
     Column("history_bytes", BigInteger, nullable=False),
     Column("audit_bytes", BigInteger, nullable=False, server_default="0"),
