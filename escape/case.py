@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -148,3 +149,7 @@ def cases(
     """
     make = of or (lambda script: {"script": script})
     return [Case(f"{group}-{name}", wall, says.format(words), **common, **make(*rest)) for name, words, *rest in rows]
+
+
+#: The cases of a table of WebAssembly commands.
+commands = partial(cases, runtimes=COMMANDS)

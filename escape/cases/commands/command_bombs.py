@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from lodger.escape.arena import COMPILE_LIMITS
-from lodger.escape.case import COMMANDS, Case, cases
+from lodger.escape.case import COMMANDS, Case, commands
 from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
 from lodger.escape.modules import assemble, command, compile_module, functions, leb, section
 from lodger.sandbox.limits import MIB
@@ -176,7 +176,7 @@ BINARIES: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
 )
 
 CASES = [
-    *cases(
+    *commands(
         "I130",
         "compile_limits",
         BOMBS,
@@ -185,7 +185,6 @@ CASES = [
         seen=_compiled_in_time,
         story=_STORY,
         limits={"wasm_bytes": 8 * MIB, "wall_ms": 5000},
-        runtimes=COMMANDS,
     ),
     Case(
         "I130-too-large",
@@ -200,7 +199,7 @@ CASES = [
             (small := command("(call $say (i32.const 1))")) + section(0, b"\1x" + bytes(65_537 - len(small) - 6))
         ),
     ),
-    *cases(
+    *commands(
         "I131",
         "proposals_off",
         PROPOSALS,
@@ -208,9 +207,8 @@ CASES = [
         expect=(Outcome.COMPILE_ERROR,),
         seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
         story="Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach.",
-        runtimes=COMMANDS,
     ),
-    *cases(
+    *commands(
         "I135",
         "checked_code",
         BINARIES,
@@ -218,6 +216,5 @@ CASES = [
         expect=(Outcome.COMPILE_ERROR,),
         seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
         story="Machine code from a tenant is not accepted; modules are compiled here.",
-        runtimes=COMMANDS,
     ),
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lodger.escape.case import COMMANDS, Case, cases
+from lodger.escape.case import COMMANDS, Case, commands
 from lodger.escape.evidence import answers, both, ends_as, survives, tells_nothing, where
 from lodger.escape.modules import command, data
 from lodger.sandbox.outcome import Outcome
@@ -305,25 +305,23 @@ CASES = [
         for name, mechanism, body in OPENED[:3]
         for mark, context, what in _FILES
     ),
-    *cases(
+    *commands(
         "I126",
         "nothing_opened",
         OPENED[3:],
         lambda body: {"wasm": _wasm(body)},
         seen=answers(0),
         story="A command searches its descriptors for a file of the host.",
-        runtimes=COMMANDS,
     ),
-    *cases(
+    *commands(
         "I126",
         "no_arguments",
         REPORTED,
         lambda body: {"wasm": _wasm(body)},
         seen=answers(0),
         story="The host's arguments and environment are not visible to a command.",
-        runtimes=COMMANDS,
     ),
-    *cases(
+    *commands(
         "I133",
         "checked_pointers",
         FORGED,
@@ -335,9 +333,8 @@ CASES = [
         },
         seen=both(survives, answers(FAULT)),
         story="Every pointer and length from a command is checked against the memory's size.",
-        runtimes=COMMANDS,
     ),
-    *cases(
+    *commands(
         "I134",
         "no_paths",
         TRAPS,
@@ -345,15 +342,13 @@ CASES = [
         expect=(Outcome.SCRIPT_ERROR,),
         seen=both(ends_as(Outcome.SCRIPT_ERROR), tells_nothing),
         story="The text of a trap contains nothing of the host.",
-        runtimes=COMMANDS,
     ),
-    *cases(
+    *commands(
         "I136",
         "one_nan",
         NANS,
         lambda value, bits: {"seen": answers(bits), "wasm": _wasm(f"(call $say {value})", extra=_NUMBERS)},
         story="The bits of NaN would depend on the processor, unless they are canonical.",
-        runtimes=COMMANDS,
     ),
     Case(
         "A13-command-clock",
@@ -368,7 +363,7 @@ CASES = [
             " (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100)))) (call $say (local.get $n))"
         ),
     ),
-    *cases(
+    *commands(
         "C42-command",
         "checked_result",
         RESULTS,
@@ -381,6 +376,5 @@ CASES = [
         expect=(Outcome.SCRIPT_ERROR, Outcome.BAD_REQUEST),
         seen=both(survives, where("no result", lambda value: value is None)),
         story="A result that parsers read differently is refused.",
-        runtimes=COMMANDS,
     ),
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lodger.escape.case import COMMANDS, Case, cases
+from lodger.escape.case import COMMANDS, Case, commands
 from lodger.escape.evidence import ends_as, in_time, survives, where
 from lodger.escape.modules import command, data
 from lodger.escape.runner import CPU, MEMORY
@@ -275,7 +275,7 @@ CASES = [
         tuple((name, how, _wasm(f"(loop $l {body} (br $l))")) for name, how, body in CALLS),
         "The host's time for a call counts as the command's.",
     ),
-    *cases(
+    *commands(
         "I132-sleep",
         "wall_clock",
         WAITS,
@@ -284,9 +284,8 @@ CASES = [
         seen=in_time,
         story="A command that sleeps uses no CPU time; the parent's deadline ends it.",
         limits={"wall_ms": 150, "cpu_ms": 100},
-        runtimes=COMMANDS,
     ),
-    *cases(
+    *commands(
         "I127",
         "store_limit",
         GROWTH,
@@ -295,9 +294,8 @@ CASES = [
         story="Linear memory is limited for every way of allocation.",
         behind=("rlimits",),
         limits={"memory_bytes": 16 * MIB, "cpu_ms": 1500, "wall_ms": 20_000},
-        runtimes=COMMANDS,
     ),
-    *cases(
+    *commands(
         "I127",
         "table_limit",
         TABLES,
@@ -306,7 +304,6 @@ CASES = [
         story="Tables use memory of the host that the memory limit does not count.",
         behind=("rlimits",),
         limits={"cpu_ms": 1500, "wall_ms": 20_000, "memory_bytes": 64 * MIB},
-        runtimes=COMMANDS,
     ),
     Case(
         "I127-tables",
@@ -320,7 +317,7 @@ CASES = [
         limits={"memory_bytes": 64 * MIB, "cpu_ms": 500},
         wasm=_wasm("(call $say (i32.const 1))", extra=_MANY_TABLES),
     ),
-    *cases(
+    *commands(
         "I129",
         "guest_stack",
         RECURSION,
@@ -329,6 +326,5 @@ CASES = [
         seen=survives,
         story="A command's recursion ends in a trap, not in the worker's memory.",
         limits={"cpu_ms": 500, "wall_ms": 3000},
-        runtimes=COMMANDS,
     ),
 ]
