@@ -74,28 +74,19 @@ _versions = QueryMany(
 )
 
 
+#: Settings whose names differ from those of the limits that they are the defaults of.
+_SETTINGS = {
+    "scripts": "scripts_per_tenant", "versions": "versions_per_script", "schedules": "schedules_per_tenant",
+}  # fmt: skip
+
+
 class ContentCache:
     """A bounded cache of :class:`VersionContent`, limits, budgets, grants and allowances."""
 
     def __init__(self, settings: Settings) -> None:
-        self._default = Allowance(
-            settings.concurrent_runs,
-            settings.scripts_per_tenant,
-            settings.versions_per_script,
-            settings.schedules_per_tenant,
-            settings.min_interval_s,
-            settings.runs_per_day,
-            settings.cpu_s_per_day,
-            settings.mails_per_day,
-            settings.retention_days,
-            settings.retention_runs,
-            **{
-                f"{name}_per_day": getattr(settings, f"{name}_per_day")
-                for name in budget_table.NAMES
-                if name != "mails"
-            },
-            storage_bytes=settings.storage_bytes,
-        )
+        self._default = Allowance(**{
+            name: getattr(settings, _SETTINGS.get(name, name)) for name in budget_table.ALLOWANCE_NAMES
+        })  # fmt: skip
         self._granted = grants.parse(settings.grants.split())
         self._versions: OrderedDict[VersionKey, VersionContent] = OrderedDict()
         self._versions_bytes = 0
