@@ -37,7 +37,7 @@ class Event(Generic[K, D]):
     tenant_id: str | None = None
     schedule_id: str | None = None
     action_id: str | None = None
-    details: D = field(default_factory=dict)  # type: ignore[assignment]
+    details: D = field(default_factory=dict)  # type: ignore[assignment]  # a class of its own narrows it
 
     def __new__(cls, kind: str = "", *_args: object, **_named: object) -> "Event[Any, Any]":
         """Return an event of its kind's class."""
