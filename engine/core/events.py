@@ -45,7 +45,7 @@ class Event(Generic[K, D]):
 
     def __init_subclass__(cls) -> None:
         """Make this the class of the kinds that it names."""
-        kinds, _details = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        kinds, _details = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]  # of a generic class
         CLASSES.update(dict.fromkeys(get_args(kinds), cls))
 
 
