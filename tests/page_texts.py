@@ -48,7 +48,7 @@ def messages() -> dict[str, str]:
 
     for path in sorted(ROOT.rglob("templates/*.html")):
         name, source = path.relative_to(ROOT.parent).as_posix(), path.read_text()
-        texts.translated(source, lambda text, name=name: add(text, name))  # type: ignore[misc]
+        texts.translated(source, lambda text, name=name: add(text, name))  # type: ignore[misc]  # a lambda with a default
         for text in re.findall(r"\b_\('([^']*)'", source):
             add(text, name)
     for path in sorted([*(ROOT / "web").rglob("*.py"), *(ROOT / "features").rglob("pages.py")]):
