@@ -64,13 +64,14 @@ def _holds(pid: int, needle: bytes) -> bool:
 
 def _status(place: Path) -> dict[str, str]:
     """Return facts of a process from its status file."""
-    rows = dict(line.partition(":")[::2] for line in (place / "status").read_text().splitlines())
-    rows = {name: value.strip() for name, value in rows.items()}
+    rows, ours = _rows(place), _rows(Path("/proc/self"))
+    # A container's or a unit's own filters come before the two of a worker.
+    filters = str(int(rows["Seccomp_filters"]) - int(ours["Seccomp_filters"])) if "Seccomp_filters" in rows else ""
     capabilities = {int(rows[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
     caught = int(rows["SigCgt"], 16) | int(rows["SigIgn"], 16)
     return {
         "seccomp": {"0": "off", "1": "strict", "2": "filter"}[rows["Seccomp"]],
-        "filters": rows.get("Seccomp_filters", ""),
+        "filters": filters,
         "no_new_privs": rows["NoNewPrivs"],
         "capabilities": "none" if capabilities == {0} else "some",
         "uid": "its own" if set(rows["Uid"].split()) != {str(os.geteuid())} else "the engine's",
@@ -82,6 +83,12 @@ def _status(place: Path) -> dict[str, str]:
         "kill": "not caught" if not caught & 1 << (signal.SIGKILL - 1) else "caught",
         "terminated": "not ignored" if not int(rows["SigIgn"], 16) & 1 << (signal.SIGTERM - 1) else "ignored",
     }
+
+
+def _rows(place: Path) -> dict[str, str]:
+    """Return the status file of a process by name."""
+    rows = dict(line.partition(":")[::2] for line in (place / "status").read_text().splitlines())
+    return {name: value.strip() for name, value in rows.items()}
 
 
 def _limits(place: Path) -> dict[str, str]:
