@@ -9,7 +9,7 @@ from typing import Any
 from lodger.engine.core.metrics import Sample, joined, metric
 from lodger.engine.features.ledgers.directory import TenantPlace
 from lodger.engine.service.bulk import Matched
-from lodger.engine.store.actions.activity import Activity, ActivityPart
+from lodger.engine.store.actions.activity import MAX_FAILURES, Activity, ActivityPart
 from lodger.engine.store.records import Page, Tenant
 from lodger.engine.store.tenants.tenant_activity import TenantActivity
 
@@ -17,10 +17,12 @@ from lodger.engine.store.tenants.tenant_activity import TenantActivity
 _STOPPED = {"paused", "tenant_suspended", "script_suspended"}
 #: Orders of lists, by operation; other lists stand one ledger after the other.
 _ORDERS: dict[str, Callable[[Any], Any]] = {
-    "actions.errors": lambda each: -each.actions,
+    "actions.errors": lambda each: each.order(),
     "actions.running": lambda each: each.started_at,
     "actions.overdue": lambda each: (each.why in _STOPPED, -each.waits_ms),
     "nodes.list": lambda each: each.name,
+    "schedules.recent": lambda each: each.schedule_id,
+    "schedules.durations": lambda each: each.order(),
 }
 
 
@@ -78,6 +80,8 @@ def merged(operation: str, answers: Mapping[str, Any], limit: int | None) -> Any
     if operation == "actions.errors":
         values = [_same_errors([each for found in values for each in found])]
     found = [each for one in values for each in one]
+    if operation == "schedules.recent":  # each ledger answers for all of the schedules
+        found = list({each.schedule_id: each for each in sorted(found, key=lambda one: len(one.runs))}.values())
     if operation in _ORDERS:
         found.sort(key=_ORDERS[operation])
     return found if limit is None else found[:limit]
@@ -99,7 +103,7 @@ def _activity(found: Sequence[Activity]) -> Activity:
         for part in each.parts:
             parts.setdefault(part.start, []).append(part)
     outcomes = sum((Counter(each.outcomes) for each in found), Counter())
-    failures = sorted((one for each in found for one in each.failures), key=lambda one: one.id, reverse=True)
+    failures = sorted((one for each in found for one in each.failures), key=lambda one: one.finished_at, reverse=True)
     return replace(
         found[0],
         **{name: sum(getattr(each, name) for each in found) for name in ("running", "due", "overdue", "done", "failed", "caught_up")},
@@ -112,7 +116,7 @@ def _activity(found: Sequence[Activity]) -> Activity:
         ),
         complete_from=max(each.complete_from for each in found),
         late_p50_ms=_highest(found, "late_p50_ms"), late_p99_ms=_highest(found, "late_p99_ms"),
-        outcomes=dict(outcomes), failures=tuple(failures[: max(len(each.failures) for each in found)]),
+        outcomes=dict(outcomes), failures=tuple(failures[:MAX_FAILURES]),
     )  # fmt: skip
 
 

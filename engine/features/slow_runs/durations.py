@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from math import log
 from statistics import median
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
@@ -61,6 +62,11 @@ class ScheduleDurations:
     interval_ms: float | None
     overruns: int
 
+    def order(self) -> tuple[Any, ...]:
+        """Return the sort key: the most changed first, of equals the one that ran last."""
+        changed = self.onset is not None or self.overruns > 0
+        return not changed, -abs(log(self.change or 1.0)), self.schedule, -self.runs[-1].finished_at.timestamp()
+
 
 def read(context: StoreContext, connection: Connection, tenant_id: str | None, limit: int) -> list[ScheduleDurations]:
     """Return the durations of a tenant's schedules, or of those of all tenants that ended runs last; the most changed first."""
@@ -71,12 +77,7 @@ def read(context: StoreContext, connection: Connection, tenant_id: str | None, l
     compared = [
         _compared(row, step, known[row.id], runs) for (row, step), runs in zip(tracks, found, strict=True) if runs
     ]
-    return sorted(compared, key=_order)
-
-
-def _order(each: ScheduleDurations) -> tuple[bool, float, str]:
-    """Return the sort key of a schedule's durations."""
-    return each.onset is None and not each.overruns, -abs(log(each.change or 1.0)), each.schedule
+    return sorted(compared, key=ScheduleDurations.order)
 
 
 def _schedules(connection: Connection, tenant_id: str | None, limit: int) -> Iterable[AnyRow]:

@@ -57,7 +57,7 @@ def changed(**arguments: Any) -> dict[str, Any]:
 class Previews(Noun[M]):
     """Explanations of rules."""
 
-    @operation("POST", "/tenants/{tenant_id}/preview", Role.VIEWER, reads=True, everywhere=Role.VIEWER)
+    @operation("POST", "/tenants/{tenant_id}/preview", Role.VIEWER, reads=True, everywhere=Role.VIEWER, home=True)
     def preview(
         self,
         rules: RulesArgument,

@@ -44,6 +44,10 @@ class ErrorGroup:
     is_new: bool
     trend: tuple[int, ...]
 
+    def order(self) -> tuple[float, ...]:
+        """Return the sort key: the most frequent first, of equals the one that was last."""
+        return -self.actions, -self.last_at.timestamp()
+
 
 def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us: int) -> list[ErrorGroup]:
     """Return the errors of the actions that have failed since an instant, the most frequent first."""
@@ -91,4 +95,4 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us:
             min(versions, default=None), max(versions, default=None), is_new,
             tuple(map(sum, zip(trend, before.trend, strict=True))) if before else tuple(trend),
         )  # fmt: skip
-    return sorted(found.values(), key=lambda each: -each.actions)[:MAX_GROUPS]
+    return sorted(found.values(), key=ErrorGroup.order)[:MAX_GROUPS]

@@ -76,7 +76,7 @@ def _preview(reader: Reader, schedule: Any) -> Any:
     rules = schedule.rules
     try:
         return reader.ask(
-            "schedules.preview", rules=rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst,
+            "schedules.preview", **reader.tenant, rules=rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst,
             start=rules.start, end=rules.end, n=SLOTS,
         )  # fmt: skip
     except InputError:  # rules that were valid once
