@@ -103,7 +103,9 @@ def _activity(found: Sequence[Activity]) -> Activity:
         for part in each.parts:
             parts.setdefault(part.start, []).append(part)
     outcomes = sum((Counter(each.outcomes) for each in found), Counter())
-    failures = sorted((one for each in found for one in each.failures), key=lambda one: one.finished_at or one.due_at, reverse=True)
+    failures = sorted(
+        (one for each in found for one in each.failures), key=lambda one: one.finished_at or one.due_at, reverse=True
+    )
     return replace(
         found[0],
         **{name: sum(getattr(each, name) for each in found) for name in ("running", "due", "overdue", "done", "failed", "caught_up")},

@@ -6,6 +6,7 @@ each instant it runs in at most one ledger, and every change is in the copy or w
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table, select
@@ -55,13 +56,18 @@ def move(system: "System", tenant_id: str, ledger: str) -> TenantPlace:
         place = _begin(system, place, ledger)
     if place.target != ledger:
         raise Conflict("tenant_moving", tenant=tenant_id)
-    source, target = (system.member(name).opened() for name in (place.ledger, ledger))
-    with source.context.database.write() as connection:
-        ready_queue.lock(connection, [tenant_id])
-        tenants.hold(source.context, connection, tenant_id, _now_us(source))
-    source.changed()
-    _restore(target, tenant_id, _copied(source, tenant_id))
+    source, target = (system.member(name) for name in (place.ledger, ledger))
+    source.run(partial(_hold, tenant_id))
+    copied = source.run(partial(_copied, tenant_id))
+    target.run(partial(_restore, tenant_id, copied))
     return _finish(system, _changed(system, place, ledger=ledger, target=None, source=place.ledger))
+
+
+def _hold(tenant_id: str, engine: Engine) -> None:
+    with engine.context.database.write() as connection:
+        ready_queue.lock(connection, [tenant_id])
+        tenants.hold(engine.context, connection, tenant_id, _now_us(engine))
+    engine.changed()
 
 
 def _now_us(engine: Engine) -> int:
@@ -87,14 +93,13 @@ def _changed(system: "System", before: TenantPlace, **values: Any) -> TenantPlac
 
 
 def _begin(system: "System", place: TenantPlace, ledger: str) -> TenantPlace:
-    here, there = (system.member(name).opened() for name in (place.ledger, ledger))
-    state = here.tenants.get(place.tenant).state
-    if _state(there, place.tenant) not in (None, tenants.MOVING):
+    here, there = (system.member(name).run(partial(_state, place.tenant)) for name in (place.ledger, ledger))
+    if there not in (None, tenants.MOVING):
         raise Conflict("tenant_exists", tenant=place.tenant)
-    return _changed(system, place, target=ledger, resumes=int(state == "active"))
+    return _changed(system, place, target=ledger, resumes=int(here == "active"))
 
 
-def _state(engine: Engine, tenant_id: str) -> str | None:
+def _state(tenant_id: str, engine: Engine) -> str | None:
     try:
         return engine.tenants.get(tenant_id).state
     except NotFound:
@@ -106,20 +111,20 @@ def _take_back(system: "System", place: TenantPlace) -> TenantPlace:
     if place.target is not None:
         target = system.member(place.target)
         place = _changed(system, place, target=None)
-        _clear(target.opened(), place.tenant)
-    _resume(system.member(place.ledger).opened(), place)
+        target.run(partial(_clear, place.tenant))
+    system.member(place.ledger).run(partial(_resume, place))
     return _changed(system, place, resumes=0) if place.resumes else place
 
 
 def _finish(system: "System", place: TenantPlace) -> TenantPlace:
     """Resume a tenant in its new ledger and erase it in the old one."""
-    _resume(system.member(place.ledger).opened(), place)
+    system.member(place.ledger).run(partial(_resume, place))
     assert place.source is not None, "the directory has switched"
-    _clear(system.member(place.source).opened(), place.tenant)
+    system.member(place.source).run(partial(_clear, place.tenant))
     return _changed(system, place, source=None, resumes=0)
 
 
-def _resume(engine: Engine, place: TenantPlace) -> None:
+def _resume(place: TenantPlace, engine: Engine) -> None:
     context = engine.context
     with context.database.write() as connection:
         if tenants.release(connection, place.tenant) and place.resumes:
@@ -128,7 +133,7 @@ def _resume(engine: Engine, place: TenantPlace) -> None:
     engine.changed()
 
 
-def _clear(engine: Engine, tenant_id: str) -> None:
+def _clear(tenant_id: str, engine: Engine) -> None:
     """Erase what a ledger has of a tenant that does not live there."""
     with engine.context.database.write() as connection:
         _erase(connection, tenant_id)
@@ -158,7 +163,7 @@ def _of_owner(tenant_id: str) -> Any:
     return (feeds.changes.c.owner == tenant_id) & feeds.changes.c.source.startswith("collection:")
 
 
-def _copied(engine: Engine, tenant_id: str) -> _Copy:
+def _copied(tenant_id: str, engine: Engine) -> _Copy:
     """Read everything of a tenant from one snapshot."""
     others = [
         table
@@ -187,7 +192,7 @@ def _bound(connection: Connection, tenant_id: str) -> dict[str, str]:
     return {row.id: row.name for row in rows}
 
 
-def _restore(engine: Engine, tenant_id: str, copied: _Copy) -> None:
+def _restore(tenant_id: str, copied: _Copy, engine: Engine) -> None:
     """Store a copy, held, in place of one that an interrupted move has left.
 
     Raises:

@@ -300,6 +300,12 @@ class System(table.Nouns[Sync]):
         return found
 
     def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self._carry_out(operation, args, kwargs)
+        except Unavailable as error:  # of the directory: the other ledgers were named
+            raise self.home.explained(error) from error
+
+    def _carry_out(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if operation.name in self._own:
             return self._own[operation.name](*args, **kwargs)
         given = proxy.signature(operation.function).bind(*args, **kwargs)
