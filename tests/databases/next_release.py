@@ -37,6 +37,11 @@ def next_release(folder: Path, compatible_with: str | None = None) -> Path:
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
     for name in ("sandbox", "stdlib", "escape", "bench", "tests"):
         (folder / name).symlink_to(ROOT / name)
+    return advanced(folder, compatible_with)
+
+
+def advanced(folder: Path, compatible_with: str | None = None) -> Path:
+    """Make the next release of a tree in its place, and return it."""
     write_migration(folder, REVISION, head(), "next", compatible_with)
     nodes = folder / "engine/store/schema/nodes.py"
     slots = '    Column("slots", Integer'

@@ -2,16 +2,21 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.databases.next_release import advanced
+
+from lodger.engine.core.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The release of Debian that has this Python: wheels for it are downloaded with this machine's pip and its settings.
@@ -46,15 +51,32 @@ CMD []
 """
 
 
+NEXT_VERSION = "9.9.9"
+#: The image of the next release: the same packages, one migration more.
+NEXT = r"""
+FROM lodger
+COPY next/lodger /next
+USER root
+RUN cp -r /next/* /opt/lodger/lib/python3*/site-packages/lodger/
+USER 10001:10001
+"""
+#: Runs a command as a user without rights, to whom a range of uids is delegated in this mount namespace alone.
+ROOTLESS = (
+    'mount --bind "$0" /etc/subuid && mount --bind "$0" /etc/subgid'
+    ' && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
+)
+
+
 class Podman:
     """podman with a storage and limits of its own in a folder.
 
     Attributes:
         project: name of what podman-compose starts; of the network, which is not in the folder, too.
+        rootless: whether it runs as a user without rights.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, rootless: bool = False) -> None:
+        self.folder, self.rootless = folder, rootless
         self.project = f"lodger{os.getpid()}"
         runtime = 'runtime = "runc"\n' if shutil.which("runc", path=os.environ["PATH"] + ":/usr/sbin") else ""
         (folder / "containers.conf").write_text(
@@ -68,11 +90,18 @@ class Podman:
             "CONTAINERS_CONF": str(folder / "containers.conf"),
             "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
         }
+        if rootless:
+            (folder / "subid").write_text("65534:300000:65536\n")
+            (folder / "session").mkdir(mode=0o700)
+            for place in (folder, folder / "session"):
+                os.chown(place, 65534, 65534)
+            self._env |= {"HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "session")}
 
     def run(self, program: str, *arguments: str | Path, given: str = "", timeout_s: float = 120) -> str:
         """Run a program beside this storage; return its output."""
+        first = ("unshare", "-m", "sh", "-c", ROOTLESS, str(self.folder / "subid")) if self.rootless else ()
         done = subprocess.run(
-            [program, *map(str, arguments)],
+            [*first, program, *map(str, arguments)],
             input=given, capture_output=True, text=True, env=self._env, cwd=self.folder, timeout=timeout_s, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{program} {arguments}: {done.stdout[-1000:]} {done.stderr[-3000:]}"
@@ -90,17 +119,39 @@ class Podman:
     def remove(self) -> None:
         """Remove containers, images and the folder."""
         for arguments in (("rm", "-af", "-t", "0"), ("rmi", "-af"), ("network", "rm", f"{self.project}_default")):
-            subprocess.run(["podman", *arguments], env=self._env, capture_output=True, timeout=100, check=False)
+            with suppress(AssertionError):
+                self.run("podman", *arguments)
+        for holder in self.folder.glob("session/**/pause.pid"):  # keeps the namespaces of a user without rights
+            os.kill(int(holder.read_text()), signal.SIGKILL)
+        subprocess.run(["umount", "--lazy", "--quiet", self.folder / "graph/overlay"], check=False)
         shutil.rmtree(self.folder)
+
+    @contextmanager
+    def without_rights(self, *images: str) -> Iterator["Podman"]:
+        """Return podman of a user without rights, with a copy of some images."""
+        other = Podman(Path(tempfile.mkdtemp(prefix="lodger-image-", dir="/var/tmp")), rootless=True)
+        try:
+            shutil.copytree(self.folder / "checkout" / "deploy", other.folder / "checkout" / "deploy")
+            self.run("podman", "save", "-q", "-m", "-o", other.folder / "images.tar", *images)
+            (other.folder / "images.tar").chmod(0o644)
+            other.run("podman", "load", "-q", "-i", other.folder / "images.tar")
+            (other.folder / "images.tar").unlink()
+            yield other
+        finally:
+            other.remove()
 
 
 def absent() -> str | None:
     """Return why the image is not run, or None."""
     if not os.environ.get("LODGER_IMAGE"):
         return "it takes minutes (LODGER_IMAGE=1)"
-    for program in ("podman", "podman-compose", "mmdebstrap"):
+    for program in ("podman", "podman-compose", "mmdebstrap", "newuidmap", "slirp4netns"):
         if shutil.which(program) is None:
-            return f"{program} is not installed (apt-get install podman podman-compose runc mmdebstrap)"
+            return (
+                f"{program} is not installed (apt-get install podman podman-compose runc mmdebstrap uidmap slirp4netns)"
+            )
+    if os.geteuid():
+        return "it needs root, also to become the user of podman without root"
     if sys.version_info[:2] not in SUITE:
         return f"Debian has no Python {sys.version_info[0]}.{sys.version_info[1]} (run the tests with 3.11 or 3.13)"
     return None
@@ -141,7 +192,11 @@ def built() -> Iterator[Podman]:
             "lodger", checkout / "deploy" / "Dockerfile",
             f"--volume={wheels}:/wheels:ro", "--build-arg=PIP_NO_INDEX=1", "--build-arg=PIP_FIND_LINKS=/wheels",
         )  # fmt: skip
-        shutil.rmtree(wheels)
+        (checkout / "Next").write_text(NEXT)
+        zipfile.ZipFile(next((checkout / "dist").glob("*.whl"))).extractall(checkout / "next")
+        version = advanced(checkout / "next" / "lodger") / "engine/core/version.py"
+        version.write_text(version.read_text().replace(VERSION, NEXT_VERSION))
+        podman.build("lodger-next", checkout / "Next")
         (checkout / "Postgres").write_text(POSTGRES)
         podman.build("postgres:17", checkout / "Postgres")
         yield podman
