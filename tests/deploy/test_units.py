@@ -74,7 +74,9 @@ def test_every_command_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in sorted(DEPLOY.rglob("*")) if path.is_file()], ids=lambda path: path.name
+    "path",
+    [path for path in sorted(DEPLOY.rglob("*")) if path.is_file() and path.suffix != ".pyc"],
+    ids=lambda path: path.name,
 )
 def test_every_variable_is_a_setting(path: Path) -> None:
     named = set(re.findall(r"\bLODGER_[A-Z_]+[A-Z]\b", path.read_text()))
