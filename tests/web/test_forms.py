@@ -151,7 +151,7 @@ def test_other_sites_change_nothing(browser: Browser, lodge: RunningApi) -> None
     asked = browser.client.post(call, content=b"", headers=form | {"referer": "https://evil.example/t/acme"})
     assert "evil.example" not in re.sub('then=[^"]*', "", asked.text)
     assert browser.agrees(asked).headers["location"] == "/"
-    with httpx2.Client(base_url=lodge.url, trust_env=False, headers={"accept": "text/html"}) as stranger:
-        answer = stranger.post(call, content=b"", headers=form)
+    with httpx2.Client(base_url=lodge.url, trust_env=False, headers={"accept": "text/html"}) as visitor:
+        answer = visitor.post(call, content=b"", headers=form)
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
     assert unescape(browser.client.post("/call", content=b"\xff=1", headers=form).text)

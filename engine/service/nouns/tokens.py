@@ -86,7 +86,7 @@ class Tokens(Noun[M]):
             role: a role of one tenant.
             minutes: minutes until the link expires, 1 to 60.
             impersonator: person who will use it in the name of the user; the audit log then shows both names. A tenant's
-                own administrator can name nobody else.
+                own administrator can name no other person.
 
         Raises:
             InputError: role_unknown, token_scope, token_name_invalid, link_minutes, impersonator_other.
