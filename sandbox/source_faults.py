@@ -176,11 +176,15 @@ def _absent_exports(
         return
     ends = {at: wanted for wanted, at, dynamic in outline.imports if not dynamic}
     for each in _NAMES_OF_IMPORT.finditer(outline.code):
-        place = found(names, file.encode(), ends.get(each.end(), "").encode())
-        target = place.decode() if place else ""
-        if not target.endswith(CODE) or ":" in target or len(modules[target]) > MAX_CHARACTERS:
+        wanted = ends.get(each.end(), "")
+        place = found(names, file.encode(), wanted.encode())
+        target = place.decode() if place else wanted
+        if place is None and target in standard_modules.NAMES:
+            exported = standard_modules.exports(target) or _exports(standard_modules.source(target))
+        elif not target.endswith(CODE) or ":" in target or len(modules.get(target, "")) > MAX_CHARACTERS:
             continue
-        exported = _exports(modules[target])
+        else:
+            exported = _exports(modules[target]) if target in modules else None
         if exported is None:
             continue
         for part in re.finditer(r"(?:^|,)\s*(?!type\b)([\w$]+)", each[1]):

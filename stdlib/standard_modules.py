@@ -30,13 +30,15 @@ def is_one(name: str) -> bool:
     """Whether a script can import this name."""
     package, _, part = name.partition("/")
     if package in ONE_BY_ONE and part:
-        return part.removesuffix(".js") in _exports(package)
+        return part.removesuffix(".js") in exports(package)
     return _NAME.fullmatch(name) is not None
 
 
 @cache
-def _exports(package: str) -> frozenset[str]:
-    """Return the names that a package exports: its bundle ends with them."""
+def exports(package: str) -> frozenset[str]:
+    """Return the names that a package of npm exports: its bundle ends with them; none of another module."""
+    if package not in npm_packages.imported():
+        return frozenset()
     clause = source(package).rpartition("export{")[2].partition("}")[0]
     return frozenset(each.rpartition(" as ")[2].strip() for each in clause.split(","))
 

@@ -172,3 +172,29 @@ def test_names_of_other_platforms_at_run_time_say_what_to_write() -> None:
         told = explained(ScriptError("ReferenceError", said, file="main.js", line=1), modules)
         assert told is not None
         assert advice in told.message
+
+
+def test_names_that_packages_do_not_export_are_told() -> None:
+    for source, message in [
+        ("import { Zod } from 'zod'", "zod does not export 'Zod': did you mean"),
+        ("import Papa, { parze } from 'papaparse'", "papaparse does not export 'parze': "),
+        ("import { csv } from 'csv'", "csv does not export 'csv': it exports "),
+        ("import { z as y } from 'zod'; import { groupBy } from 'lodash-es'; import { parse } from 'yaml'", None),
+        (
+            "import { parse, stringify } from 'csv'; import { decimal, Decimal } from 'decimal'; import { html } from 'html'",
+            None,
+        ),
+        (
+            "import { render } from 'markdown'; import { mean } from 'stats'; import { test, expect } from 'testing'",
+            None,
+        ),
+        (
+            "import { Decimal } from 'decimal.js'; import { marked } from 'marked'; import { render } from 'mustache'",
+            None,
+        ),
+        ("import { XMLParser } from 'fast-xml-parser'; import { format } from 'date-fns'", None),
+        ("import { parse } from 'node-html-parser'; import { linearRegression } from 'simple-statistics'", None),
+    ]:
+        told = [each.message for each in faults({"main.js": source})]
+        assert len(told) == (message is not None), (source, told)
+        assert message is None or message in told[0]
