@@ -46,7 +46,7 @@ def _(text: str, *values: object) -> str:
 
 def filled(text: str, *values: str) -> str:
     """Return a text with values in place of ``{0}``, ``{1}``, …."""
-    return re.sub(r"\{(\d)\}", lambda found: values[int(found[1])], text) if values else text
+    return re.sub(r"\{(\d+)\}", lambda found: values[int(found[1])], text) if values else text
 
 
 def preferred(accepted: str) -> str:

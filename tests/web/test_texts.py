@@ -91,7 +91,7 @@ def test_a_catalogue_has_every_message_with_its_values_and_no_markup() -> None:
         assert set(entries) == set(page_texts.messages()), "bring it up to date with: python -m tests.page_texts"
         assert not [text for text, said in entries.items() if not said], "write the translation"
         for text, said in entries.items():
-            assert sorted(re.findall(r"{\d}", text)) == sorted(re.findall(r"{\d}", said)), text
+            assert sorted(re.findall(r"{\d+}", text)) == sorted(re.findall(r"{\d+}", said)), text
             assert not re.search(r'[<>"&]|{{|{%', said), said
 
 
@@ -119,6 +119,11 @@ def test_a_run_of_text_is_one_message_whose_values_may_change_places() -> None:
         """<i{% if a > 1 %} class="Name"{% endif %} data-confirm="{{ names['x > y'] }} löschen?">N</i>"""
         """{% block a %} data-a="1"{% endblock %}"""
     )
+
+
+def test_a_run_may_have_many_values() -> None:
+    source = "<p>rows " + " ".join(f"{{{{ v{number} }}}}" for number in range(12)) + "</p>"
+    assert texts.translated(source, lambda text: text) == source
 
 
 def test_scripts_get_the_texts_of_the_page(house: RunningApi) -> None:
