@@ -55,6 +55,7 @@ def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
             ".css",
             ".svg",
             ".md",
+            ".po",
             "",
         }, name
         words = set(name.parts[:-1]) | {name.stem}
