@@ -325,6 +325,8 @@ class System(table.Nouns[Sync]):
             return self._in_all(run)
         if tenant_id is not None:
             return run(self.where(tenant_id))
+        if operation.noun == "batches":
+            return self._batch(given.arguments, run)
         return self._of_platform(operation, given.arguments, run)
 
     def _of_platform(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
@@ -504,6 +506,36 @@ class System(table.Nouns[Sync]):
             return there.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs))
         except InputError:
             if place is None and there.run(partial(_lives_in, tenant_id)) is None:
+                _directory_write(self.engine, directory.drop, tenant_id)
+            raise
+
+    def _batch(self, given: dict[str, Any], run: Callable[..., Any]) -> Any:
+        """Create a batch in the ledger of its tenants; if none of them exists, in the one with most room."""
+        items = {kind: list(given[kind]) for kind in ("tenants", "scripts", "schedules")}
+        named = {
+            str(each["tenant_id"])
+            for some in items.values()
+            for each in some
+            if isinstance(each, dict) and "tenant_id" in each
+        }
+        ledgers = set(self._members) if PLATFORM in named else set()
+        new = []
+        for tenant_id in sorted(named - {PLATFORM}):
+            self.where(tenant_id, new=True)
+            place = _directory_read(self.engine, directory.find, tenant_id)
+            if place is None:
+                new.append(tenant_id)
+            else:
+                ledgers.add(place.ledger)
+        if len(ledgers) > 1:
+            raise InputError("ledger_ambiguous.batch", ledgers=sorted(ledgers))
+        name = next(iter(ledgers), None) or self._roomiest()
+        for tenant_id in new:
+            _directory_write(self.engine, directory.add, tenant_id, name)
+        try:
+            return run(self._members[name], **items)
+        except InputError:
+            for tenant_id in new:
                 _directory_write(self.engine, directory.drop, tenant_id)
             raise
 

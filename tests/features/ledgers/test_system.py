@@ -132,6 +132,37 @@ def test_new_tenants_go_where_there_is_room(tmp_path: Path) -> None:
         assert engine.ledgers.list() == []
 
 
+def test_a_batch_goes_to_the_ledger_of_its_tenants(tmp_path: Path) -> None:
+    with opened(ledgers(tmp_path, "home.db", room=2000)) as system:
+        for tenant, ledger in (("ada", "far"), ("bob", "home")):
+            system.tenants.create(tenant, ledger=ledger)
+        source = {"name": "job", "source": "export default () => 1"}
+        made = system.batches.create(
+            tenants=[{"tenant_id": "cy"}], scripts=[source | {"tenant_id": each} for each in ("ada", "cy")]
+        )
+        assert (made.tenants, made.scripts) == (1, 2)
+        assert [each.name for each in system.scripts.list("ada")] == ["job"]
+        assert system.batches.create(tenants=[{"tenant_id": "dan"}]).tenants == 1
+        assert [system.tenants.place(each).ledger for each in ("cy", "dan")] == ["far", "far"], "most room is there"
+        for wrong, why in (
+            ({"tenants": [{"tenant_id": "ada"}]}, "refused"),
+            (
+                {
+                    "tenants": [{"tenant_id": "eve"}],
+                    "schedules": [{"tenant_id": "eve", "name": "s", "script": "none", "rules": "every 60s"}],
+                },
+                "refused",
+            ),
+            ({"scripts": [source | {"tenant_id": each} for each in ("ada", "bob")]}, "several ledgers"),
+            ({"scripts": [source | {"tenant_id": PLATFORM}]}, "several ledgers"),
+        ):
+            with pytest.raises(InputError, match=why):
+                system.batches.create(**wrong)
+        with pytest.raises(NotFound):
+            system.tenants.get("eve")
+        assert sum(each.tenants for each in system.ledgers.list()) == len(system.tenants.list()) == 4
+
+
 def test_ledgers_that_had_tenants_join(tmp_path: Path) -> None:
     for name, tenants in (("home.db", ["a", "b"]), ("far.db", ["c"])):
         with Engine.open(str(tmp_path / name), clock=VirtualClock(), settings=Settings(**SETTINGS)) as engine:
