@@ -6,10 +6,10 @@ quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsyn
 a URL names an empty database of yours. ``--peers FOLDER`` (:mod:`lodger.bench.peers`) measures graphile-worker and procrastinate on
 the same server in the same run, and ``--check`` exits with 1 unless whole actions are so many times graphile-worker's jobs as promised.
 
-``python bench/developer/ledger.py --nodes 1 2 4 [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]`` runs so many node
-processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then until
-ACTIONS are done. What the server did is counted by the server itself. The nodes read their settings, such as
-LODGER_POLL_S, from the environment.
+``python bench/developer/ledger.py --nodes 1 2 4 8 [--rtt-ms 1] [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]``
+runs so many node processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then
+until ACTIONS are done. What the server did is counted by the server itself, and round trips of the nodes by a proxy (``--rtt-ms``).
+The nodes read their settings, such as LODGER_POLL_S, from the environment.
 """
 
 import argparse
@@ -32,6 +32,7 @@ from scale import cpu_s, tree
 from sqlalchemy import text
 
 from lodger.bench import peers
+from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine
 from lodger.engine.core.access.audit_context import current_audit_context
 from lodger.engine.core.clock import from_us
@@ -183,7 +184,8 @@ FIGURES = """
 SELECT (SELECT sum(calls) FROM pg_stat_statements WHERE query = 'COMMIT') AS commits,
     pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') AS wal,
     (SELECT sum(calls) FROM pg_stat_statements) AS statements,
-    (SELECT sum(shared_blks_hit + shared_blks_read) FROM pg_stat_statements) AS pages
+    (SELECT sum(shared_blks_hit + shared_blks_read) FROM pg_stat_statements) AS pages,
+    (SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()) AS deadlocks
 """
 #: What the sessions of the nodes do at this moment.
 WAITS = """
@@ -210,18 +212,21 @@ def run_node(url: str, batch: int) -> None:
     asyncio.run(run())
 
 
-def _settled(inner: Any, pids: list[int], server: int) -> dict[str, float]:
+def _settled(inner: Any, pids: list[int], server: int, proxy: SlowProxy) -> dict[str, float]:
     with inner.context.database.read() as connection:
         found = {name: float(number) for name, number in connection.execute(text(FIGURES)).mappings().one().items()}
-    return found | {"nodes_cpu_s": cpu_s(pids), "server_cpu_s": cpu_s(list(tree(server)))}
+    cpu = {"nodes_cpu_s": cpu_s(pids), "server_cpu_s": cpu_s(list(tree(server)))}
+    return found | cpu | {"trips": float(proxy.trips)}
 
 
 def scale_out(
-    url: str, server: int, nodes: int, tenants: int, number: int, batch: int, idle_s: float
+    url: str, server: int, nodes: int, tenants: int, number: int, batch: int, idle_s: float, rtt_ms: float | None
 ) -> dict[str, Any]:
     """Return what one number of nodes does while idle, by second, and for so many actions, by action."""
-    command = [sys.executable, __file__, "0", str(batch), url, "--as-node"]
     with ExitStack() as stack:
+        proxy = stack.enter_context(SlowProxy(url, rtt_ms or 0.0))
+        place = url if rtt_ms is None else proxy.url
+        command = [sys.executable, __file__, "0", str(batch), place, "--as-node"]
         engine = stack.enter_context(SyncEngine.open(url))
         for tenant in range(tenants):
             engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000})
@@ -233,15 +238,15 @@ def scale_out(
         while _scalar(engine, text("SELECT count(*) FROM lodger_nodes WHERE state = 'alive'")) < nodes:
             time.sleep(0.1)
         time.sleep(min(3.0, idle_s))
-        before = _settled(engine, pids, server)
+        before = _settled(engine, pids, server, proxy)
         time.sleep(idle_s)
-        after = _settled(engine, pids, server)
+        after = _settled(engine, pids, server, proxy)
         idle = {name: (after[name] - before[name]) / idle_s for name in after}
         sessions = _scalar(engine, text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")) - 1
         _fill(engine, number, tenants)
         with engine.context.database.write() as connection:
             connection.exec_driver_sql("ANALYZE")
-        before, waits, begun = _settled(engine, pids, server), Counter[str](), time.perf_counter()
+        before, waits, begun = _settled(engine, pids, server, proxy), Counter[str](), time.perf_counter()
         _release(engine)
         while _scalar(engine, text(UNFINISHED)):
             with engine.context.database.read() as connection:
@@ -249,7 +254,7 @@ def scale_out(
             assert all(process.poll() is None for process in processes), "a node ended"
             time.sleep(0.02)
         took = time.perf_counter() - begun
-        after = _settled(engine, pids, server)
+        after = _settled(engine, pids, server, proxy)
         with engine.context.database.read() as connection:
             shares = sorted(connection.scalars(text("SELECT count(*) FROM lodger_attempts GROUP BY node_id")))
             ok = text("SELECT count(*), count(DISTINCT action_id) FROM lodger_attempts WHERE outcome = 'ok'")
@@ -287,7 +292,16 @@ def nodes_main(arguments: argparse.Namespace) -> None:
                 url = own.url(own.database())
                 with SyncEngine.open(url) as engine, engine.context.database.write() as connection:
                     connection.exec_driver_sql("CREATE EXTENSION pg_stat_statements")
-                found = scale_out(url, postmaster, nodes, tenants, arguments.actions, arguments.batch, arguments.idle)
+                found = scale_out(
+                    url,
+                    postmaster,
+                    nodes,
+                    tenants,
+                    arguments.actions,
+                    arguments.batch,
+                    arguments.idle,
+                    arguments.rtt_ms,
+                )
             finally:
                 own.remove()
             results.append(found)
@@ -303,8 +317,9 @@ def described(found: dict[str, Any]) -> str:
     waits = ", ".join(f"{name} {share:.0%}" for name, share in found["waits"].items())
     return (
         f"{found['nodes']} nodes, {found['tenants']} tenants: {found['per_second']:.0f}/s, shares {found['shares']}, "
-        f"{found['lost']} attempts lost\n"
-        f"  an action: {each['statements']:.2f} statements, {each['commits']:.3f} commits, {each['pages']:.0f} pages, "
+        f"{found['lost']} attempts lost, {each['deadlocks'] * found['actions']:.0f} deadlocks\n"
+        f"  an action: {each['statements']:.2f} statements, {each['commits']:.3f} commits, {each['trips']:.3f} round trips, "
+        f"{each['pages']:.0f} pages, "
         f"{each['wal']:.0f} B of WAL, {each['nodes_cpu_s'] * 1000:.2f} ms of the nodes, "
         f"{each['server_cpu_s'] * 1000:.2f} ms of the server\n"
         f"  active sessions: {waits}\n"
@@ -352,6 +367,9 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("batch", type=int, nargs="?", default=200)
     parser.add_argument("database", nargs="?", default="all", help="all, sqlite, postgresql or a URL")
     parser.add_argument("--nodes", type=int, nargs="+")
+    parser.add_argument(
+        "--rtt-ms", type=float, help="nodes ask through a proxy, which counts and makes each round trip so much longer"
+    )
     parser.add_argument("--tenants", type=int, nargs="+", default=[100])
     parser.add_argument("--idle", type=float, default=10.0, help="seconds that the nodes are measured while idle")
     parser.add_argument(

@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -17,9 +18,11 @@ from scale import memory_mib, tree
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
+from lodger.engine.recurrence.rule import RuleSpec
 
 ANSWER_AFTER_S = 2
-EVERY_S, PROBES = 0.25, 40
+#: Schedules of the quiet tenant with a slot each second, and slots that are measured.
+SCHEDULES, PROBES = 4, 40
 TENANTS = 20
 
 
@@ -31,10 +34,10 @@ async def answer_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     writer.close()
 
 
-async def probes(engine: Engine, late: "asyncio.Queue[float]") -> list[float]:
-    """Return the lateness of a quiet tenant's runs, milliseconds."""
-    for number in range(PROBES):
-        await engine.run_in("quiet", "s", EVERY_S * (number + 1))
+async def probes(late: "asyncio.Queue[float]") -> list[float]:
+    """Return the lateness of a quiet tenant's next slots, milliseconds."""
+    while not late.empty():
+        late.get_nowait()
     return [await late.get() for _ in range(PROBES)]
 
 
@@ -48,7 +51,11 @@ async def main(waiting: int, loops: int) -> None:
     server = await asyncio.start_server(answer_late, "127.0.0.1", 0, backlog=4096)
     port = server.sockets[0].getsockname()[1]
     settings = Settings(
-        egress_networks="127.0.0.1/32", egress_ports=str(port), egress_per_s=10_000, egress_host_per_s=10_000
+        egress_networks="127.0.0.1/32",
+        egress_ports=str(port),
+        egress_per_s=10_000,
+        egress_host_per_s=10_000,
+        min_interval_s=1,
     )
     late: asyncio.Queue[float] = asyncio.Queue()
     ended: asyncio.Queue[str] = asyncio.Queue()
@@ -71,15 +78,19 @@ async def main(waiting: int, loops: int) -> None:
                 await engine.scripts.put(tenant, "waits", f"return (await fetch('http://127.0.0.1:{port}/')).status")
                 await engine.scripts.put(tenant, "loops", "for (;;);")
             async with engine.node():
-                await probes(engine, late)  # the first runs pay for what is made once
-                show("alone", await probes(engine, late))
+                for number in range(SCHEDULES):
+                    begin = datetime.fromtimestamp(int(time.time()) + number / SCHEDULES, UTC)
+                    rule = RuleSpec("every 1s", dtstart=begin.isoformat())
+                    await engine.schedules.create("quiet", f"s{number}", script="s", rules=rule)
+                await probes(late)  # the first runs pay for what is made once
+                show("alone", await probes(late))
                 for script, number in (("loops", loops), ("waits", waiting)):
                     for each in range(number):
                         await engine.run_in(f"busy{each % TENANTS}", script, 0)
                     begun = time.monotonic()
                     most = [0.0]
                     watch = asyncio.create_task(watched_memory(most))
-                    show(f"beside {number} runs of {script}", await probes(engine, late))
+                    show(f"beside {number} runs of {script}", await probes(late))
                     outcomes = [await ended.get() for _ in range(number)]
                     watch.cancel()
                     took, kinds = time.monotonic() - begun, sorted(set(outcomes))

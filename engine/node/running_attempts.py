@@ -22,6 +22,8 @@ from lodger.sandbox.workers import verdict
 _log = logging.getLogger("lodger.node")
 #: An attempt: id of its action, and its number.
 Key = tuple[str, int]
+#: An attempt that has begun so long ago and holds a slot computes for long, seconds.
+LONG_S = 0.05
 #: No attempt waits longer for its due time, seconds: the largest ``ahead_s``.
 MAX_AHEAD_S = 1.0
 
@@ -47,6 +49,8 @@ class RunningAttempts:
         self._claims: dict[Key, Claim] = {}
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._ended: set[Key] = set()
+        #: When each has begun, on the clock of durations.
+        self._begun_s: dict[Key, float] = {}
         self.claiming = self.in_doubt = False
         self._slot_reduction = SlotReduction()
         self._slots = Slots(lambda: self.slots, lambda: context.bus.publish(SlotFreed()))
@@ -98,6 +102,15 @@ class RunningAttempts:
         return min(free, free + self.slots - len(self._ended), self._context.settings.in_flight_max - len(self._claims))
 
     @property
+    def over(self) -> int:
+        """How many may start although no slot is free, of tenants without an attempt here: some, while long computations hold all."""
+        long_s = self._clock.elapsed_s() - LONG_S
+        if sum(since_s <= long_s and self._slots.holds(key) for key, since_s in self._begun_s.items()) < self.slots:
+            return 0
+        over = max(1, self.slots // 2)
+        return min(self.slots + over - self._slots.held, self._context.settings.in_flight_max - len(self._claims))
+
+    @property
     def waiting(self) -> int:
         """How many attempts wait for an answer and hold no slot."""
         return self._slots.waiting
@@ -142,6 +155,7 @@ class RunningAttempts:
             self._empty.clear()
             self._claims[key_of(claim)], self._tasks[key_of(claim)] = claim, task
             self._slots.start(key_of(claim))
+            self._begun_s[key_of(claim)] = now_s
         if due:
             self._context.bus.publish(AttemptsStarted(tuple(due)))
 
@@ -201,6 +215,7 @@ class RunningAttempts:
         key = key_of(claim)
         self._claims.pop(key, None)
         self._tasks.pop(key, None)
+        self._begun_s.pop(key, None)
         self._ended.discard(key)
         self._slots.end(key)
         if not self._claims:

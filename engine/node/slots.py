@@ -37,6 +37,15 @@ class Slots:
         """How many attempts wait for an answer, or with one for a slot."""
         return len(self._asleep)
 
+    @property
+    def held(self) -> int:
+        """How many attempts hold a slot."""
+        return len(self._holders)
+
+    def holds(self, holder: object) -> bool:
+        """Whether an attempt holds a slot."""
+        return holder in self._holders
+
     def memory_bytes(self, holder: object) -> int | None:
         """Return the measured memory of an attempt that waits; None for one that holds a slot."""
         return self._asleep.get(holder)

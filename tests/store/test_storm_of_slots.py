@@ -10,6 +10,7 @@ from lodger.bench.storm import Figures, measure
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import LedgerChanged
 from lodger.engine.node.node_events import Claimed, Ticked
+from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.testing.clock import FakeClock
 
@@ -58,5 +59,37 @@ def test_a_quiet_tenants_slot_is_ticked_and_claimed_with_the_second_tick(
             firsts = [{claim.tenant_id for claim in each.claims} for each in claimed[:2]]
             assert "quiet" in firsts[1], firsts
             assert tenants[1] - {"quiet"}, "the oldest go on beside it: no tenant with many waits for those with few"
+
+    asyncio.run(scenario())
+
+
+def test_a_tenant_without_an_attempt_does_not_wait_for_slots_that_long_computations_hold(url: str) -> None:
+    async def scenario() -> None:
+        settings = SETTINGS.model_copy(update={"slots": 2, "concurrent_runs": 2})
+        async with bench(url, settings, clock := FakeClock()) as alone, looping(alone, Hanging()) as (loop, runs):
+            claimed, begun = alone.heard(Claimed), clock.now_us()
+            await alone.register()
+            # One long computation of each holds both slots; a second one of "acme" and one of "late" wait.
+            for number, tenant in enumerate(("acme", "busy", "late", "quiet", "quieter")):
+                if tenant != "acme":
+                    await alone.engine.tenants.create(tenant)
+                    await alone.engine.scripts.put(tenant, "job", "export default () => 1")
+                first = 1_000_000 if number < 2 else 1_020_000 if tenant == "late" else 2_000_000
+                for name, at_us in (("s", first), ("t", 2_000_000))[: 2 if tenant == "acme" else 1]:
+                    rule = RuleSpec("every 60s", dtstart=from_us(begun + at_us).isoformat())
+                    await alone.engine.schedules.create(tenant, name, script="job", rules=rule)
+            alone.bus.publish(LedgerChanged())
+            started = []
+            for after_us in (1_000_000, 1_020_000, 2_000_000, 2_100_000, 2_200_000):
+                clock.move_to(begun + after_us)
+                claimed.clear()
+                for _ in range(3):
+                    await loop.round()
+                started.append(sorted(claim.tenant_id for each in claimed for claim in each.claims))
+            # "late" came while the computations were young. Of the two that came later one starts: half of the slots go beyond.
+            assert started[:2] == [["acme", "busy"], []]
+            assert [each for each in started[2:] if each] in ([["quiet"]], [["quieter"]])
+            assert len(runs) == 3
+            assert runs.free < 0
 
     asyncio.run(scenario())

@@ -101,13 +101,17 @@ class FreeSlots(Part):
     def wants(self, turn: Turn) -> bool:
         """Take part in each transaction: rows of the other parts may let an action start."""
         turn.room = self._room(turn)
+        if turn.room is None and self._attempts.free <= 0 and self._may_claim(turn.lease):
+            over = self._attempts.over
+            turn.over = replace(self._attempts.room(), slots=over) if over > 0 else None
+            turn.busy = frozenset(claim.tenant_id for claim in self._attempts.claims)
         if turn.room is not None:
             self.outlook.claimed_s = turn.now.s
         return bool(turn.parts) or turn.room is not None
 
     def _room(self, turn: Turn) -> Room | None:
         """Return the room for claims in a transaction; None for none."""
-        if turn.lease is None or self.clock.skewed or self.clock.hold or self._attempts.free <= 0:
+        if not self._may_claim(turn.lease) or self._attempts.free <= 0:
             return None
         room = self._attempts.room()
         if self.outlook.behind_s is None:
@@ -115,6 +119,16 @@ class FreeSlots(Part):
         if turn.now.s < self.outlook.claimed_s + BACKLOG_CLAIM_INTERVAL_S:
             return None
         return replace(room, slots=min(room.slots, BACKLOG_CLAIM_SIZE))
+
+    def _may_claim(self, lease: Lease | None) -> bool:
+        return lease is not None and not self.clock.skewed and not self.clock.hold
+
+    @staticmethod
+    def _room_over(turn: Turn) -> tuple[Room | None, frozenset[str] | None]:
+        """Return the room for claims, and the only tenants that they may be of: those that were just ticked, beyond the slots."""
+        ticked = frozenset(each.tenant_id for each in turn.ticked if each.runs)
+        only = frozenset() if turn.over is None else ticked - turn.busy
+        return (turn.over, only) if only else (turn.room, None)
 
     def write(self, connection: Connection, turn: Turn) -> None:
         """Claim if an action may start; read when the next one may.
@@ -130,10 +144,11 @@ class FreeSlots(Part):
         turn.startable_us = startable_us
         now_us = self.clock.now_us()
         ahead_us = context.ahead_us(now_us)
-        if lease is not None and turn.room is not None and startable_us is not None and startable_us <= ahead_us:
+        room, only = self._room_over(turn)
+        if lease is not None and room is not None and startable_us is not None and startable_us <= ahead_us:
             turn.claims = claims.claim(
-                store, connection, lease, turn.room.slots, now_us, turn.room, turn.spent, wait=turn.parts == [self],
-                ahead_us=ahead_us, answers=turn.answers,
+                store, connection, lease, room.slots, now_us, room, turn.spent, wait=turn.parts == [self],
+                ahead_us=ahead_us, answers=turn.answers, only=only,
             )  # fmt: skip
             turn.has_claimed = turn.has_looked = True
         if turn.has_looked and lease is not None and (turn.has_claimed or self._is_remote):

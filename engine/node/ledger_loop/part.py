@@ -53,6 +53,8 @@ class Turn:
         ticked: the clocks that were ticked.
         passed_by: whether clocks were left, because another transaction has locked their tenant.
         room: limits of a claim; None if nothing may be claimed.
+        over: limits of a claim beyond the slots, for tenants that are ticked and have no attempt on this node; None for none.
+        busy: the tenants that have one.
         claims: the claimed attempts.
         spent: tenants that were passed over, because a budget of their day is used up, and which.
         asked: answers to the questions that were asked before any part has written, by part.
@@ -71,6 +73,8 @@ class Turn:
     ticked: list[tick.Ticked] = field(default_factory=list)
     passed_by: bool = False
     room: Room | None = None
+    over: Room | None = None
+    busy: frozenset[str] = frozenset()
     claims: list[Claim] = field(default_factory=list)
     spent: dict[str, str] = field(default_factory=dict)
     asked: dict["Part", Any] = field(default_factory=dict)

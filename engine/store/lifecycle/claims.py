@@ -1,7 +1,7 @@
 """Claims actions that may start: least recently served tenant first, each within its limit of concurrent runs."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from lodger.engine.policy.placement import LONG_MS, Room, unbounded
 from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import VersionContent, VersionKey
 from lodger.engine.store.context import StoreContext, load_json
-from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers import Driver, driver_of
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle.schedule_context import NO_RUNS, ScheduleRuns, ask_schedule_runs, upcoming
 from lodger.engine.store.queue import ready_queue
@@ -64,16 +64,22 @@ _queue = (
     .limit(bindparam("free"))
     .with_for_update(skip_locked=True, of=_home)
 )  # fmt: skip
+
+
 # Not by the index on startable_at: SQLite, with misleading statistics, would read and sort all waiting rows. The index
 # in the order of service reads only as many rows as it returns.
 # What ends while this waits for a lock is seen by the next statement only: there the running actions are counted apart.
-_queues = Prepared(
-    lambda driver: _queue.add_columns((null() if driver.has_row_locks else ready_queue.running).label("running")).where(
+def _startable(driver: Driver) -> Select[Any]:
+    """Return the query of queues in the order of service."""
+    return _queue.add_columns((null() if driver.has_row_locks else ready_queue.running).label("running")).where(
         driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
         driver.unindexed(turns.c.startable_at) <= bindparam("now", type_=BigInteger),
     )
-)
+
+
+_queues = Prepared(_startable)
+_queues_of = Prepared(lambda driver: _startable(driver).where(driver.among(turns.c.tenant_id, "only")))
 #: The same for the empty sets of labels, with the queues handed on; none if actions have to expire, which comes first and waits for locks.
 _queues_handing = Prepared(
     lambda driver: driver.hand_on(
@@ -137,6 +143,7 @@ def claim(
     wait: bool = True,
     ahead_us: int = 0,
     answers: list[Callable[[], None]] | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Claim]:
     """Claim up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
@@ -147,6 +154,7 @@ def claim(
         spent: receives the exhausted budget of each tenant that has used up its day.
         wait: wait for locks. Otherwise nothing is claimed while the node's row is locked, or actions have to expire.
         ahead_us: claim actions that come due until then, too; each begins when it is due.
+        only: claim one action at most of each of these tenants, and none of others; None for all tenants.
         answers: receives functions that fill the result when they are called after the commit; None to return a full one at once.
     """
     claimed: list[Claim] = []
@@ -154,7 +162,7 @@ def claim(
     def answered() -> None:
         claimed.extend(answer())
 
-    answer = _claim(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us)
+    answer = _claim(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us, only=only)
     if answers is None:
         answered()
     else:
@@ -173,6 +181,7 @@ def _claim(
     *,
     wait: bool,
     ahead_us: int,
+    only: Collection[str] | None,
 ) -> Callable[[], list[Claim]]:
     """Ask for startable actions; the returned function claims them."""
     if free <= 0:
@@ -184,7 +193,7 @@ def _claim(
     values = {"after": "", "now": now_us, "node": lease.node_id, "epoch": lease.epoch}
     look = (_first_look if wait else _first_look_unlocked).ask(connection, values)
     queues_ahead = ahead = None
-    if driver_of(connection).has_row_locks:
+    if driver_of(connection).has_row_locks and only is None:
         day = {"now": until_us, "expired": now_us, "free": lookahead, "day": now_us // usage.DAY_US, "one": ""}
         queues_ahead = _queues_handing.ask(connection, day)
         ahead = Ahead.ask(connection, free, until_us)
@@ -198,7 +207,7 @@ def _claim(
         expire(connection, now_us)
     if queues_ahead is None or sets.expiring or len(sets.required) > 1 or len(sets.bound) > 1:
         ahead = None
-        waiting = _lock_queues(connection, sets, lookahead, until_us)
+        waiting = _lock_queues(connection, sets, lookahead, until_us, only)
     else:
         waiting = queues_ahead()
     tenant_rows = {row.tenant_id: row for row in waiting}
@@ -211,6 +220,8 @@ def _claim(
     )
     spent = {} if spent is None else spent
     remaining = _remaining(context, connection, tenant_rows, counts, now_us, until_us, spent)
+    if only is not None:
+        remaining = {tenant: min(1, number) for tenant, number in remaining.items()}
     queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if remaining[row.tenant_id] > 0]
     first_rows = ahead.first() if ahead else None
     if spent:  # some of these rows have ended just now
@@ -301,12 +312,19 @@ def _lookahead(context: StoreContext, room: Room, tenant_limits: str, maximum: i
     return maximum if room.takes(maximum, context.content_cache.limits(tenant_limits, None)) else maximum + LOOKAHEAD
 
 
-def _lock_queues(connection: Connection, sets: ready_queue.LabelSets, maximum: int, now_us: int) -> Sequence[Any]:
+def _lock_queues(
+    connection: Connection, sets: ready_queue.LabelSets, maximum: int, now_us: int, only: Collection[str] | None
+) -> Sequence[Any]:
     """Lock and return the queues to serve, least recently served first; queues locked by another transaction are skipped."""
     values = {"now": now_us, "free": maximum, "day": now_us // usage.DAY_US, "bound": sets.bound}
     found: list[Any] = []
     for labels in sets.required:
-        found += _queues.rows(connection, values | {"one": labels})
+        values["one"] = labels
+        found += (
+            _queues.rows(connection, values)
+            if only is None
+            else _queues_of.rows(connection, values | {"only": sorted(only)})
+        )
     return found if len(sets.required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:maximum]
 
 
