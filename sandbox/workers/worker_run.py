@@ -46,8 +46,8 @@ _STOPPED = {
     Outcome.CRASHED,
 }
 _SHORTEST_S = 0.002
-#: CPU time after which a worker yields to the engine and to workers that have just begun, and its nice value then.
-BRIEF_MS, LOW = 50, 10
+#: CPU time after which a worker yields to the engine and to workers that have just begun, and by how much nicer it is then.
+BRIEF_MS, LOWERED_BY = 50, 10
 #: Calls beyond the limit that a script may catch, if they only compute; the next one ends it.
 _REFUSALS = 100
 _journal = logging.getLogger("lodger.sandbox")
@@ -129,7 +129,7 @@ class AttemptWatch:
         if used_ms < BRIEF_MS:
             return False
         with suppress(OSError):  # it has ended, or is another user's
-            os.setpriority(os.PRIO_PROCESS, self._pid, LOW)
+            os.setpriority(os.PRIO_PROCESS, self._pid, os.getpriority(os.PRIO_PROCESS, self._pid) + LOWERED_BY)
         return True
 
 
