@@ -9,7 +9,6 @@ from tests.node.harness import SETTINGS
 from lodger.bench.storm import Figures, measure
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import LedgerChanged
-from lodger.engine.core.execution import Claim
 from lodger.engine.node.node_events import Claimed, Ticked
 from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.store.lifecycle import tick
@@ -92,33 +91,5 @@ def test_a_tenant_without_an_attempt_does_not_wait_for_slots_that_long_computati
             assert [each for each in started[2:] if each] in ([["quiet"]], [["quieter"]])
             assert len(runs) == 3
             assert runs.free < 0
-
-    asyncio.run(scenario())
-
-
-def test_a_run_starts_when_it_is_due_beside_long_ones_that_find_no_room(url: str) -> None:
-    """Long runs may hold half of the slots: one waits, and claims for it find nothing, ever more rarely."""
-
-    async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"slots": 2, "poll_s": 5.0})
-        async with bench(url, settings, clock := FakeClock()) as alone, looping(alone, Hanging()) as (loop, _runs):
-            claimed = alone.heard(Claimed)
-            await alone.register()
-            for tenant in ("busy", "long", "quiet"):
-                limits = {} if tenant == "quiet" else {"wall_ms": 60_000}
-                await alone.engine.tenants.create(tenant, limits=limits)
-                await alone.engine.scripts.put(tenant, "job", "export default () => 1")
-                await alone.engine.run_in(tenant, "job", 7300 if tenant == "quiet" else 0)
-            due_us = clock.now_us() + 7_300_000
-            alone.bus.publish(LedgerChanged())
-            found: list[Claim] = []
-            while not found:
-                assert clock.now_us() < due_us
-                wait_s = await loop.round()
-                clock.move_to(clock.now_us() + max(1000, int(wait_s * 1_000_000)))
-                found = [claim for each in claimed for claim in each.claims if claim.tenant_id == "quiet"]
-            (quiet,) = found
-            assert quiet.started_us == quiet.due_us == due_us
-            assert len(claimed) < 30
 
     asyncio.run(scenario())

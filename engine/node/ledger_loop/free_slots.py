@@ -35,9 +35,6 @@ class FreeSlots(Part):
         self._is_changed = True
         self._vain = 0
         self._rests_until_s = 0.0
-        #: After a claim that found nothing, although an action is due: when the next one comes due, and whether to read that.
-        self._upcoming_us: int | None = None
-        self._looks_ahead = False
         #: Whether the last claim beside other parts left an action that is due: others may have locked it.
         self._was_passed_by = False
         #: Whether actions that wait require labels, or tenants are bound to some: such a look is several questions.
@@ -64,20 +61,12 @@ class FreeSlots(Part):
 
     def is_outdated(self, now: Instant) -> bool:
         """Whether to read when the next action may start, for a slot that is free."""
-        is_old = self._is_changed or self._looks_ahead
-        return is_old and self.context.identity.lease is not None and self._attempts.free > 0
+        return self._is_changed and self.context.identity.lease is not None and self._attempts.free > 0
 
     async def look(self) -> None:
         """Read when the next action may start: that stands until a commit of another process, however far away it is."""
         lease = self.context.identity.lease
         if lease is None:
-            return
-        if self._looks_ahead:
-            self._looks_ahead = False
-            self._upcoming_us = await self.context.db.read(
-                partial(ready_queue.next_after, after_us=self.clock.now_us())
-            )
-        if not self._is_changed:
             return
         self._is_changed = False
         try:
@@ -99,8 +88,6 @@ class FreeSlots(Part):
         if upcoming is None or self._attempts.free <= 0:
             return context.idle_s
         wait_s = max((context.lead_us(upcoming) - now.us) / 1_000_000, self._rests_until_s - now.s)
-        if self._upcoming_us is not None:
-            wait_s = min(wait_s, (context.lead_us(self._upcoming_us) - now.us) / 1_000_000)
         if self.outlook.behind_s is not None:
             wait_s = max(wait_s, self.outlook.claimed_s + BACKLOG_CLAIM_INTERVAL_S - now.s)
         return min(context.idle_s, wait_s)
@@ -198,7 +185,6 @@ class FreeSlots(Part):
             self.outlook.startable_us = turn.startable_us
         if not turn.has_claimed:
             return
-        self._upcoming_us = None
         self.context.bus.publish(Claimed(tuple(turn.claims), turn.spent))
         held, lease = self.context.identity.lease, turn.lease
         if held is None or lease is None or held.epoch != lease.epoch:
@@ -213,7 +199,6 @@ class FreeSlots(Part):
             # An action is due that this node may not start: another node has it, or a budget or the node's memory.
             wait_s = min(self.context.settings.poll_s, VAIN_S * 2**self._vain)
             self._vain, self._rests_until_s = min(self._vain + 1, MAX_DOUBLINGS), self.clock.elapsed_s() + wait_s
-            self._looks_ahead = True
 
     def failed(self, turn: Turn, error: Exception) -> bool:
         """Look again: transactions without this part may let an action start."""

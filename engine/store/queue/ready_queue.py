@@ -238,22 +238,6 @@ def next_startable(connection: Connection, until_us: int, labels: Collection[str
     return min((each for each in found if each is not None), default=None)
 
 
-def next_after(connection: Connection, after_us: int) -> int | None:
-    """Return the earliest instant after ``after_us`` at which a tenant's first ready action comes due, or None."""
-    row = _next_after.first(connection, {"after": after_us})
-    return None if row is None else int(row[0])
-
-
-_next_after = Prepared(
-    lambda _driver: (
-        select(turns.c.startable_at)
-        .where(turns.c.startable_at > bindparam("after", type_=BigInteger))
-        .order_by(turns.c.startable_at)
-        .limit(literal_column("1"))
-    )
-)
-
-
 def ask_startable(connection: Connection) -> Callable[[], tuple[int | None, bool]]:
     """Ask when an action that requires no label may start; the answer also says whether there are any labels in use."""
     asked = _first_sets.ask(connection, {"after": "", "now": 0})
