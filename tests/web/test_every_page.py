@@ -74,7 +74,7 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
 
 
 #: What controls of a page ask for: ``POST /tenants/acme/…``.
-CALL = re.compile('data-(?:call|rule-form|pause)="((?:POST|PUT|PATCH|DELETE) [^"]*)"')
+CALL = re.compile('data-(?:call|rule-form)="((?:POST|PUT|PATCH|DELETE) [^"]*)"')
 
 
 def matches(route: Route, call: str) -> bool:

@@ -141,13 +141,7 @@ document.addEventListener("click", async (event) => {
   } else if (button.dataset.call) {
     event.preventDefault();
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
-    let body = button.dataset.body && JSON.parse(button.dataset.body);
-    if (button.dataset.ask) {
-      const text = prompt(button.dataset.label);
-      if (text === null) return;
-      body = text ? { [button.dataset.ask]: text } : {};
-    }
-    await change(button, body);
+    await change(button, button.dataset.body && JSON.parse(button.dataset.body));
   }
 });
 

@@ -58,11 +58,7 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.dataset.pause) {
-    event.preventDefault();
-    const [method, path] = form.dataset.pause.split(" ");
-    await carryOut(form, () => call(method, path, { note: form.elements.note.value || undefined, until: instantOf(form.elements.until) }));
-  } else if (form.dataset.backfill) {
+  if (form.dataset.backfill) {
     event.preventDefault();
     await carryOut(form, async () => {
       const found = await call("POST", form.dataset.backfill, rangeOf(form));
