@@ -159,7 +159,7 @@ def test_a_frame_of_another_site_keeps_its_session_and_works(browser: Browser, p
         Platform.frame = f"{root}/sign-in"
         with opened(browser, "frame-ancestors", "ERR_BLOCKED_BY_RESPONSE", ignore_https_errors=True) as page:
             page.goto(platform.replace("127.0.0.1", "localhost"))
-            page.frame(name="lodger").wait_for_load_state()
+            page.locator("iframe[name=lodger]").wait_for()  # the page has loaded, and with it the frame
             assert page.frame_locator("iframe[name=lodger]").get_by_text("Sign in").count() == 0, (
                 "another origin frames nothing"
             )
