@@ -23,6 +23,8 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
 from lodger.engine.sync import Engine
 
+pytestmark = pytest.mark.timeout(1200)  # other processes may be slow on a busy machine
+
 
 @contextmanager
 def node(url: str, name: str, mode: str) -> Iterator[Child]:
