@@ -28,7 +28,6 @@ ENDLESS = {
         }.items()
     },
     "Array.prototype.slice": "Array.prototype.slice.call({ length: 4294967295 }, 5)",
-    "array to text": "return new Array(1e9) + ''",
     "concat of a spreadable": "return [].concat({ length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true })",
     "flatMap": "new Array(4294967295).flatMap((x) => x)",
     "iterator drop": "(function* () { for (;;) yield 1 })().drop(9e15).next()",

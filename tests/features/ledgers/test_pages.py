@@ -81,7 +81,8 @@ def shown(engine: Any) -> Iterator[Pages]:
         pages = Pages(engine, http)
         pages.routes = [
             each.path for each in server.api.framework.router.routes
-            if isinstance(each, Route) and not isinstance(each, APIRoute) and not each.path.startswith(("/static/", "/sign-in"))
+            if isinstance(each, Route) and not isinstance(each, APIRoute) and "GET" in (each.methods or ())
+            and not each.path.startswith(("/static/", "/sign-in"))
         ]  # fmt: skip
         yield pages
 
