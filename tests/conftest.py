@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,7 +16,7 @@ from tests.databases.patience import patient_server
 from tests.databases.template import copied_ledgers
 from tests.everyday_share import left_out
 from tests.leaks import nothing_left
-from tests.longest_first import LONGEST_FIRST
+from tests.longest_first import LONGEST_FIRST, scheduler
 from tests.run_summary import pytest_sessionfinish, pytest_terminal_summary
 
 __all__ = ["pytest_sessionfinish", "pytest_terminal_summary"]
@@ -36,6 +37,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("gate")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out the tests of long files one by one."""
+    return scheduler(config, log)
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,4 +1,6 @@
-"""Where a run of the whole suite begins."""
+"""Where a run of the whole suite begins, and what its processes take at a time."""
+
+from typing import Any
 
 #: Files that take longest, in about that order. A process of pytest-xdist takes a whole file (``--dist loadfile``), in the order of
 #: collection (``--no-loadscope-reorder``): a long one that began last would leave the other processes with nothing to do.
@@ -26,3 +28,24 @@ LONGEST_FIRST = (
     "store/test_audit.py", "web/test_mounted.py", "store/test_seals.py", "e2e/test_reading_creates_nothing.py",
     "api/test_sessions.py", "e2e/test_places.py",
 )  # fmt: skip
+
+#: Long files without fixtures of a module: their tests go to whichever process is free, else one file would outlast all others.
+IN_PARTS = (
+    "test_wings.py", "chaos/test_upgrades.py", "test_guides.py", "chaos/test_processes.py", "e2e/test_examples.py",
+    "conformance/test_intl.py", "sim/test_planted_bugs.py", "escape/test_hostile_arguments.py", "e2e/test_service.py",
+    "escape/test_native_libraries.py",
+)  # fmt: skip
+
+
+def scheduler(config: Any, log: Any) -> Any:
+    """Return what hands files, and tests of long ones, to the processes of pytest-xdist; None for another distribution."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Parts(LoadFileScheduling):  # type: ignore[misc]  # without types
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return nodeid if file.endswith(tuple(f"tests/{name}" for name in IN_PARTS)) else file
+
+    return Parts(config, log)

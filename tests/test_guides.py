@@ -11,7 +11,7 @@ from tests.guides import Guide, steps
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md")) + sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 #: What guides begin with, besides an empty folder; tutorials begin with nothing.
-INDEX = ROOT / "docs" / "index.md"
+INDEX = (ROOT / "docs" / "index.md").read_text().partition("\n## How-to guides\n")[2].partition("\n## ")[0]
 FIRST_STEPS = "[These steps](../index.md#how-to-guides) come first"
 
 
@@ -39,7 +39,7 @@ def test_guide(page: Path, guide: Guide) -> None:
         assert [name for name in names if not (ROOT / name).exists()] == []
         return
     if FIRST_STEPS in page.read_text():
-        guide.play(INDEX.read_text())
+        guide.play(INDEX)
     before = guide.carried_out
     guide.play(page.read_text())
     assert guide.carried_out > before, "no block of this guide is carried out; let it name its test (`tests/…`)"
@@ -47,7 +47,7 @@ def test_guide(page: Path, guide: Guide) -> None:
 
 
 def test_a_wrong_output_is_found(guide: Guide) -> None:
-    guide.play(INDEX.read_text())
+    guide.play(INDEX)
     page = "```sh\nlodger schedule list acme\n```\n```text\n{}\n```\n"
     guide.play(page.format("none"))
     with pytest.raises(AssertionError, match="the page shows"):
@@ -55,7 +55,7 @@ def test_a_wrong_output_is_found(guide: Guide) -> None:
 
 
 def test_a_failing_command_is_found(guide: Guide) -> None:
-    guide.play(INDEX.read_text())
+    guide.play(INDEX)
     guide.play("```sh\nlodger tenant show nobody  # exit code 1\n```\n")
     with pytest.raises(AssertionError, match="ended with 1"):
         guide.play("```sh\nlodger tenant show nobody\n```\n")
