@@ -8,11 +8,9 @@ import array
 import asyncio
 import json
 import logging
-import os
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lodger.sandbox import frames, prescan
@@ -46,8 +44,6 @@ _STOPPED = {
     Outcome.CRASHED,
 }
 _SHORTEST_S = 0.002
-#: CPU time after which a worker yields to the engine and to workers that have just begun, and by how much nicer it is then.
-BRIEF_MS, LOWERED_BY = 50, 10
 #: Calls beyond the limit that a script may catch, if they only compute; the next one ends it.
 _REFUSALS = 100
 _journal = logging.getLogger("lodger.sandbox")
@@ -79,10 +75,7 @@ def cpu_ms(pid: int) -> float:
 
 
 class AttemptWatch:
-    """Deadlines of an attempt: calls back once the wall time or the CPU time has passed.
-
-    A worker that has computed for :data:`BRIEF_MS` yields to the engine and to workers that have just begun.
-    """
+    """Deadlines of an attempt: calls back once the wall time or the CPU time has passed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pid: int) -> None:
         self._loop = loop
@@ -90,8 +83,6 @@ class AttemptWatch:
         #: Returns the seconds of the wall time that do not count.
         self.uncounted_s: Callable[[], float] = lambda: 0.0
         self._next: asyncio.TimerHandle | None = None
-        self._begun_s = loop.time()
-        self._is_lowered = False
         self.cpu_before_ms = max(0.0, cpu_ms(pid))  # exact, because the worker is waiting
 
     def start(self, wall_ms: int, cpu_limit_ms: int, on_wall: Callable[[], None], on_cpu: Callable[[], None]) -> None:
@@ -118,19 +109,7 @@ class AttemptWatch:
             on_wall()
         else:
             when = min(max(due, now + _SHORTEST_S), now + max(left_ms / 1000, _SHORTEST_S))
-            if not self._is_lowered:
-                self._is_lowered = self._lower(limit_ms - left_ms)
-                # Ever more rarely, so that workers that wait cost nothing.
-                when = min(when, now + max(BRIEF_MS / 1000, now - self._begun_s))
             self._next = self._loop.call_at(when, self._look, end, limit_ms, on_wall, on_cpu)
-
-    def _lower(self, used_ms: float) -> bool:
-        """Lower the worker's priority if it has computed for long; return whether it is to be looked at no more for that."""
-        if used_ms < BRIEF_MS:
-            return False
-        with suppress(OSError):  # it has ended, or is another user's
-            os.setpriority(os.PRIO_PROCESS, self._pid, os.getpriority(os.PRIO_PROCESS, self._pid) + LOWERED_BY)
-        return True
 
 
 class NeverArmed(Exception):

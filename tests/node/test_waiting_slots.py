@@ -1,16 +1,12 @@
 """An attempt that waits for an answer holds no slot; one that computes does, whatever it has asked for."""
 
 import asyncio
-import json
-import os
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.egress.peer import Asked, Peer, answer, held_answer, opened, thread_of_peers
-from tests.escape.pool_processes import children_of, zygote_pid
 from tests.escape.probing import Echo
 
 from lodger.engine import Engine
@@ -185,39 +181,5 @@ def test_an_answer_takes_the_slot_by_which_a_node_grows() -> None:
         slots.hand_on()
         await waits
         assert (slots.free, slots.waiting) == (0, 0)
-
-    asyncio.run(go())
-
-
-def nice_values(pool: Pool) -> list[int]:
-    """Return those of a pool's workers."""
-    found = []
-    for pid in children_of(zygote_pid(pool)):
-        with suppress(ProcessLookupError):
-            found.append(os.getpriority(os.PRIO_PROCESS, pid))
-    return found
-
-
-def test_a_worker_that_computes_for_long_yields_to_those_that_have_just_begun() -> None:
-    async def go() -> None:
-        pool = Pool(size=1, profile="trusted")
-        await pool.start()
-        try:
-            lowered: list[bool] = []
-
-            class Priorities(Echo):
-                async def call(self, name: str, arguments: str) -> Reply:
-                    lowered.append(max(nice_values(pool)) > os.getpriority(os.PRIO_PROCESS, 0))
-                    return Reply(ok=True, json=json.dumps(lowered[-1]))
-
-            source = "while (!(await kv.get('a'))) for (let i = 0; i < 2e6; i++); return 1"
-            limits = Limits(cpu_ms=30_000, wall_ms=100_000, host_calls=100_000)
-            report = await pool.run(Job(Bundle({"main.js": source}), limits), Priorities())
-            assert report.outcome is Outcome.OK, report
-            assert lowered[0] is False
-            report = await pool.run(Job(Bundle({"main.js": "return await kv.get('a')"}), limits), Priorities())
-            assert (report.outcome, report.result) == (Outcome.OK, "false"), "the next one begins as the first did"
-        finally:
-            await pool.stop()
 
     asyncio.run(go())
