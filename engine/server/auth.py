@@ -33,7 +33,7 @@ from lodger.engine.store.tenants import sessions, tokens
 #: Health checks, which need no token.
 HEALTH = ("/healthz", "/health/live", "/health/ready")
 #: Routes without authentication, by method and path: health checks and the login.
-OPEN = {(method, path) for method in ("GET", "HEAD") for path in HEALTH} | {("POST", "/api/v1/session")}
+OPEN = frozenset({("POST", "/api/v1/session"), *((method, path) for method in ("GET", "HEAD") for path in HEALTH)})
 #: Beginnings of paths that need no authentication here, because they carry a credential of their own.
 OPEN_PREFIXES: list[str] = []
 SAFE = {"GET", "HEAD", "OPTIONS"}
@@ -71,7 +71,7 @@ class Authentication:
         by_platform: replaces tokens and sessions.
 
     Attributes:
-        public: further paths that need no authentication to be read, below the path at which the application is mounted.
+        public: methods and paths that need no authentication, below the path at which the application is mounted.
         asking: methods and paths of forms that change nothing themselves: they need no CSRF token.
         signed_out: returns the page to which a browser is sent when a session ends that was begun at a provider, by its ID token.
         sign_in: returns the URL of the page to which browsers without a session are sent; None for the usual answer.
@@ -93,7 +93,7 @@ class Authentication:
         self._threads = threads
         self._limits = limits
         self._last_use = LastUse(engine.context, engine.at)
-        self.public: set[str] = set()
+        self.public = set(OPEN)
         self.asking: set[tuple[str, str]] = set()
         self.sign_in: Callable[[Request], str] | None = None
         self.signed_out: Callable[[Request, str], Awaitable[str | None]] | None = None
@@ -107,8 +107,7 @@ class Authentication:
         request = Request(scope)
         try:
             path = route_path(scope)
-            reads_public = request.method in {"GET", "HEAD"} and path in self.public
-            if not reads_public and (request.method, path) not in OPEN and not path.startswith(tuple(OPEN_PREFIXES)):
+            if (request.method, path) not in self.public and not path.startswith(tuple(OPEN_PREFIXES)):
                 found = await self._authenticated(request)
                 left = self._limits.request(found.caller.token_id, found.caller.tenant_id)
                 scope.setdefault("state", {}).update(authenticated=found, rate_limit=left)

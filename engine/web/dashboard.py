@@ -16,7 +16,7 @@ from starlette.types import Scope
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.partial_answers import HEADER
 from lodger.engine.server.app import Api
-from lodger.engine.server.auth import OPEN, is_page, keep_session
+from lodger.engine.server.auth import is_page, keep_session
 from lodger.engine.server.operation_call import authenticated, request_id
 from lodger.engine.server.problems import problem, routing_error
 from lodger.engine.service.engine import Engine
@@ -103,15 +103,15 @@ class Dashboard:
     def add(self) -> None:
         """Add the routes of all pages."""
         self._api.engine.load_wings("pages")
-        router, public = self._api.framework.router, self._api.authentication.public
+        router = self._api.framework.router
         for name, media in STATIC.items():
             if not (name == "script-api.json" or rendering.present(name)):
                 continue
-            public.add(f"/static/{name}")
+            self._let_in(f"/static/{name}")
             router.add_route(f"/static/{name}", _file(name, media), include_in_schema=False)
         if self._api.authentication.by_platform is None:
             self.add_public("/sign-in", self._sign_in)
-            OPEN.add(("POST", "/sign-in"))
+            self._let_in("/sign-in", "POST")
             router.add_route(
                 "/sign-in", self._guarded(partial(forms.signed_in, self)), methods=["POST"], include_in_schema=False
             )
@@ -129,8 +129,12 @@ class Dashboard:
 
     def add_public(self, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> None:
         """Add a page that needs no authentication. What it raises is answered with the page of the error."""
-        self._api.authentication.public.add(path)
+        self._let_in(path)
         self._api.framework.router.add_route(path, self._guarded(endpoint), include_in_schema=False)
+
+    def _let_in(self, path: str, *methods: str) -> None:
+        """Let a path need no authentication: to be read, if no methods are given."""
+        self._api.authentication.public.update((each, path) for each in methods or ("GET", "HEAD"))
 
     def _guarded(self, endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         """Return an endpoint whose errors are answered with their page."""

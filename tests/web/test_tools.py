@@ -155,13 +155,18 @@ def test_a_schedule_is_run_dry_with_its_input_at_a_pretended_time(lodge: Running
     expect(page.locator("#dry-run [role=alert]")).to_contain_text("This is not JSON")
 
 
-def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: RunningApi, page: Page, expect: Any) -> None:
+def in_a_new_script(lodge: RunningApi, page: Page) -> Any:
+    """Begin a script's function in the editor; return the list of completions."""
     page.goto(f"{lodge.url}/t/acme/new-script")
     page.wait_for_selector("[data-ready]")
-    field, listed, keyboard = page.locator(CODE), page.locator(".cm-tooltip-autocomplete"), page.keyboard
-    field.fill("")
-    keyboard.type("export default async (ctx) => {")
-    keyboard.press("Enter")
+    page.locator(CODE).fill("")
+    page.keyboard.type("export default async (ctx) => {")
+    page.keyboard.press("Enter")
+    return page.locator(".cm-tooltip-autocomplete")
+
+
+def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: RunningApi, page: Page, expect: Any) -> None:
+    listed, keyboard = in_a_new_script(lodge, page), page.keyboard
     keyboard.type("ctx.k")
     expect(listed.locator("[aria-selected]")).to_contain_text("kv")
     keyboard.press("Tab")
@@ -204,12 +209,7 @@ def test_the_editor_knows_the_tables_and_functions_of_the_platform(lodge: Runnin
     orders = Table("orders", MetaData(), Column("id", Integer, primary_key=True), Column("tenant_id", String(200)))
     lodge.engine.expose(orders, tenant_column="tenant_id")
     lodge.engine.grants.give("acme", "functions:crm.score", "sets:read")
-    page.goto(f"{lodge.url}/t/acme/new-script")
-    page.wait_for_selector("[data-ready]")
-    field, listed, keyboard = page.locator(CODE), page.locator(".cm-tooltip-autocomplete"), page.keyboard
-    field.fill("")
-    keyboard.type("export default async (ctx) => {")
-    keyboard.press("Enter")
+    listed, keyboard = in_a_new_script(lodge, page), page.keyboard
     keyboard.type("const a = db.ord")
     expect(listed.locator("[aria-selected]")).to_contain_text("orders")
     keyboard.press("Escape")
