@@ -1,7 +1,8 @@
 """The directory of tenants, a table of the first ledger: where each lives, and how far its move is."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -53,13 +54,11 @@ def find(connection: Connection, tenant_id: str) -> TenantPlace | None:
     return None if row is None else _place(row)
 
 
-def add(connection: Connection, tenant_id: str, ledger: str) -> None:
-    """Note where a tenant lives; a row that another process has added stays."""
-    try:
-        with savepoint(connection):
+def add(connection: Connection, tenant_ids: Iterable[str], ledger: str) -> None:
+    """Note where tenants live; a row that another process has added stays."""
+    for tenant_id in tenant_ids:
+        with suppress(IntegrityError), savepoint(connection):
             connection.execute(insert(directory).values(tenant=tenant_id, ledger=ledger))
-    except IntegrityError:
-        return
 
 
 def change(connection: Connection, before: TenantPlace, **values: Any) -> bool:

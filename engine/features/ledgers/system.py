@@ -6,9 +6,9 @@ first ledger; a tenant's tokens, sessions and URLs are in the tenant's own, and 
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -284,7 +284,7 @@ class System(table.Nouns[Sync]):
         if place is not None or engine is None:
             return place
         name = next(each.name for each in self._members.values() if each.engine is engine)
-        _directory_write(self.engine, directory.add, tenant_id, name)
+        _directory_write(self.engine, directory.add, [tenant_id], name)
         return TenantPlace(tenant_id, name)
 
     def place_of(self, tenant_id: str) -> TenantPlace:
@@ -492,21 +492,26 @@ class System(table.Nouns[Sync]):
             self.member(wanted)
         there = self.where(tenant_id, new=True)
         place = _directory_read(self.engine, directory.find, tenant_id)
-        if place is None:
-            name = wanted or self._roomiest()
-            _directory_write(self.engine, directory.add, tenant_id, name)
-            self._counted[1][name] += 1
-            there = self.where(tenant_id)
-        elif wanted not in (None, place.ledger):
+        if place is not None and wanted not in (None, place.ledger):
             if there.run(partial(_lives_in, tenant_id)) is not None:
                 raise Conflict("tenant_exists", tenant=tenant_id)
             _directory_write(self.engine, partial(directory.change, ledger=wanted), place)
-            there = self.where(tenant_id)
+        with nullcontext() if place is not None else self._entered([tenant_id], wanted or self._roomiest()):
+            return self.where(tenant_id).run(
+                lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs)
+            )
+
+    @contextmanager
+    def _entered(self, tenant_ids: Sequence[str], name: str) -> Iterator[None]:
+        """Enter new tenants in the directory, and forget those that were not created when the block is refused."""
+        _directory_write(self.engine, directory.add, tenant_ids, name)
+        self._counted[1][name] += len(tenant_ids)
         try:
-            return there.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs))
+            yield
         except InputError:
-            if place is None and there.run(partial(_lives_in, tenant_id)) is None:
-                _directory_write(self.engine, directory.drop, tenant_id)
+            for each in tenant_ids:
+                if self.where(each).run(partial(_lives_in, each)) is None:
+                    _directory_write(self.engine, directory.drop, each)
             raise
 
     def _batch(self, given: dict[str, Any], run: Callable[..., Any]) -> Any:
@@ -530,14 +535,8 @@ class System(table.Nouns[Sync]):
         if len(ledgers) > 1:
             raise InputError("ledger_ambiguous.batch", ledgers=sorted(ledgers))
         name = next(iter(ledgers), None) or self._roomiest()
-        for tenant_id in new:
-            _directory_write(self.engine, directory.add, tenant_id, name)
-        try:
+        with self._entered(new, name):
             return run(self._members[name], **items)
-        except InputError:
-            for tenant_id in new:
-                _directory_write(self.engine, directory.drop, tenant_id)
-            raise
 
     def _roomiest(self) -> str:
         counts = self._counts()
