@@ -13,6 +13,7 @@ from lodger.engine.core.errors import Usage
 if TYPE_CHECKING:
     from lodger.engine import sync
     from lodger.engine.core.functions import PlatformFunction
+    from lodger.engine.service.platform_file import PlatformFile
 
 Expose = Annotated[
     str | None,
@@ -39,11 +40,7 @@ def preparation(expose: str | None, platform: Path | None) -> "Callable[[sync.En
         InputError: platform_file.
         Usage: expose_unknown.
     """
-    from lodger.engine.core.settings import load
-    from lodger.engine.service import platform_file
-
-    tell = named(expose) if expose else None
-    file = platform_file.find(load(platform=platform))
+    tell, file = named(expose) if expose else None, _file(platform)
     if tell is None and file is None:
         return None
 
@@ -77,8 +74,19 @@ def named(place: str) -> "Callable[[sync.Engine], Any]":
 
 def functions(platform: Path | None) -> "list[PlatformFunction]":
     """Return the functions of the platform's file; its tables are not there: nothing says whose rows they would be."""
+    from lodger.engine.service import platform_file
+
+    file = _file(platform)
+    return [] if file is None else list(platform_file.functions_of(file))
+
+
+def _file(platform: Path | None) -> "PlatformFile | None":
+    """Read the platform's file, if there is one; wings have sections in it."""
     from lodger.engine.core.settings import load
     from lodger.engine.service import platform_file
 
-    file = platform_file.find(load(platform=platform))
-    return [] if file is None else list(platform_file.functions_of(file))
+    place = platform_file.place(load(platform=platform))
+    if place is None:
+        return None
+    import_module("lodger.engine.features")
+    return platform_file.PlatformFile(place)

@@ -171,15 +171,9 @@ def _keys_of(model: Any) -> Mapping[str, object]:
     return fields
 
 
-def find(settings: Settings) -> PlatformFile | None:
-    """Read the file that the settings name, else :data:`NAME` in the current folder; None where there is none.
-
-    Raises:
-        InputError: platform_file.
-    """
-    if settings.platform is not None:
-        return PlatformFile(settings.platform)
-    return PlatformFile(Path(NAME)) if Path(NAME).is_file() else None
+def place(settings: Settings) -> Path | None:
+    """Return the file that the settings name, else :data:`NAME` in the current folder; None where there is none."""
+    return settings.platform or (Path(NAME) if Path(NAME).is_file() else None)
 
 
 class ExposedTable(Table):

@@ -7,11 +7,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.e2e import command
 from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
+
+from lodger.engine.service.platform_file import SECTIONS
 
 SHOP = """
 import atexit
@@ -141,3 +145,14 @@ def test_up_ends_when_its_ledger_is_another_file(house: Path, role: str, replace
     assert "ledger_replaced" in said
     assert place.exists() == replaced, "no empty ledger takes the place"
     assert not replaced or place.stat().st_ino != before
+
+
+def test_a_command_knows_every_section_of_the_platforms_file(tmp_path: Path) -> None:
+    import_module("lodger.engine.features")
+    assert len(SECTIONS) > 3, "wings have some"
+    for name in SECTIONS:
+        (tmp_path / "lodger.toml").write_text(f"[{name}]\nmisspelt = 1\n")
+        said = command.lodger("up", "--role", "node", cwd=tmp_path)
+        assert (said.code, f"there is no key '{name}'" in said.err, "lodger.toml:2" in said.err) == (1, False, True), (
+            said
+        )

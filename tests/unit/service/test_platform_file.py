@@ -86,14 +86,14 @@ def test_tables_are_exposed(engine: Engine, tmp_path: Path, monkeypatch: pytest.
         )
     monkeypatch.setenv("SHOP_DATABASE", f"sqlite:///{tmp_path / 'shop.db'}")
     monkeypatch.chdir(tmp_path)
-    assert platform_file.find(Settings()) is None
+    assert platform_file.place(Settings()) is None
     (tmp_path / "lodger.toml").write_text(
         "\ufeff[tables.orders]\ntenant_column = 'org'\nread = ['id', 'total']\nwrite = ['total']\ninsert = false\n"
         "[tables.boxes]\ntable = 'parcels'\ndatabase = '$SHOP_DATABASE'\ntenant_column = 'house'\n"
     )
-    found = platform_file.find(Settings())
+    found = platform_file.place(Settings())
     assert found is not None
-    found.apply(engine)
+    platform_file.PlatformFile(found).apply(engine)
     orders, boxes = engine.datasets.named("orders"), engine.datasets.named("boxes")
     assert isinstance(orders, TableDataset)
     assert isinstance(boxes, TableDataset)
