@@ -53,7 +53,7 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
 
 
 def _name(value: Any, what: str) -> str:
-    """Check a name."""
+    """Check that an argument is a name: a text of 1 to 63 characters. ``what`` names the argument in the refusal."""
     if not isinstance(value, str) or not 0 < len(value) <= 63:
         raise bad_request(f"{what} must be a name of at most 63 characters")
     return value
@@ -67,7 +67,7 @@ def _id(value: Any, what: str) -> Any:
 
 
 def _any(value: Any, _what: str) -> Any:
-    """Accept any value."""
+    """Accept any JSON value."""
     return value
 
 
@@ -86,7 +86,7 @@ def _text(value: Any, what: str) -> str:
 
 
 def _key(value: Any, what: str) -> str:
-    """Check a key of a value."""
+    """Check the key of a keyed value."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_KEY:
         raise bad_request(f"{what} must be text of 1 to {MAX_KEY} characters")
     return value
@@ -101,7 +101,7 @@ def _names(value: Any, what: str) -> list[str]:
 
 
 def _groups(value: Any, what: str) -> list[Any]:
-    """Check a list of groups: names or periods."""
+    """Check what an aggregate is grouped by: names of columns, or periods."""
     terms = value if isinstance(value, list) else [value]
     if len(terms) > MAX_NAMES or not all(isinstance(term, str | dict) for term in terms):
         raise bad_request(
@@ -157,7 +157,7 @@ def _pairs(value: Any, what: str) -> list[tuple[str, str]]:
 
 
 def _line(value: Any, what: str) -> str:
-    """Check the script's line of a call."""
+    """Check the position of a call in the script, ``file:line``."""
     if not isinstance(value, str) or not _LINE.fullmatch(value):
         raise bad_request(f"{what} must have the form file:line")
     return value

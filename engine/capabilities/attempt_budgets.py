@@ -85,7 +85,7 @@ class Counters:
             raise refusal(over)
 
     def _of_day(self, name: str, today: DayRoom) -> int:
-        """Return the used amount of a day as far as it is known here; if no more can be reserved, others use or hold the rest."""
+        """Return how much of the day is used as far as this attempt knows; if nothing more can be reserved, others use or hold the rest."""
         own = self.used[name]
         return max(today.before + own, today.limit - today.room + own if name in self.dry else 0)
 
@@ -117,7 +117,7 @@ class Counters:
         return max(0, (wanted if limit is None else min(wanted, limit)) - today.room)
 
     def grant(self, name: str, asked: int, share: int) -> None:
-        """Add a reserved amount of the day; one that is smaller than asked was the last."""
+        """Add a share of the tenant's day that was reserved for this attempt; a share smaller than asked for is the last one."""
         self.day[name].room += share
         if share < asked:
             self.dry.add(name)
@@ -150,18 +150,18 @@ class Share:
     def leave(self) -> None:
         """Hold the amounts of this call no longer."""
         for name in self.held:
-            self._less(name, self.held[name])
+            self._release(name, self.held[name])
 
-    def _less(self, name: str, amount: int) -> None:
-        """Hold less of a budget."""
+    def _release(self, name: str, amount: int) -> None:
+        """Hold up to this amount of a budget no longer."""
         gone = min(amount, self.held.get(name, 0))
         if gone:
             self.held[name] -= gone
             self.counters.held[name] -= gone
 
     def spend(self, name: str, amount: int = 1, *, happened: bool = False) -> None:
-        """Draw on a budget, or refuse."""
-        self._less(name, amount)
+        """Draw on a budget with the amounts that this call holds; see :meth:`Counters.spend`."""
+        self._release(name, amount)
         self.counters.spend(name, amount, happened=happened)
 
     def left(self, name: str) -> int:
@@ -209,7 +209,7 @@ class BudgetReservations:
                     answer.set_result(share)
 
     def _draw(self, wishes: list[ReservationRequest]) -> list[int]:
-        """Reserve amounts in one transaction."""
+        """Reserve the amounts of all requests in one transaction; return the granted amounts in their order."""
         with self._store.database.write() as connection:
             return budget_reservations.reserve(self._store, connection, wishes)
 
@@ -224,10 +224,10 @@ class BudgetReservations:
 
 
 def shown(limit: int, used: int) -> dict[str, int]:
-    """Return a budget's row."""
+    """Return limit, use and rest of a budget as scripts see them."""
     return {"limit": limit, "used": used, "left": max(0, limit - used)}
 
 
 def refusal(overdrawn: Overdrawn) -> CallRefused:
-    """Return the refusal that holds the row."""
+    """Return the refusal of a call that would pass a budget; its details are the budget's row."""
     return CallRefused("budget_exceeded", overdrawn.message, outcome=Outcome.CALL_LIMIT, details=overdrawn.as_dict())

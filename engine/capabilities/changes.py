@@ -56,7 +56,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _position(session: Session, rows: Dataset) -> FeedPosition:
-    """Return the position of the run in a feed, read at its first use."""
+    """Return the run's position in the feed of a dataset, read from the ledger at its first use."""
     source = feed.source_of(rows)
     state = session.journal.feeds.get(source)
     if state is None:

@@ -138,6 +138,7 @@ async def _select(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
 
 
 async def _first_rows(session: Session, rows: Dataset, tree: Filter, limit: int) -> tuple[list[Row], bool]:
+    """Query the first rows that match, with the attempt's own writes; return them, and whether the database has more."""
     session.budgets.spend("queries")
     order = read_order(None, rows.lookup, rows.key)
     journal, left = session.journal, session.journal.excluded_keys(rows)

@@ -49,7 +49,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         committed, cut = reader.page(rows, tree, order, limit + 1, after=place, without=left)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)
         found = journal.page(rows, tree, order, limit + 1, place, committed, transform, cut=cut)
-        company.fetch(reader, ((each.target, _keys(found[:limit], each.link.name)) for each in included))
+        company.fetch(reader, ((each.target, _column_values(found[:limit], each.link.name)) for each in included))
         return (found, cut) if reader.is_current() else None
 
     while (answer := await session.read(ask, rows)) is None:  # an index has come or gone
@@ -108,7 +108,7 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
 
 
 def _knows_indexes(session: Session, rows: Dataset, tree: Filter) -> bool:
-    """Whether a query needs no question about indexes before it: for a table, or from the second one of an attempt on."""
+    """Whether a query can do without asking first which paths are indexed: for a table, or if the attempt has asked for this collection."""
     return not isinstance(rows, Collection) or rows.name in session.indexed_paths or not asks_paths(tree)
 
 
@@ -118,6 +118,7 @@ def lookup(session: Session, rows: Dataset) -> Lookup:
 
 
 def _may_read(session: Session, name: str) -> bool:
+    """Whether the grants of the run allow reading a dataset."""
     return session.claim.grants.of_rows(name, exposed=True, write=False)
 
 
@@ -141,8 +142,8 @@ def _selected(rows: Dataset, asked: list[str] | None) -> set[str] | None:
     return {rows.key.name, *asked}
 
 
-def _keys(found: Iterable[Row | None], name: str) -> set[Any]:
-    """Return the values of a column in rows that exist."""
+def _column_values(found: Iterable[Row | None], name: str) -> set[Any]:
+    """Return the values of a column in rows, without those that are None."""
     return {row[name] for row in found if row is not None}
 
 
@@ -153,7 +154,7 @@ def row_transform(
     if not fields:
         return unchanged_row
     written = list(own)
-    company.fetch(reader, ((field.target, _keys(written, field.link.name)) for field in fields))
+    company.fetch(reader, ((field.target, _column_values(written, field.link.name)) for field in fields))
     return partial(company.with_related, fields=fields)
 
 
@@ -191,7 +192,7 @@ async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, 
 async def _parts(
     session: Session, rows: Dataset, tree: Filter, wanted: AggregateQuery
 ) -> tuple[AggregateQuery, PartialAggregates]:
-    """Return the query with its periods, and its answer."""
+    """Return an aggregate query with the bounds of its periods filled in, and its partial answer."""
     session.budgets.spend("queries", 1 if wanted.spans() is None else 2)
     journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))

@@ -129,6 +129,7 @@ def _changes(rows: TableDataset, given: dict[str, Any]) -> Row:
 
 
 def _new_table_row(session: Session, rows: TableDataset, given: dict[str, Any]) -> Row:
+    """Return the row to insert into a table, checked: with defaults, and with a new key unless the database generates it."""
     if not rows.insertable:
         raise denied(f"rows of {rows.name} cannot be inserted by scripts")
     row = {name: _value(rows, _may_write(rows, name), value) for name, value in given.items()}
@@ -172,6 +173,7 @@ def _value(rows: TableDataset, column: ColumnField, given: Any) -> Any:
 
 
 def _new_document(session: Session, given: dict[str, Any]) -> Row:
+    """Return the document to insert, checked, with its id."""
     key = given.get("id")
     if key is None:
         key = session.new_id()
@@ -203,7 +205,7 @@ def _document(given: dict[str, Any], *, paths: bool = False) -> Row:
 
 
 def _dotted(value: Any) -> str | None:
-    """Return a name with a dot in a value of a document, None if there is none."""
+    """Return the first member name of a document's value that contains a dot, None if there is none."""
     if isinstance(value, dict):
         return next((name for name in value if "." in name), None) or _dotted(list(value.values()))
     return next(filter(None, map(_dotted, value)), None) if isinstance(value, list) else None

@@ -45,7 +45,7 @@ async def fetch(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         answer = await _send(session, replace(request, filled=handles.fill), key, number, handles.redacted)
     session.budgets.spend("fetch_bytes", len(request.body) + len(answer.body), happened=True)
     fetch_state.shown.append(_description(request, given, sent=True) | {"status": answer.status})
-    return _to_json(session, number, answer)
+    return _first_chunk(session, number, answer)
 
 
 async def more(session: Session, given: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ async def _send(
 
 
 def _cancelled() -> bool:
-    """Whether the current task is being cancelled."""
+    """Whether the current asyncio task is being cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -149,10 +149,12 @@ def _number(given: Any) -> int:
 
 
 def _chunk_size(session: Session) -> int:
+    """Bytes of a response body that one answer to the script may carry."""
     return max(1024, min(MAX_CHUNK, session.fetch_state.frame_bytes // 2))
 
 
-def _to_json(session: Session, number: int, answer: Answer) -> dict[str, Any]:
+def _first_chunk(session: Session, number: int, answer: Answer) -> dict[str, Any]:
+    """Return a response as the script gets it, with the first chunk of its body; the rest is kept for ``http.more``."""
     part = ResponseBody.of(answer.body)
     chunk: dict[str, Any] = {
         "status": answer.status,

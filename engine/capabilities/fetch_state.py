@@ -32,7 +32,7 @@ Send = Callable[[Request], Awaitable[Answer]]
 
 
 async def no_responses() -> dict[str, Answer]:
-    """Return no responses: there was no earlier attempt."""
+    """Return no responses: for attempts without an earlier one."""
     return {}
 
 

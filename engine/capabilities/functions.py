@@ -193,6 +193,7 @@ def _result(function: PlatformFunction, answer: Answer) -> str:
 
 
 def _failed(function: PlatformFunction, why: str) -> CallRefused:
+    """Return the refusal ``function_failed`` of a call of this function."""
     return CallRefused("function_failed", f"{function.name}: {why}")
 
 

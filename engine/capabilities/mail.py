@@ -60,6 +60,7 @@ def checked_address(text: str) -> str:
 
 
 def _bad_address(message: str) -> CallRefused:
+    """Return the refusal ``bad_address``."""
     refused = bad_request(message)
     refused.code = "bad_address"
     return refused
@@ -145,7 +146,7 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
 
 
 async def _allowed(session: Session, addresses: tuple[str, ...]) -> None:
-    """Refuse recipients and reply addresses that are neither granted nor addresses of the tenant's own people."""
+    """Raise unless every recipient and reply address is granted or one of the tenant's own people."""
     grants = session.claim.grants
     unnamed = [address for address in addresses if not grants.of_mail(address, own=False)]
     asked = [address for address in unnamed if grants.of_mail(address, own=True)]

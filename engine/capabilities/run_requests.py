@@ -62,6 +62,7 @@ def _script(session: Session, named: str | None) -> str:
 
 
 def _due_us(session: Session, given: dict[str, Any]) -> int:
+    """Return when a later run is due, microseconds since 1970, from the instant or delay that the script gave."""
     at, delay = given["at"], given["delay"]
     if (at is None) == (delay is None):
         raise bad_request("a later run needs an instant or a delay")

@@ -47,18 +47,18 @@ def holds_handle(text: str) -> bool:
 
 
 def _found(text: str) -> Iterator[re.Match[str]]:
-    """Yield the handles of secrets in a text."""
+    """Yield the placeholders of secrets in a text."""
     return _HANDLE.finditer(text) if "secret" in text or "basic" in text else iter(())
 
 
 def _name(match: re.Match[str]) -> str:
-    """Return the name of the secret of a handle."""
+    """Return the name of the secret in a placeholder."""
     name: str = match["name"] or match["quoted_name"]
     return name
 
 
 def _text(body: bytes) -> str:
-    """Return bytes as text that can be turned back."""
+    """Return bytes as text from which the same bytes can be made again."""
     return body.decode("utf-8", "surrogateescape")
 
 
@@ -68,7 +68,7 @@ def _percent(value: str) -> str:
 
 
 def _encoding(kind: str, text: str) -> Callable[[str], str]:
-    """Return how a value is written into a body of a content type."""
+    """Return the function that encodes a secret's value for a body of this content type."""
     if kind == "application/x-www-form-urlencoded":
         return _percent
     if kind == "application/json" or kind.endswith("+json") or text.lstrip()[:1] in ("{", "["):
@@ -160,11 +160,11 @@ class SecretHandles:
         return replace(target, path=path), filled, body
 
     def _filled(self, text: str, origin: Origin, encode: Callable[[str], str]) -> str:
-        """Return a text with the values of secrets in place of their handles."""
+        """Return a text with the values of secrets in place of their placeholders; ``encode`` writes a value for its place."""
         return _HANDLE.sub(lambda match: self._value(match, origin, encode), text)
 
     def _value(self, match: re.Match[str], origin: Origin, encode: Callable[[str], str]) -> str:
-        """Return the value of a handle, if the secret may be sent to this origin."""
+        """Return the value for a placeholder, encoded; raises SecretRefused if the secret may not be sent to this origin."""
         known = self._known[_name(match)]
         if not any(host.covers(origin) for host in known.hosts):
             raise SecretRefused(known.name, known.hosts, origin)

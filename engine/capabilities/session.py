@@ -47,7 +47,7 @@ ScriptCheck = Callable[[str, Any], Coroutine[Any, Any, None]]
 
 
 async def unchecked(_name: str, _params: Any) -> None:
-    """Leave the check to the commit."""
+    """Check of a later run's script for trials: accept any script and params; the commit checks them."""
 
 
 async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collection[str]:
@@ -69,7 +69,7 @@ class DatabaseWaits:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Count the wait of a question."""
+        """Count the time of the block as a wait for a database."""
         key, loop = object(), asyncio.get_running_loop()
         self._begun[key] = loop.time()
         try:
@@ -81,7 +81,7 @@ class DatabaseWaits:
             del self._begun[key]
 
     def timed(self, ask: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-        """Return the question with its wait counted."""
+        """Return the query function with its waits counted."""
 
         async def timed(*args: P.args, **kwargs: P.kwargs) -> T:
             with self.waiting():

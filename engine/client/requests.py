@@ -75,7 +75,7 @@ class Request:
 
     @property
     def again(self) -> bool:
-        """Whether it may be sent twice without being carried out twice."""
+        """Whether the request may be sent twice without being carried out twice."""
         return self.route is None or not self.route.changes or "idempotency-key" in self.headers
 
 
@@ -106,7 +106,7 @@ Conversation = Generator[Request | float, Answer | Failure | None, T]
 
 
 def arguments_of(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments by name, without those that were left out. Raises TypeError as the verb itself would."""
+    """Return the arguments of a call by parameter name, without those that were left out."""
     given = signature(operation.function).bind(*args, **kwargs).arguments
     if given.pop(JOINED, None) is not None:
         raise InputError("connection_remote")
@@ -181,7 +181,7 @@ def _headers(route: Route) -> dict[str, str]:
 
 
 def _json(value: Any) -> Any:
-    """Return a value in its JSON form."""
+    """Return an argument in its JSON form."""
     if isinstance(value, timedelta):
         return value / timedelta(milliseconds=1)
     if isinstance(value, datetime):
@@ -364,7 +364,9 @@ class Lines(ABC, Generic[T]):
         return False
 
     @abstractmethod
-    def _value(self, line: str) -> T | None: ...
+    def _value(self, line: str) -> T | None:
+        """Return the value that ends with this line, None if none does."""
+        ...
 
 
 class ExportedLines(Lines[AuditEntry]):

@@ -51,7 +51,7 @@ class Texts(NamedTuple):
 
 @cache
 def lines() -> dict[str, str]:
-    """Return the line of each row by code or ``code.cause``; a row is parsed when it is needed."""
+    """Return the TOML line of each row of the table by ``code`` or ``code.cause``; a line is parsed when its row is needed."""
     from importlib.resources import files  # only for errors
 
     text = files(__package__).joinpath("error_table.toml").read_text(encoding="utf-8")
@@ -80,6 +80,8 @@ def texts(code: str, values: Mapping[str, Any]) -> Texts:
 
 
 class _Filled(string.Formatter):
+    """A formatter of the table's texts: lists are joined by commas."""
+
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, Iterable) and not isinstance(value, str | bytes):
             return ", ".join(str(each) for each in value)
@@ -101,14 +103,14 @@ def error_table() -> dict[str, ErrorCode]:
 
 
 def _explained(name: str, causes: tuple[ErrorCode, ...] = ()) -> ErrorCode:
-    """Return an error code with its texts, placeholders as words."""
+    """Return a row of the table as an error code; placeholders are shown as words in capitals."""
     code = name.partition(".")[0]
     what, why, fix = (_named(row_of(name).get(part, "")) for part in Texts._fields)
     return ErrorCode(code, tuple(row_of(code)["met"]), what, limits_of(name) or why, fix, causes)
 
 
 def _named(text: str) -> str:
-    """Return a text with its placeholders as their names in capitals."""
+    """Replace each placeholder of a text by its name in capitals."""
     return "".join(before + (name or "").upper() for before, name, _, _ in _FILLED.parse(text))
 
 

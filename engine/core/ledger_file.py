@@ -48,7 +48,7 @@ def read(path: Path) -> tuple[NamedLedger, ...]:
 
 
 def _ledger(name: str, value: object, folder: Path) -> NamedLedger:
-    """Return a named ledger of the file, checked."""
+    """Return one line of the file as a ledger, checked; a relative path is from ``folder``."""
     keys = {"url": value} if isinstance(value, str) else value
     if (
         not _NAME.fullmatch(name)

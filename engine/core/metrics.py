@@ -69,6 +69,7 @@ class MetricSpec:
 
 
 def _spec(kind: Kind, of: Literal["process", "ledger"], name: str, help_: str, *labels: str) -> MetricSpec:
+    """Make a row of the table of metrics, labels last."""
     return MetricSpec(name, kind, help_, labels, of)
 
 
@@ -235,6 +236,8 @@ def metric(name: str, samples: Iterable[Sample]) -> Metric:
 
 
 class _Collected(Collector):
+    """A collector of metrics that a function returns."""
+
     def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
         self._read = read
 
@@ -315,7 +318,7 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def _registry(read: Callable[[], Iterable[Metric]]) -> CollectorRegistry:
-    """Return a registry that reads its metrics when it is collected."""
+    """Return a Prometheus registry that calls ``read`` for its metrics whenever it is collected."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(read))
     return registry

@@ -168,7 +168,7 @@ def _is_instant(text: str) -> bool:
 
 
 def _require(satisfied: bool, name: str, value: object, rule: str) -> None:
-    """Refuse a value that breaks a rule of its param."""
+    """Raise ``params_invalid``, which states the rule, unless the value of a param satisfies it."""
     if not satisfied:
         shown = repr(value)
         details = {"param": name}

@@ -74,7 +74,7 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, start: int) -> str:
-    """Return the part of a line that is shown."""
+    """Return the part of a line that a code frame shows, from a 0-based column on."""
     return text[start : start + _WIDTH]
 
 

@@ -34,7 +34,7 @@ class ProgressCounter:
         self._done = self._reported = 0
 
     def add(self, many: int = 1) -> None:
-        """Report further finished items."""
+        """Count further processed rows, and report the sum when enough have come together."""
         self._done += many
         if self._listener is not None and self._done - self._reported >= STEP:
             self._reported = self._done

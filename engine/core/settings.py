@@ -244,12 +244,12 @@ class Settings(BaseSettings):
 
     @property
     def renewal_s(self) -> float:
-        """Seconds between two renewals."""
+        """Seconds between two renewals of a node's lease."""
         return self.lease_s / 5
 
     @property
     def surrendering_s(self) -> float:
-        """Seconds before the end of the lease at which a node gives up."""
+        """Seconds before the end of its lease at which a node stops its work, if the lease was not renewed."""
         return min(2.0, self.lease_s / 3)
 
 

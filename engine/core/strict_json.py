@@ -126,7 +126,8 @@ def normal(value: Any) -> Any:
 
 
 def _tag(value: dict[str, Any]) -> Any:
-    """Return a tagged value in its one spelling; an object with a key that begins with $ is always a tag."""
+    """Return a tagged value (an instant, bytes or a wrapped object) in its one spelling; an object with a key that begins with $ is
+    always a tag."""
     if len(value) == 1:
         ((key, inner),) = value.items()
         if key == INSTANT:
@@ -139,7 +140,7 @@ def _tag(value: dict[str, Any]) -> Any:
 
 
 def _characters(value: Any) -> None:
-    """Refuse NUL and lone surrogates in any text; PostgreSQL stores neither."""
+    """Refuse NUL and lone surrogates in any text of a JSON value: PostgreSQL stores neither."""
     stack = [value]
     while stack:
         item = stack.pop()

@@ -23,7 +23,7 @@ class TokenBuckets:
         self._next: OrderedDict[Hashable, float] = OrderedDict()
 
     def turn(self, key: Hashable, max_s: float) -> float:
-        """Return the seconds until the next turn, and take it if they are at most ``max_s``."""
+        """Return the seconds to wait for the next token of a key, and take it if they are at most ``max_s``."""
         now = self._elapsed_s()
         turn = max(self._next.get(key, now - self._ahead_s), now - self._ahead_s)
         if turn - now <= max_s:
@@ -34,7 +34,7 @@ class TokenBuckets:
         return max(0.0, turn - now)
 
     def left(self, key: Hashable) -> int:
-        """Return how many turns a key has now."""
+        """Return how many tokens a key has now."""
         now = self._elapsed_s()
         turn = max(self._next.get(key, now - self._ahead_s), now - self._ahead_s)
         return max(0, int((now - turn) / self._gap_s + 1.000001))

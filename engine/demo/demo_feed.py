@@ -85,7 +85,7 @@ class Feed:
         self._loop.call_soon_threadsafe(self._tell, event)
 
     def _tell(self, event: Event) -> None:
-        """Print an event of the demonstration."""
+        """Print the line of an event of the demonstration."""
         details = event.details
         match event.kind:
             case "started" if event.action_id:
@@ -106,7 +106,7 @@ class Feed:
         return f"{event.tenant_id}/{name}"
 
     def _run(self, event: Event, late_s: float) -> None:
-        """Print the end of a run."""
+        """Print the line of an ended run, which started ``late_s`` seconds after it was due."""
         details = event.details
         finished: Finished = details["finished"]
         error, stopped = finished.error, _stopped(Outcome(details["outcome"]), finished)
@@ -158,7 +158,7 @@ def _result(text: str | None) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a result as text."""
+    """Return a JSON value of a result as words."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return "; ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

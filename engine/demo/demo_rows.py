@@ -87,7 +87,7 @@ def fill(connection: Connection, now: datetime) -> dict[str, int]:
 
 
 def _people(random: Random, shop: Shop, now: datetime, first: int) -> list[Row]:
-    """Return drawn customers of a shop."""
+    """Return drawn customers of a shop, numbered from ``first``."""
     rows = []
     for number in range(first, first + shop.customers):
         given, family = random.choice(_FIRST), random.choice(_LAST)
@@ -106,7 +106,7 @@ def _people(random: Random, shop: Shop, now: datetime, first: int) -> list[Row]:
 
 
 def _products(random: Random, shop: Shop, first: int) -> list[Row]:
-    """Return drawn products of a shop."""
+    """Return drawn products of a shop, numbered from ``first``."""
     names = [f"{thing}, {kind}" for thing in shop.goods for kind in shop.kinds]
     return [
         {
@@ -146,7 +146,7 @@ def _orders(random: Random, shop: Shop, now: datetime, people: list[Row], first:
 
 
 def _carts(random: Random, shop: Shop, now: datetime, people: list[Row], first: int) -> list[Row]:
-    """Return drawn shopping carts."""
+    """Return drawn shopping carts of a shop, numbered from ``first``."""
 
     def row(number: int) -> Row:
         person, items = random.choice(people), random.randrange(1, 7)
@@ -166,7 +166,7 @@ def _carts(random: Random, shop: Shop, now: datetime, people: list[Row], first: 
 
 
 def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first: int) -> list[Row]:
-    """Return drawn support tickets."""
+    """Return drawn support tickets of a shop, numbered from ``first``."""
     waiting = max(3, shop.tickets // 20)
 
     def row(number: int) -> Row:
@@ -187,7 +187,7 @@ def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first
 
 
 def _ago(random: Random, now: datetime, min_days: float, max_days: float) -> datetime:
-    """Return a drawn instant so many days ago."""
+    """Return a drawn instant between ``min_days`` and ``max_days`` before now."""
     return _whole(now - timedelta(days=random.uniform(min_days, max_days)))
 
 

@@ -181,7 +181,7 @@ async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str],
 
 
 def _prepared(stage: Stage, plan: Plan) -> str:
-    """Return a sentence about the prepared ledger."""
+    """Return the sentence that the demo prints once its ledger is set up."""
     if not stage.fresh:
         return f"Continuing with the ledger in {plan.folder}."
     rows = ", ".join(f"{count} {name}" for name, count in stage.rows.items())
@@ -208,7 +208,7 @@ async def _at_work(engine: Engine, say: Callable[[str], None], settings: Setting
 
 
 async def _watch(feed: Feed, clock: Clock, for_s: float | None) -> bool:
-    """Look until the time is over or a signal comes; return whether one came."""
+    """Write the schedules' next slots until the time is over or a signal comes; return whether one came."""
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _ENDS:

@@ -101,7 +101,7 @@ class BudgetChecks:
             self._held.pop(tenant, None)
 
     def _check_day(self, tenant: str, finished: Finished, amounts: dict[str, int], now: DayUsage) -> bool:
-        """Return whether the effects might exceed the tenant's storage."""
+        """Check the day's budgets against an attempt's amounts; return whether its effects might exceed the tenant's storage."""
         for name, asked in amounts.items():
             limit = now.allowed.of_day(name)
             if limit is not None:
@@ -120,6 +120,7 @@ class BudgetChecks:
         return self._held[tenant_id]
 
     def _kept_bytes(self, tenant_id: str) -> int:
+        """Return the bytes that a tenant stores now."""
         return storage_usage.kept_bytes(self._connection, [tenant_id]).get(tenant_id, 0)
 
 

@@ -184,7 +184,7 @@ class _Commit:
     def _write_feed(self) -> None:
         """Write changes to the feed, one per row."""
         for rows, changed in self.changed.items():
-            if not feed.kept(rows) or self._triggered(rows):
+            if not feed.kept(rows) or self._has_trigger(rows):
                 continue
             keyed = [
                 (feed.key_text(rows, self._generated_key(key)), kind)
@@ -198,8 +198,8 @@ class _Commit:
         """Whether triggers record some of the changes, which need the name of the consumer."""
         return any(isinstance(rows, TableDataset) and rows.feed == "trigger" for rows in self.write_set.sets)
 
-    def _triggered(self, rows: Dataset) -> bool:
-        """Whether a trigger of the database records the changes of a set."""
+    def _has_trigger(self, rows: Dataset) -> bool:
+        """Whether a trigger of the database records the changes of a dataset in the feed."""
         return isinstance(rows, TableDataset) and rows.feed == "trigger" and triggers.stands(self.connection, rows)
 
     def _record_change(self, effect: RowEffect) -> None:
@@ -231,7 +231,7 @@ class _Commit:
             prepared.mark(self.connection, before)
 
     def _execute_kept(self) -> None:
-        """Wait for the writes that a server was given together."""
+        """Send the statements that were kept to be executed together, and wait for them; raises the refusal of one that failed."""
         try:
             prepared.flush(self.connection)
         except DBAPIError as error:
@@ -263,7 +263,7 @@ class _Commit:
         ) from None
 
     def _unchanged(self, rows: Dataset, expected_rows: Mapping[Any, ExpectedRow]) -> None:
-        """Refuse a conflict: a row that the attempt read differs by now."""
+        """Raise ConflictFound if a row that the attempt read differs by now."""
         live = self.live[rows]
         for key, held in expected_rows.items():
             current = live.get(key)
@@ -376,10 +376,12 @@ class _Commit:
         return [row[0] for row in self.indexes[rows.name]()]
 
     def _require_one_row(self, result: Any) -> None:
+        """Raise CallRefused (``vanished``) unless a statement changed exactly one row."""
         if result.rowcount != 1:
             raise CallRefused("vanished", "a row to be changed no longer exists")
 
     def _key_condition(self, rows: Dataset, key: Any) -> ColumnElement[bool]:
+        """Return the SQL condition that a row of a dataset has this key, or the generated key of a token."""
         return self.reader.compiler.equals(rows.key, self._generated_key(key))
 
     def _generated_key(self, key: Any) -> Any:
@@ -468,4 +470,5 @@ def _name(effect: Effect) -> str:
 
 
 def _in_table(effect: RowEffect) -> bool:
+    """Whether an effect is on a row of a table, not on a document."""
     return isinstance(effect.rows, TableDataset)

@@ -181,27 +181,29 @@ def apply_to(row: Row, effect: Update | Increment) -> Row:
         changes = effect.changes
     else:
         amounts = effect.amounts.items()
-        changes = {name: _incremented(effect.rows, name, _held(effect.rows, row, name), by) for name, by in amounts}
+        changes = {
+            name: _incremented(effect.rows, name, _current_value(effect.rows, row, name), by) for name, by in amounts
+        }
     if not isinstance(effect.rows, Collection):
         return row | changes
     for path, value in changes.items():
-        row = _placed(row, path.split("."), value, path)
+        row = _with_value(row, path.split("."), value, path)
     return row
 
 
-def _held(rows: Dataset, row: Row, name: str) -> Any:
-    """Return the value of a column, or at a path of a document."""
+def _current_value(rows: Dataset, row: Row, name: str) -> Any:
+    """Return the value that a row has in a column, or a document at a path; None if absent."""
     return PathField(name, tuple(name.split("."))).found(row) if isinstance(rows, Collection) else row.get(name)
 
 
-def _placed(held: Any, parts: list[str], value: Any, path: str) -> Row:
-    """Return a copy of a document with a value at a path."""
+def _with_value(held: Any, parts: list[str], value: Any, path: str) -> Row:
+    """Return a copy of a document with a value at a path, whose remaining names are ``parts``; objects on the way are made."""
     if held is None:
         held = {}
     if not isinstance(held, dict) or held.keys() & {strict_json.INSTANT, strict_json.BYTES, strict_json.OBJECT}:
         raise bad_request(f"{path} leads through a value that is no object")
     first, *rest = parts
-    return held | {first: _placed(held.get(first), rest, value, path) if rest else value}
+    return held | {first: _with_value(held.get(first), rest, value, path) if rest else value}
 
 
 def _incremented(rows: Dataset, name: str, held: Any, amount: Any) -> Any:
@@ -257,7 +259,7 @@ def describe(effect: Effect, before: Row | None = None) -> dict[str, Any]:
         elif before is not None:
             named = [name for name in before if name != rows.key.name]
         if before is not None and not isinstance(effect, Insert):
-            about["before"] = _display_row(rows, {name: _held(rows, before, name) for name in named})
+            about["before"] = _display_row(rows, {name: _current_value(rows, before, name) for name in named})
     elif isinstance(effect, KvSet):
         about = {"effect": "kv.set", "key": effect.key, "value": effect.value}
         if effect.value is None:
@@ -298,6 +300,7 @@ def on_wire(rows: Dataset, row: Row) -> dict[str, Any]:
 
 
 def _display_row(rows: Dataset, row: Row) -> dict[str, Any]:
+    """Return a row for people, in wire form."""
     return {name: _to_json(rows, name, value) for name, value in row.items()}
 
 

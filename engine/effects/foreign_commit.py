@@ -77,6 +77,7 @@ def apply(database: ForeignDatabase, write_set: WriteSet, attempt: int, *, now_u
 
 
 def _script_error(error: DBAPIError) -> ScriptError:
+    """Return a database's refusal as the script's error."""
     if is_refusal(error):  # a constraint that is checked at the end of a transaction
         return ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT)
     return ScriptError("EngineFault", f"the commit in the platform's database failed: {type(error).__name__}")
@@ -110,7 +111,7 @@ def _detail(verdict: Receipt) -> str:
 
 
 def _read(detail: str) -> Receipt:
-    """Return the receipt that a stored text describes."""
+    """Return the receipt of a refused commit from its stored text, as :func:`_detail` wrote it."""
     outcome, name, message, file, line = json.loads(detail)
     return Receipt(Outcome(outcome), ScriptError(name, message, file=file, line=line))
 

@@ -152,6 +152,7 @@ class Journal:
                 known.seen.setdefault(key, held.base)
 
     def _count_bytes(self, row: Row) -> None:
+        """Count the size of a row that the attempt keeps; raises CallRefused (``too_large``) beyond the maximum."""
         self._weight += weight_of(row.values())
         if self._weight > MAX_KEPT_BYTES:
             raise CallRefused(
@@ -237,6 +238,7 @@ class Journal:
         return key not in known.touched and key not in known.seen
 
     def _was_shown(self, effect: RowEffect) -> bool:
+        """Whether the script has seen a committed version of the row that an effect writes."""
         known = self.of(effect.rows)
         held = known.touched.get(effect.key)
         return effect.key in known.seen and (held is None or held.base is not None)
@@ -256,6 +258,7 @@ class Journal:
         return held
 
     def _add_effect(self, effect: RowEffect, held: WrittenRow) -> None:
+        """Append an effect and keep the row as it is after it."""
         self.of(effect.rows).touched[effect.key] = held
         self.effects.append(effect)
 

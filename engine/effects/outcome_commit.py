@@ -162,6 +162,7 @@ def commit(
 
 
 def _is_plain(ending: Ending, settled: Settled) -> bool:
+    """Whether an ended action had neither effects nor receivers of its events."""
     return settled.state == "done" and not (ending.effects or ending.row.has_receivers)
 
 
@@ -224,7 +225,7 @@ def _apply_effects(
 
 
 def _ending(row: AnyRow, finished: Finished) -> Ending:
-    """Return the row of an attempt's end."""
+    """Return the end of an attempt in the form that the store writes."""
     ok = finished.outcome is Outcome.OK
     return Ending(
         row,

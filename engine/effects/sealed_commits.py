@@ -200,7 +200,7 @@ def settle_sealed(
 
 
 def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:
-    """Return the end of a sealed attempt, once its receipt is known."""
+    """Return the end of a sealed attempt from its stored JSON and the receipt of its commit."""
     return Finished(
         outcome=receipt.outcome,
         result=body["result"] if receipt.outcome is Outcome.OK else None,

@@ -166,7 +166,7 @@ async def _hop(rules: Rules, request: Request, asked: _Asked) -> tuple[int, str,
 
 
 def _cause(error: Exception, *, begun: bool, answered: bool) -> str:
-    """Return a script's sentence for a broken connection, which may have begun to answer."""
+    """Return the sentence for a script about a broken connection. ``begun``: the request was sent; ``answered``: a response had begun."""
     reason: BaseException | None = error
     while reason is not None:
         if isinstance(reason, ssl.SSLCertVerificationError):
@@ -216,13 +216,14 @@ async def _body(request: Request, asked: _Asked, response: httpcore2.Response, h
 
 
 def _elsewhere(status: int, headers: Headers) -> str | None:
-    """Return the target of a redirect; None if the response is none."""
+    """Return the location that a redirect names; None if the response is no redirect."""
     found = [value for name, value in headers if name == "location"]
     return found[0] if status in _POINTS_ELSEWHERE and len(found) == 1 else None
 
 
 def _go_on(asked: _Asked, status: int, location: str) -> None:
-    """Apply a redirect to the request (Fetch standard, HTTP-redirect fetch)."""
+    """Change the state of a request for the next hop of a redirect: its URL, method, headers and body (Fetch standard, HTTP-redirect
+    fetch)."""
     before = asked.target
     try:
         asked.target = targets.read(joined_url(str(before), location))
@@ -233,7 +234,7 @@ def _go_on(asked: _Asked, status: int, location: str) -> None:
         asked.method, asked.body = "GET", b""
         asked.headers = tuple((name, value) for name, value in asked.headers if not name.startswith("content-"))
     if asked.target.origin != before.origin:
-        asked.headers = allowed_headers.elsewhere(asked.headers)
+        asked.headers = allowed_headers.for_other_origin(asked.headers)
 
 
 def joined_url(base: str, location: str) -> str:

@@ -85,7 +85,7 @@ class Body:
 
     @property
     def taken(self) -> int:
-        """Encoded bytes so far."""
+        """Encoded bytes received so far."""
         return self._taken
 
     def whole(self) -> bytes:

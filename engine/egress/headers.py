@@ -48,6 +48,6 @@ def is_value(text: str) -> bool:
     return _VALUE.fullmatch(text) is not None
 
 
-def elsewhere(headers: Headers) -> Headers:
+def for_other_origin(headers: Headers) -> Headers:
     """Return the headers that are also sent to another origin."""
     return tuple((name, value) for name, value in headers if name in KEPT_ELSEWHERE)

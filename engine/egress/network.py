@@ -154,7 +154,7 @@ class GuardedNetwork(AsyncNetworkBackend):
         raise Refused("a Unix socket")
 
     async def _judged(self, policy: AddressPolicy) -> list[Address]:
-        """Return the target's addresses if all of them are allowed; one that is not refuses the target."""
+        """Return the target's addresses if all of them are allowed; raises Refused if one is not."""
         target = self._target
         found = [target.address] if target.address is not None else await self._names.addresses(target.origin.host)
         made = [plain(address) for address in found]

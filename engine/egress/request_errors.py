@@ -60,7 +60,7 @@ class TooLarge(NoAnswer):
 
     @classmethod
     def than(cls, maximum: int) -> "TooLarge":
-        """Return the error for a body of more bytes."""
+        """Return the error for a body of more than ``maximum`` bytes."""
         said = f"the body of the answer has more than {maximum} bytes, which are what the grant or the run's fetch_bytes leave: "
         return cls(
             f"more than {maximum} bytes", said + "ask for less, or for a grant with more, such as fetch:HOST,32MiB"

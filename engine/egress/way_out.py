@@ -140,6 +140,7 @@ class WayOut:
         loop.run_until_complete(loop.shutdown_asyncgens())
 
     def _make_rules(self) -> "Rules":
+        """Return the rules of this node's requests by the settings; raises Unavailable (extra_missing)."""
         try:
             from lodger.engine.egress.client import Rules
         except ImportError as error:
@@ -187,6 +188,7 @@ def _ports(text: str) -> frozenset[int]:
 
 
 def _tls_context(settings: Settings) -> ssl.SSLContext:
+    """Return the TLS context that verifies certificates, by the settings."""
     made = ssl.create_default_context()
     if settings.egress_ca is not None:
         try:

@@ -54,6 +54,7 @@ _SYSTEM = {
 
 
 def _of_sqlite(error: sqlite3.Error) -> dict[str, Any]:
+    """Return an error of SQLite as code, message, why and fix."""
     from lodger.engine.store.drivers.sqlite.connections import explain  # SQLAlchemy, only for these errors
 
     text = str(error)

@@ -25,9 +25,10 @@ CODE = frozenset({".tsx", ".mts", ".cts", ".jsx", ".mjs", ".cjs"})
 
 
 def script(path: Path, root: Path | None = None, raw: bytes | None = None) -> dict[str, str] | bytes:
-    """Read a script: a file of UTF-8 text or a folder of them, with the files that it imports, or a WebAssembly module.
+    """Read the files of a script from a file of UTF-8 text, with its imports, or from a folder; or the bytes of a WebAssembly module.
 
-    Names are paths below the script's own folder, or below ``root`` if it imports files outside of that folder; the entry comes first.
+    Names are paths below the script's own folder, or below ``root`` if it imports files outside of that folder; the
+    entry comes first.
 
     Args:
         root: no file outside of this folder is read; by default :func:`root_of`.

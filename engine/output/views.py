@@ -200,7 +200,7 @@ def rows(found: Sequence[Any]) -> None:
 
 
 def _table(found: Sequence[Any]) -> None:
-    """Print results as a table."""
+    """Print results as a table, a column for each field."""
     columns = COLUMNS.get(type(found[0]).__name__) or tuple((field.name, field.name) for field in fields(found[0]))
     table(
         [heading for heading, _of in columns],
@@ -209,7 +209,7 @@ def _table(found: Sequence[Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value for a cell."""
+    """Return a field's value as a table cell has it."""
     return cell(value) if isinstance(value, datetime | tuple) else value
 
 

@@ -125,7 +125,7 @@ def lowered(allowed: Mapping[str, int], wished: Mapping[str, int]) -> dict[str, 
 
 
 def crossed(limit: int | None, before: int, after: int) -> bool:
-    """Whether this use brings the total to WARNED_PERCENT of the limit."""
+    """Whether a use that raises the total from ``before`` reaches WARNED_PERCENT of the limit; never without a limit."""
     if limit is None or limit <= 0:
         return False
     mark = limit * WARNED_PERCENT
@@ -210,7 +210,7 @@ class Allowance:
         return limit
 
     def instead(self, limits: Mapping[str, Any]) -> "Allowance":
-        """Return this allowance with a tenant's own values in place of the operator's; they may be higher or lower.
+        """Return this allowance with a tenant's own limits in place of the operator's; they may be higher or lower.
 
         Raises:
             InputError: limit_out_of_range.

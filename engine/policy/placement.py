@@ -68,7 +68,7 @@ class SlotReduction:
     halvings: int = 0
 
     def of(self, slots: int) -> int:
-        """Return how many of so many slots it uses, at least one."""
+        """Return how many of its slots a node uses with this reduction, at least one."""
         return max(1, slots >> self.halvings)
 
     def troubled(self, slots: int) -> "SlotReduction":

@@ -305,6 +305,7 @@ def _on_time(
     now: datetime,
     spacing: Spacing | None,
 ) -> list[Step]:
+    """Decide each slot from ``first`` to ``now`` by the overlap policy; beyond catch_up_max slots, the rest is one gap."""
     decide = _DECIDE[terms.overlap]
     steps: list[Step] = []
     busy, waiting, number = standing.busy, standing.waiting, 0
@@ -333,7 +334,7 @@ def _on_time(
 
 
 def _lengthen(steps: list[Step], skip: Skip) -> None:
-    """Add a skip; one that follows another with the same reason makes a gap of both."""
+    """Append a skip to the steps; one that follows another with the same reason makes a gap of both."""
     before = steps[-1] if steps else None
     if isinstance(before, Skip | Gap) and before.reason == skip.reason:
         steps[-1] = Gap(before.slot, skip.slot, skip.reason)

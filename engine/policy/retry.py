@@ -135,7 +135,7 @@ def _wait(retry: Retry, failures: int) -> float:
 
 
 def _range(name: str) -> str:
-    """Return the words for the range of an option."""
+    """Return the allowed range of a retry option in words."""
     low, high = RANGES[name]
     return f"{'a number' if name in FRACTIONS else 'a whole number'} from {low} to {high}"
 

@@ -88,7 +88,7 @@ class InlineNode(Node):
         await self._still()
 
     async def _still(self) -> None:
-        """Run all services until none has anything to do at this instant."""
+        """Run all services until none has anything to do at this instant; then raise the first fault, if there was one."""
         while True:
             self.context.bus.publish(LedgerChanged())
             await self.recovery.round()
@@ -148,7 +148,7 @@ class InlineNode(Node):
         )
 
     def _raise(self) -> NoReturn:
-        """Raise the first fault of a service."""
+        """Raise the first fault that a service reported."""
         fault, self._faults = self._faults[0], []
         raise fault
 

@@ -62,7 +62,7 @@ class Vault:
 
 
 def _bound(place: tuple[str, ...]) -> bytes:
-    """Return the associated data that binds a ciphertext to its place."""
+    """Return the associated data of AES-GCM that binds a ciphertext to its place."""
     # Each part with its length: no two places have the same bytes.
     return b"lodger 1" + b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in place)
 

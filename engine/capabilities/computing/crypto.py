@@ -141,7 +141,7 @@ async def key(session: Session, given: dict[str, Any]) -> dict[str, str]:
     """Handle crypto.key: read a public key; returns it as SPKI and in its parts."""
     if len(given["data"]) > MAX_KEY_BYTES or len(given["exponent"] or b"") > 8:
         raise _failed("the key is too large")
-    return await _compute(session, lambda: _parts(_public(given), given["kind"], given["curve"]))
+    return await _compute(session, lambda: _checked_parts(_public(given), given["kind"], given["curve"]))
 
 
 def _public(given: dict[str, Any]) -> Any:
@@ -171,8 +171,8 @@ def _curve(name: str | None) -> Any:
     return getattr(_library("hazmat.primitives.asymmetric.ec"), _CURVES[name][0])()
 
 
-def _parts(found: Any, kind: str, curve: str | None) -> dict[str, str]:
-    """Check the kind and size of a key. Returns its SPKI and its numbers, as base64."""
+def _checked_parts(found: Any, kind: str, curve: str | None) -> dict[str, str]:
+    """Check the kind and size of a public key, of EC also its curve; return its SPKI and its numbers as base64."""
     serialization = _library("hazmat.primitives.serialization")
     if kind == "RSA" and isinstance(found, _library("hazmat.primitives.asymmetric.rsa").RSAPublicKey):
         numbers = found.public_numbers()
@@ -191,7 +191,7 @@ def _parts(found: Any, kind: str, curve: str | None) -> dict[str, str]:
 
 
 def _number(value: int) -> str:
-    """Return a whole number as base64 of its bytes."""
+    """Return a whole number as base64 of its big-endian bytes."""
     return _text(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
@@ -207,7 +207,7 @@ async def verify(session: Session, given: dict[str, Any]) -> bool:
 
     def check() -> bool:
         found = _public({"data": given["key"], "kind": family, "format": "spki"})
-        _parts(found, family, given["curve"])
+        _checked_parts(found, family, given["curve"])
         if kind == "ECDSA":
             size = _CURVES[given["curve"]][1]
             if len(signature) != 2 * size:

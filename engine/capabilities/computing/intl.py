@@ -61,6 +61,7 @@ async def ask(session: Session, given: dict[str, Any]) -> str:
 
 
 def _too_costly(message: str) -> CallRefused:
+    """Return the refusal ``intl_limit``: the answer would cost too much memory or time."""
     return CallRefused("intl_limit", message)
 
 

@@ -104,7 +104,7 @@ class _Errors:
 
 
 def _of_row(row: int, cell: int) -> str | None:
-    """Return the character of JIS X 0208 with the extensions of Windows, by way of Shift_JIS."""
+    """Return the character at a row and cell of JIS X 0208 with the extensions of Windows, by way of Shift_JIS; None if there is none."""
     lead = row // 2 + (0x81 if row < 62 else 0xC1)
     trail = cell + (0x9F if row % 2 else 0x40 if cell < 63 else 0x41)
     found = bytes([lead, trail]).decode("cp932", "replace")

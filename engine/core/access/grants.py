@@ -87,15 +87,15 @@ class Grants:
     layers: tuple[frozenset[Grant], ...]
 
     def narrowed(self, wished: "Grants | None") -> "Grants":
-        """Return the grants that both have."""
+        """Return these grants with those of ``wished`` as a further layer, which must hold them too; unchanged for None."""
         return self if wished is None else Grants(self.layers + wished.layers)
 
     def _all(self, *any_of: Grant) -> bool:
-        """Whether every layer has one of these grants."""
+        """Whether every layer holds at least one of these grants."""
         return all(any(grant in layer for grant in any_of) for layer in self.layers)
 
     def of_rows(self, name: str, *, exposed: bool, write: bool) -> bool:
-        """Whether a set may be read, or also written."""
+        """Whether a dataset may be read, or also written; ``exposed``: it is a table of the platform, not a collection."""
         kind = "sets" if exposed else "collections"
         verbs = ("write",) if write else ("read", "write")
         return self._all(*(Grant(kind, verb, which) for verb in verbs for which in ("", name)))
@@ -124,7 +124,7 @@ class Grants:
         return self._all(Grant("functions"), Grant("functions", "", name))
 
     def of_fetch(self, origin: Origin) -> bool:
-        """Whether a request may go there."""
+        """Whether a request may go to this origin."""
         return self.fetch_limits(origin) is not None
 
     def fetch_limits(self, origin: Origin) -> FetchLimits | None:
@@ -138,7 +138,7 @@ class Grants:
         for at, layer in enumerate(self.layers):
             covering = [
                 (seconds, size)
-                for host, seconds, size in (_fetch(grant.name) for grant in layer if grant.kind == "fetch")
+                for host, seconds, size in (_split_fetch(grant.name) for grant in layer if grant.kind == "fetch")
                 if parse_origin(host).covers(origin)
             ]
             if not covering:
@@ -153,7 +153,7 @@ class Grants:
         return self._all(Grant("secret", "plain", name), *(() if plain else (Grant("secret", "use", name),)))
 
     def any_of(self, kind: str) -> bool:
-        """Whether every layer holds something of that kind."""
+        """Whether every layer holds a grant of a kind, such as ``fetch`` or ``secret``."""
         return all(any(grant.kind == kind for grant in layer) for layer in self.layers)
 
     def shown(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def parse(texts: Iterable[str]) -> Grants:
     Raises:
         InputError: grant_unknown, grants_too_many.
     """
-    found = frozenset(_read(text) for text in texts)
+    found = frozenset(_parse(text) for text in texts)
     if len(found) > MAX:
         raise InputError("grants_too_many", count=len(found), maximum=MAX)
     return Grants((found,))
@@ -212,19 +212,19 @@ def _shown(layer: frozenset[Grant]) -> tuple[str, ...]:
 
 
 def _rank(text: str) -> tuple[int, str]:
-    """Return the sort key of a grant."""
+    """Return the sort key of a grant's text: its place in the table, then the text."""
     kinds = [spec.form.partition(":")[0] for spec in GRANTS]
     return kinds.index(text.partition(":")[0]), text
 
 
-def _read(text: str) -> Grant:
-    """Return a grant from its text."""
+def _parse(text: str) -> Grant:
+    """Return the grant of one text; raises InputError (grant_unknown)."""
     kind, _, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
     found: Grant | None = None
     if not isinstance(text, str) or text.endswith(":"):
         pass
     elif kind in _ROWS:
-        found = _rows(kind, rest)
+        found = _parse_rows(kind, rest)
     elif kind == "kv" and rest in ("", "read", "write"):
         found = Grant("kv", rest or "write")
     elif kind == "events" and not rest:
@@ -236,9 +236,9 @@ def _read(text: str) -> Grant:
     elif kind == "functions" and (not rest or _FUNCTION.fullmatch(rest)):
         found = Grant("functions", "", rest)
     elif kind == "fetch" and rest:
-        found = _read_fetch(rest)
+        found = _parse_fetch(rest)
     elif kind == "secret":
-        found = _secret(rest)
+        found = _parse_secret(rest)
     if found is None:
         raise InputError("grant_unknown", text=text, grants=(spec.form for spec in GRANTS))
     return found
@@ -257,7 +257,8 @@ def _ascii(address: str) -> str:
         return address
 
 
-def _read_fetch(rest: str) -> Grant | None:
+def _parse_fetch(rest: str) -> Grant | None:
+    """Return the grant of a request from the text after ``fetch:``: an origin, with limits such as ``,30s,4MiB``; None if it is invalid."""
     found = _FETCH.fullmatch(rest)
     if found is None:
         return None
@@ -266,16 +267,16 @@ def _read_fetch(rest: str) -> Grant | None:
 
 
 @lru_cache(maxsize=4096)
-def _fetch(name: str) -> tuple[str, int | None, int | None]:
-    """Return the host, the seconds and the bytes of a grant's name."""
+def _split_fetch(name: str) -> tuple[str, int | None, int | None]:
+    """Split the name of a fetch grant into its origin, its time limit in seconds and its body limit in bytes; None for no limit."""
     found = _FETCH.fullmatch(name)
     if found is None:
         raise InputError("host_invalid", text=name)
     return found[1], int(found[2]) if found[2] else None, int(found[3]) * MIB if found[3] else None
 
 
-def _rows(kind: str, rest: str) -> Grant | None:
-    """Return a grant on exposed tables; None if the text is invalid."""
+def _parse_rows(kind: str, rest: str) -> Grant | None:
+    """Return a grant on exposed tables from the text after its kind; None if the text is invalid."""
     verb, _, name = rest.partition(":")
     verb = verb or "write"
     if verb not in ("read", "write") or (name and not _NAME.fullmatch(name)):
@@ -283,8 +284,8 @@ def _rows(kind: str, rest: str) -> Grant | None:
     return Grant(kind, verb, name)
 
 
-def _secret(rest: str) -> Grant | None:
-    """Return a grant on a secret; None if the text is invalid."""
+def _parse_secret(rest: str) -> Grant | None:
+    """Return a grant on a secret from the text after ``secret:``; None if the text is invalid."""
     name, colon, verb = rest.partition(":")
     if not _NAME.fullmatch(name) or (colon and verb != "plain"):
         return None

@@ -109,5 +109,5 @@ class Caller:
 
     @property
     def called(self) -> str:
-        """Return the name that the audit log shows."""
+        """Return the name that the audit log shows for this caller."""
         return f"{self.name} ({self.prefix})" if self.prefix else self.name

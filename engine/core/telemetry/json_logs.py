@@ -58,6 +58,6 @@ class LineFormatter(logging.Formatter):
 
 
 def use(formatter: logging.Formatter) -> None:
-    """Let every handler of Lodger's logger write such lines."""
+    """Set the formatter of every handler of Lodger's logger."""
     for handler in logging.getLogger("lodger").handlers:
         handler.setFormatter(formatter)
