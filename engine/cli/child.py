@@ -41,7 +41,7 @@ class Child:
         self._watch: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start it, and wait until it listens.
+        """Start the API's process, and wait until it listens.
 
         Raises:
             Unavailable: api_failed; the reason is in its own output.
@@ -51,7 +51,7 @@ class Child:
         self._watch = asyncio.create_task(self._keep(), name="lodger-api-child")
 
     async def _begun(self) -> bool:
-        """Start the process; return whether it reported that it is ready."""
+        """Start the API's process; return whether it reported that it listens."""
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         try:
@@ -79,7 +79,7 @@ class Child:
         return listens
 
     async def _keep(self) -> None:
-        """Start it again whenever it ends by itself, after a growing pause."""
+        """Start the API's process again whenever it ends by itself, after a growing pause."""
         wait_s = BACKOFF_S
         while self._process is not None:
             code = await self._process.wait()
@@ -88,7 +88,7 @@ class Child:
             wait_s = BACKOFF_S if await self._begun() else min(wait_s * 2, BACKOFF_MAX_S)
 
     def _tell(self, code: int, wait_s: float) -> None:
-        """Print that the process ended, and when it is started again."""
+        """Print that the API's process ended with this exit code, and in how many seconds it is started again."""
         with suppress(OSError):
             if self._as_json:
                 write_json({"kind": "api_ended", "code": code, "again_s": wait_s})
@@ -97,7 +97,7 @@ class Child:
             sys.stdout.flush()
 
     async def stop(self) -> None:
-        """End it: close its pipe, and kill it if it has not ended after 15 seconds."""
+        """End the API's process: close its pipe, and kill it if it has not ended after 15 seconds."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
@@ -114,7 +114,7 @@ class Child:
 
 
 async def _listens(reading: int) -> bool:
-    """Return whether the child reports that it listens; False if it ends without."""
+    """Wait for the child's report on this file descriptor; return whether it listens, False if it ends without."""
     loop = asyncio.get_running_loop()
     came = loop.create_future()
 

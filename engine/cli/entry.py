@@ -28,6 +28,7 @@ app = typer.Typer(
 
 
 def _show_version(asked: bool) -> None:
+    """Print the version and exit, if ``--version`` was given."""
     if asked:
         say(f"lodger {VERSION}")
         raise typer.Exit
@@ -145,7 +146,7 @@ def _module(name: str) -> Any:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; return the exit code."""
-    _stand_in()
+    _prepare_streams()
     as_json = "--json" in arguments
     try:
         try:
@@ -177,7 +178,7 @@ def _report(error: Exception, *, as_json: bool) -> int:
 
 
 def unwritten(refused: OSError) -> int:
-    """Handle an output that cannot be written, such as on a full disk: report it on the other stream.
+    """Report on the other stream that the output cannot be written, such as on a full disk; return the exit code.
 
     Nothing is reported if the reader closed the pipe. Without this the interpreter would complain again when it flushes at exit.
     """
@@ -195,8 +196,8 @@ def _usage(error: Exception) -> Exception:
     return error
 
 
-def _stand_in() -> None:
-    """Open /dev/null for closed standard streams: else the ledger's file could get their descriptor, and the output."""
+def _prepare_streams() -> None:
+    """Open /dev/null for closed standard streams, else the ledger's file could get their descriptor and the output; log to stderr."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
@@ -212,7 +213,7 @@ def _stand_in() -> None:
 
 
 def _quiet() -> None:
-    """Log to stderr, one line a record; with tracebacks only if requested."""
+    """Send log records to stderr, one line each; tracebacks only if LODGER_TRACEBACK asks for them."""
     noted = logging.getLogger("lodger")
     if not noted.handlers:
         handler = logging.StreamHandler()

@@ -140,7 +140,7 @@ def _writable(place: Path) -> None:
 
 
 def _own(path: Path) -> "tuple[Case, ...]":
-    """Load a tester's Python file with further attacks."""
+    """Load the attacks of a tester's own Python file, its ``CASES``."""
     import runpy
 
     if not path.is_file():
@@ -166,7 +166,7 @@ def _attack(
     import asyncio
 
     runs = sum(runtime in case.runtimes for case in cases for runtime in runtimes)
-    progress, done = (_unheard, _nothing) if quiet else _progress(runs * times)
+    progress, done = (_ignore, _nothing) if quiet else _progress(runs * times)
     suite = kind(tuple(cases), runtimes=runtimes, progress=progress)
     try:
         asyncio.run(suite.run())
@@ -175,7 +175,7 @@ def _attack(
     return suite
 
 
-def _unheard(_found: "Finding") -> None:
+def _ignore(_found: "Finding") -> None:
     """Show no progress."""
 
 
@@ -279,7 +279,7 @@ def _show(suite: "Suite") -> None:
 
 
 def _counted(counts: dict[str, int]) -> str:
-    """Return counts by status in words."""
+    """Return counts by status in words, such as ``40 held, 1 skipped``."""
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 

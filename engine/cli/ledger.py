@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(db: str | None, *, local: str | None = None, creates: bool = False) -> Iterator["Engine"]:
-    """Open the same as :func:`_opened`; at the end of the block, ledgers whose part was missing in an answer are named on stderr."""
+    """Open the engine or client for ``--db`` as :func:`_opened` does; afterwards, name on stderr the ledgers that could not be asked."""
     with _opened(db, local=local, creates=creates) as engine, unreachable_ledgers() as missing:
         yield engine
     if missing:
@@ -74,14 +74,14 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
 
 
 def _file(place: str) -> Path | None:
-    """Return the file of a ledger on SQLite; None for PostgreSQL, as its address may hold a password."""
+    """Return the path of a ledger on SQLite; None for PostgreSQL, whose address may hold a password."""
     place = place.removeprefix("sqlite:///")
     return None if "://" in place or place == ":memory:" else Path(place)
 
 
 @contextmanager
 def _asked(server: str, token: str | None) -> Iterator["Engine"]:
-    """Open a client of a server for a block, instead of an engine."""
+    """Open a client of a server, which has the engine's operations, for a block."""
     try:
         from lodger.engine.client.blocking import Client
     except ModuleNotFoundError as missing:

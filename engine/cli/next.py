@@ -83,7 +83,7 @@ def _answer_lines() -> None:
 
 
 def _refused(rule: str, error: dict[str, Any]) -> str:
-    """Return the text of an invalid rule."""
+    """Return the text for people about an invalid rule, with a caret below the mistake."""
     head, _, rest = human(error).partition("\n")
     index = error.get("index")
     place = under(rule, index) if isinstance(index, int) else ""
@@ -123,7 +123,7 @@ def _columns(rows: list[tuple[str, ...]]) -> None:
 
 
 def _there(slot: datetime, tz: str) -> str:
-    """Return a slot as wall-clock time of a zone, by the pinned database; with fractions only if there are any."""
+    """Return a slot as wall-clock time of a zone, by the pinned zone database; with fractions of a second only if there are any."""
     from lodger.engine.recurrence.calendar.zones import python_zone
 
     try:
@@ -160,7 +160,7 @@ def _away(slot: datetime, now: datetime) -> str:
 
 
 def _span(seconds: float) -> str:
-    """Return a length of time in words."""
+    """Return a number of seconds in words, such as ``2 hours``."""
     from lodger.engine.recurrence.duration import duration_in_words
 
     return duration_in_words(round(seconds * 1_000_000))

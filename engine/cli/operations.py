@@ -131,7 +131,8 @@ def _body(
     positional: Sequence[str],
     result: Any,
 ) -> Any:
-    """Return the JSON value that ``--json`` prints."""
+    """Return the JSON value that ``--json`` prints: the result; an object around a list, with its next cursor; or the name of the
+    changed thing."""
     if hints["return"] is type(None):
         return {operation.verb + "d": said[positional[-1]]}
     if not isinstance(result, list):
@@ -187,6 +188,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _is_list(hint: Any) -> bool:
+    """Whether a type hint stands for several values."""
     return all(get_origin(each) in {Iterable, Sequence, list} for each in _members(hint) if each is not type(None))
 
 
@@ -198,6 +200,7 @@ def _metavar(name: str, hint: Any) -> str | None:
 
 
 def _is_json(name: str, hint: Any) -> bool:
+    """Whether an option of this type is written as JSON text."""
     plain = {str, int, float, bool, type(None), date, datetime}
     return name not in {"version", *DURATIONS, "schedule", *SEVERAL} and not set(_members(hint)) <= plain
 
@@ -225,12 +228,12 @@ def read(name: str, hint: Any, said: Any) -> Any:
     if datetime in _members(hint):
         return inputs.instant(option, said)
     if isinstance(said, str) and _is_json(name, hint):
-        return _shaped(option, name, hint, inputs.value(option, said))
+        return _from_json(option, name, hint, inputs.value(option, said))
     return said
 
 
-def _shaped(option: str, name: str, hint: Any, body: Any) -> Any:
-    """Return a value from JSON, checked against its type."""
+def _from_json(option: str, name: str, hint: Any, body: Any) -> Any:
+    """Return a JSON option's value in the parameter's type; raises Usage (option_invalid) if it has another form."""
     if hint is Any:
         return body
     try:

@@ -155,7 +155,7 @@ _said: dict[str, str] = {}
 
 
 def taken(arguments: list[str]) -> list[str]:
-    """Remove the global options from a command line and return the rest.
+    """Take the global options (``--server``, ``--profile``, ``--tz``) out of a command line; return the other arguments.
 
     Raises:
         Usage: option_empty.
@@ -181,12 +181,12 @@ def taken(arguments: list[str]) -> list[str]:
 
 
 def server_said() -> str | None:
-    """Return the server of the command line, or None."""
+    """Return the server that the option ``--server`` names, or None."""
     return _said.get("--server")
 
 
 def zone_said() -> str | None:
-    """Return the zone in which times are shown to people, or None for UTC."""
+    """Return the zone of the option ``--tz`` in which times are shown, or None for UTC."""
     return _said.get("--tz")
 
 
@@ -194,7 +194,7 @@ _EXAMPLES = {"--server": "https://lodger.example.com", "--profile": "NAME", "--t
 
 
 def chosen(db: str | None) -> Place:
-    """Return the place: from the command line, else the environment, else the profile, else the default.
+    """Return where a command is carried out: by the command line, else the environment, else the profile, else the default.
 
     Raises:
         Usage: place_ambiguous, profile_unknown, profiles_readable, profiles_invalid.
@@ -229,7 +229,7 @@ def chosen(db: str | None) -> Place:
 
 
 def _profile() -> Profile | None:
-    """Return the chosen profile."""
+    """Return the profile that the command line or environment names, else the default one; None without any."""
     profiles = Profiles()
     name = _said.get("--profile") or os.environ.get(PROFILE)
     if name:
@@ -238,7 +238,7 @@ def _profile() -> Profile | None:
 
 
 def _token(server: str | None, profile: Profile | None) -> tuple[str | None, str]:
-    """Return the token for a server. A profile's token is only sent to that profile's server."""
+    """Return the token for a server, and where it comes from. A profile's token is only sent to that profile's server."""
     if server is None:
         return None, "default"
     if os.environ.get("LODGER_TOKEN"):

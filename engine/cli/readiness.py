@@ -50,7 +50,7 @@ def checks(settings: "Settings", walls: dict[str, Any], db: str | None, clock: C
 
 
 def _walls(walls: dict[str, Any]) -> Check:
-    """Check the standing walls."""
+    """Check the sandbox walls that ``lodger doctor`` found standing."""
     layers = f"{walls['layers']} of 6"
     if walls["ok"]:
         return Check("walls", "ok", layers)
@@ -190,7 +190,7 @@ def _clock(engine: "Engine", clock: Clock) -> Check:
 
 
 def _written(engine: "Engine") -> Check:
-    """Compare the ledger's past with its clock: rows written in the future stop schedules until then."""
+    """Check that no row of the ledger was written with a time in the future, which stops schedules until then."""
     from lodger.engine.store.lifecycle import wrong_clock
 
     now_us = engine.context.ledger_us()

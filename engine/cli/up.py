@@ -73,6 +73,7 @@ def up(
 
 
 def _require_server() -> None:
+    """Raise Usage (extra_missing) if the packages of the HTTP API are not installed."""
     from importlib.util import find_spec
 
     missing = [each for each in ("fastapi", "uvicorn") if find_spec(each) is None]
@@ -136,7 +137,7 @@ class Serving:
                 backoff_s = min(backoff_s * 2, BACKOFF_MAX_S)
 
     def _waits(self, error: "Unavailable", left_s: float | None) -> None:
-        """Report that the database does not answer yet."""
+        """Report that the database does not answer yet, and for how many more seconds it is tried again; None: without end."""
         if self._as_json:
             left = None if left_s is None else round(left_s, 3)
             write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
@@ -304,6 +305,7 @@ class Serving:
             self._show_first_token(engine)
 
     def _show_first_token(self, engine: "sync.Engine") -> None:
+        """Create and print the first administrator's token if the output is a terminal; elsewhere print the command that does so."""
         from lodger.engine.core.access.audit_context import audit_as
 
         if engine.tokens.any_administrator():

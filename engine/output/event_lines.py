@@ -38,7 +38,8 @@ def line(event: Event) -> str:
 
 
 def _attempt(details: dict[str, Any]) -> list[str]:
-    """Return the parts of a line about an attempt: script, outcome, step, duration, error, id. They are removed from the event's details."""
+    """Return the parts of a line about an attempt: script, outcome, step, duration, error, id. They are removed from the event's
+    details."""
     for name in ("next_us", "schedule_id"):
         details.pop(name, None)
     outcome, state = details.pop("outcome", None), details.pop("state", None)

@@ -94,12 +94,12 @@ def _run(command: list[str], environment: dict[str, str]) -> str:
 
 
 def _said(text: str) -> str:
-    """Return the message of esbuild, without advice that this command cannot follow and without the stack of its starter."""
+    """Return esbuild's message without the advice that this command cannot follow and without the stack of its starter."""
     return _ADVICE.sub("", text.partition("\nnode:")[0].strip())
 
 
 def _output(about: Path) -> dict[str, Any]:
-    """Return esbuild's description of the bundle: the files in it, and the modules that it imports."""
+    """Return esbuild's description of the bundle from its metafile: the files in it, and the modules that it imports."""
     outputs = json.loads(about.read_text("utf-8"))["outputs"]
     return next(each for path, each in outputs.items() if path.endswith(source_maps.MAPPED))
 

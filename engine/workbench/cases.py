@@ -112,7 +112,7 @@ def recordings_of(test: Path) -> Path:
 
 
 def _tested(test: Path) -> str:
-    """Return the name of the script that a test is for."""
+    """Return the name of the script that a test file is for."""
     return test.name.removesuffix(test.suffix).removesuffix(".test")
 
 
@@ -232,7 +232,7 @@ def _read_options(case: Case) -> None:
 
 
 class _Play:
-    """One passage of time, in which every case has its place."""
+    """One passage of fake time over all cases of a folder, each in a tenant of its own."""
 
     def __init__(self, stage: Stage, folder: ScriptFolder, way_out: Recordings, done: TestRun) -> None:
         self._stage = stage
@@ -291,7 +291,7 @@ class _Play:
             raise InputError("recording_invalid.file", name=path.name, reason=error) from None
 
     def _run(self, case: Case, tenant_id: str) -> None:
-        """Run one case."""
+        """Run one case: its script once, or its schedule for the time that it asks for."""
         stage, options = self._stage, case.options
         schedule = options.get("schedule")
         if schedule is not None:
@@ -353,7 +353,7 @@ class _Play:
         if not actions:
             case.fail("nothing has run")
             return
-        run = self._outcome(tenant_id, actions, following) | {"later": [_later(each) for each in later]}
+        run = self._outcome(tenant_id, actions, following) | {"later": [_later_run(each) for each in later]}
         name = f"test-{self._folder.tests.index(case.path)}"
         ended = _once(stage, TENANT, name, {"index": case.index, "run": run})
         if ended.outcome != "ok":
@@ -362,7 +362,7 @@ class _Play:
             _note(case, ended.result)
 
     def _outcome(self, tenant_id: str, actions: list[Action], following: list[str]) -> dict[str, Any]:
-        """Return the result of a case, which is compared with the expected one."""
+        """Return the result of a case, which its test checks. ``following`` has the schedule's next slots."""
         stage, last = self._stage, actions[-1]
         with stage.engine.context.database.read() as connection:
             now_us = stage.engine.context.clock.now_us()
@@ -387,8 +387,8 @@ class _Play:
         }  # fmt: skip
 
 
-def _later(action: Action) -> dict[str, Any]:
-    """Return a requested later run, JSON-able."""
+def _later_run(action: Action) -> dict[str, Any]:
+    """Return a later run that a script requested, as a check sees it."""
     key = later_runs.key_of(action.request_key)
     return {"script": action.script, "at": to_jsonable(action.due_at), "input": action.params, "key": key}
 
@@ -408,7 +408,7 @@ def plain(value: Any) -> Any:
 
 
 def _note(case: Case, verdict: Mapping[str, Any]) -> None:
-    """Note the error of a check, with the line of the test."""
+    """Add the failure that a check reported to its case, with the line of the test."""
     place: dict[str, Any] = {}
     for file, line, column in _PLACE.findall(str(verdict.get("stack", ""))):
         if file.endswith(case.path.name):

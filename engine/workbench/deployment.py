@@ -119,7 +119,7 @@ def is_made_by(engine: "Engine", schedule: Schedule, deployment: str) -> bool:
 
 
 def _scripts(engine: "Engine", tenant_id: str, folder: ScriptFolder, stored: set[str]) -> Iterator[Step]:
-    """Yield the changes of scripts."""
+    """Yield the step for each script of a folder; ``stored`` has the names of the tenant's scripts."""
     changed: set[str] = set()
     for script in folder.scripts.values():
         current = engine.scripts.get(tenant_id, script.name) if script.name in stored else None
@@ -132,7 +132,7 @@ def _scripts(engine: "Engine", tenant_id: str, folder: ScriptFolder, stored: set
 def _script(
     engine: "Engine", folder: ScriptFolder, script: FolderScript, current: ScriptVersion | None, changed: set[str]
 ) -> Step:
-    """Return the change of one script."""
+    """Return the step for one script. ``changed`` has the scripts whose steps write: those that import them get a new version, too."""
     if current is None:
         return Step("create", "script", script.name, 0, _size(script))
     diff = [*_content(engine, script, current), *_settings(folder, script, current)]
@@ -185,7 +185,7 @@ def settings_of(folder: ScriptFolder, name: str) -> dict[str, Any]:
 
 
 def _schedule(engine: "Engine", tenant_id: str, name: str, fields: Mapping[str, Any], current: Schedule | None) -> Step:
-    """Return the change of one schedule."""
+    """Return the step for one schedule of the folder; ``current`` is the stored one, None if there is none."""
     wanted = schedules_file.normal(fields, None if current is None else current.rules)
     if current is None:
         rules = schedules_file.rules_of(fields)

@@ -111,7 +111,7 @@ class DevSession:
         self._give_recordings()
 
     def _give_recordings(self) -> None:
-        """Hand the folder's recordings to the way out."""
+        """Read the folder's recorded responses (NAME.fetches.json), and hand them to the object that answers requests."""
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
@@ -161,7 +161,7 @@ class DevSession:
         return self._stage.next_due(self.now + HORIZON)
 
     def step(self) -> bool:
-        """Go to the next instant at which something happens; whether there is one."""
+        """Go to the next instant at which something happens; return False if there is none."""
         due = self.next_due()
         if due is not None:
             self.go_to(due)
@@ -201,7 +201,7 @@ class DevSession:
         )
 
     def _happened(self, event: Event) -> None:
-        """Report an event of the engine."""
+        """Report an event of the engine to the listener of the session."""
         details, schedule = event.details, self._names.get(event.schedule_id or "")
         finished = details.get("finished")
         if event.kind == "finished" and isinstance(finished, Finished):

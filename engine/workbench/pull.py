@@ -39,7 +39,7 @@ def read_scripts(
         except InputError as error:
             left_out[each.name] = error.what
             continue
-        spelled = {part.casefold(): part for path in own for part in _parts(path)}
+        spelled = {part.casefold(): part for path in own for part in _path_and_folders(path)}
         other = next(
             (places[key][1] for key, part in spelled.items() if key in places and places[key][0] != part), None
         )
@@ -58,8 +58,9 @@ def read_scripts(
     return files, settings, left_out
 
 
-def _parts(path: str) -> Iterator[str]:
-    """Yield a path and the folders that it lies in; some file systems tell neither A.js from a.js, nor a file from a folder."""
+def _path_and_folders(path: str) -> Iterator[str]:
+    """Yield a path and the folders that it lies in, for finding clashes: some file systems tell neither A.js from a.js, nor a file
+    from a folder."""
     yield path
     yield from (str(each) for each in PurePosixPath(path).parents if each.name)
 

@@ -47,7 +47,7 @@ _PARTS = ("missed", "overlap", "retry", "limits", "grants", "labels", "placement
 
 @cache
 def keys(operation: str) -> dict[str, Parameter]:
-    """Return the parameters of an operation that a table of the file may have, by name."""
+    """Return the keys that a table of the file may have, with the parameters of this operation that they stand for."""
     route = next(each for each in TABLE.routes_of(operation) if each.raw is None)
     return {each.name: each for each in route.parameters if each.name not in _NO_STATE}
 
@@ -112,7 +112,7 @@ def read_text(text: str, default_name: str) -> SchedulesFile:
 
 
 def _whole(message: str) -> Finding:
-    """Return a finding about the whole file."""
+    """Return a finding about the whole file, without a line."""
     return Finding("error", NAME, None, None, "toml_invalid", message)
 
 
@@ -207,7 +207,7 @@ class _Reader:
     def _with_params(
         self, path: tuple[str, ...], given: dict[str, Any], known: Mapping[str, Parameter]
     ) -> dict[str, Any]:
-        """Return the keys with ``params_json`` read as params."""
+        """Return a table's keys with the JSON text of ``params_json`` as ``params``; a text that is no JSON is a finding."""
         if PARAMS_JSON not in given or "params" not in known:
             return given
         left = {key: value for key, value in given.items() if key != PARAMS_JSON}
@@ -234,7 +234,7 @@ class _Reader:
                 del table["rules"]
 
     def _try(self, path: tuple[str, ...], check: Any, *arguments: Any) -> bool:
-        """Call a check; note its refusal at a place; return whether it passed."""
+        """Call a check; add its refusal as a finding at the place of a key; return whether it passed."""
         try:
             check(*arguments)
         except InputError as error:
@@ -246,7 +246,7 @@ class _Reader:
         return True
 
     def _dev(self) -> Dev:
-        """Return the table of ``lodger dev``, checked."""
+        """Return the data for development of the table [dev], checked."""
         given = self._body.get("dev", {})
         if not isinstance(given, dict):
             self._note(("dev",), "toml_key_invalid", "dev is not a table", "write [dev]")
@@ -289,7 +289,7 @@ def place_of(
 
 
 def _said(error: InputError) -> str:
-    """Return the text of an error."""
+    """Return the text of an error as a finding shows it."""
     return f"{error.what}: {error.why}" if error.why and error.fix else error.what
 
 
@@ -305,7 +305,7 @@ def rules_of(fields: Mapping[str, Any]) -> ScheduleRules:
 
 
 def normal_part(key: str, value: Any) -> Any:
-    """Return a value in the form in which the ledger keeps it.
+    """Return the value of one key of a schedule in the form in which the ledger keeps it.
 
     Raises:
         InputError: what is wrong with it.

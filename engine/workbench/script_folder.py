@@ -133,14 +133,14 @@ def read(path: Path) -> ScriptFolder:
 
 
 def _leaves(script: FolderScript) -> bool:
-    """Whether a file of a folder imports one outside of it by its path: a library cannot."""
+    """Whether a file of a script's folder imports a file outside of that folder by its path, which a library cannot."""
     files = script.source.items() if isinstance(script.source, dict) else ()
     imports = ((file, each[0]) for file, text in files for each in Outline(text).imports)
     return any((joined(file.encode(), wanted.encode()) or b"").startswith(b"../") for file, wanted in imports)
 
 
 def _refused(path: Path, wrong: Usage | InputError) -> Finding:
-    """Return the finding of an error."""
+    """Return the finding about a file that could not be read."""
     body = wrong.as_dict()
     return Finding("error", path.name, None, None, body["code"], body["message"], body.get("fix", ""))
 
@@ -171,6 +171,7 @@ def _left_out(root: Path, scripts: Iterable[FolderScript], tests: Iterable[Path]
 
 
 def _may_hold_modules(folder: Path) -> bool:
+    """Whether a sub-folder may hold modules that scripts import: it is no link, no folder of tools, and no script itself."""
     return (
         folder.is_dir()
         and not folder.is_symlink()
@@ -180,13 +181,14 @@ def _may_hold_modules(folder: Path) -> bool:
 
 
 def _is_module(path: Path) -> bool:
+    """Whether a file exports something and nothing by default."""
     with suppress(OSError, UnicodeDecodeError):
         return Outline(path.read_text("utf-8")).is_module
     return False
 
 
 def _order(found: dict[str, FolderScript]) -> list[str]:
-    """Return the names in an order in which each script comes after those that it imports; a version keeps its imported files."""
+    """Return the names of scripts, each after those that it imports: a version keeps the imported files as they are when it is stored."""
     needs = {
         name: sorted(script.imports & found.keys())
         for name, script in sorted(found.items(), key=lambda item: (not item[1].is_library, item[0]))

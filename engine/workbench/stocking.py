@@ -127,7 +127,7 @@ def _problems(engine: "Engine", tenant_id: str, file: str, text: str, *, entry: 
 
 
 def store_stand_in(engine: "Engine", tenant_id: str, folder: ScriptFolder, name: str) -> bool:
-    """Store a script that does nothing in the place of a refused one, so that its schedules can be checked; whether it could be."""
+    """Store a script that does nothing in place of a refused one, so that its schedules can be checked; return whether that worked."""
     try:
         engine.scripts.put(tenant_id, name, "export default () => 0", force=True, **folder.file.scripts.get(name, {}))
     except InputError:
@@ -152,7 +152,7 @@ def store_schedule(
 
 
 def whole(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an edit after which a schedule has the state of these keys: absent ones get their default."""
+    """Return the arguments of ``schedules.edit`` that give a schedule the state of these keys; absent keys get their default."""
     known = schedules_file.keys("schedules.create")
     defaults = {name: each.default for name, each in known.items() if not each.needed and name != "version"}
     return defaults | fields | ({"dst": fields.get("dst") or DstPolicy()})
@@ -190,12 +190,12 @@ def absent_script(folder: ScriptFolder, schedule: str, script: str) -> Finding:
 
 
 def absent_scripts(folder: ScriptFolder, fields: dict[str, Any]) -> list[str]:
-    """Return the scripts of a schedule that are neither in the folder nor the platform's."""
+    """Return the names of a schedule's scripts that are neither in the folder nor the platform's own."""
     return [each for each in script_names(fields) if each not in folder.scripts and not each.startswith("@")]
 
 
 def readable(fields: dict[str, Any]) -> bool:
-    """Whether a schedule has its required keys; if not, add a finding."""
+    """Whether a schedule's table has every required key."""
     return all(name in fields for name, each in schedules_file.keys("schedules.create").items() if each.needed)
 
 
@@ -214,7 +214,7 @@ def missing_grants(folder: ScriptFolder) -> list[Finding]:
 
 
 def unknown(folder: ScriptFolder) -> list[Finding]:
-    """Return a warning for each name that a script uses and that neither Lodger nor the types of the platform declare."""
+    """Return a warning for each global name that a script uses and that neither Lodger nor the platform's types declare."""
     try:
         of_platform = set(_DECLARED.findall((folder.path / TYPES_OF_PLATFORM).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError):
@@ -241,7 +241,7 @@ def _without_function(folder: ScriptFolder) -> Iterator[Finding]:
 
 
 def _grants_of(text: str, script: str, held: Grants) -> Iterable[tuple[int, str]]:
-    """Return the places in a text, and the grants that are needed there."""
+    """Return (position in the text, grant) for each grant that a script's text seems to need and does not hold."""
     for found in _FETCH.finditer(text):
         try:
             origin = parse_origin(found[1])
@@ -258,7 +258,7 @@ def _grants_of(text: str, script: str, held: Grants) -> Iterable[tuple[int, str]
 
 
 def unused(folder: ScriptFolder) -> list[Finding]:
-    """Return a warning for settings of scripts that the folder does not have."""
+    """Return an error for each table of settings whose script is not in the folder."""
     found = []
     for name in folder.file.scripts:
         if name not in folder.scripts:

@@ -127,7 +127,7 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
 
 
 def _text(value: Any) -> str:
-    """Return a result as text for an assistant."""
+    """Return a result as the JSON text that an assistant gets, cut at MAX_ANSWER characters."""
     # Control characters and halves of surrogate pairs, which the protocol cannot carry, stay as escapes of JSON.
     text = visible(json.dumps(value, ensure_ascii=False))
     if len(text) <= MAX_ANSWER:

@@ -56,14 +56,14 @@ def deploy(
 
 
 def _count(number: int) -> str:
-    """Return the number of changes in words."""
+    """Return a number of changes in words, such as ``3 changes``."""
     return f"{number} change{'' if number == 1 else 's'}"
 
 
 def _end(
     name: str, steps: list[Step], applied: list[Step], *, findings: list[dict[str, object]], as_json: bool
 ) -> None:
-    """Print the result of a deployment."""
+    """Print how many changes of a deployment were applied or are planned; with ``as_json`` its steps and findings."""
     if as_json:
         write_json({
             "deployment": name, "findings": findings, "steps": [asdict(each) for each in steps], "applied": len(applied),

@@ -151,6 +151,7 @@ def _end(begin: datetime, until: str | None, length: str | None) -> datetime | N
 
 
 def _is_failure(given: "Report") -> bool:
+    """Whether a report is of a run that did not end ok, or of an error in the folder."""
     if given["kind"] == "run":
         return bool(given["outcome"] != "ok")
     return bool(given["kind"] == "finding" and given["level"] == "error")
@@ -184,6 +185,7 @@ def report_lines(given: "Report") -> list[str]:
 
 
 def _run_lines(given: "Report") -> list[str]:
+    """Return the lines for people about a run: how it ended, its error or result, and its changes."""
     name = f"{given['schedule']} ({given['script']})" if given["schedule"] else given["script"]
     said = [f"{_time(given['at'])}  {given['outcome']:7} {name}, {given['took_ms']} ms"]
     if given["error"]:
@@ -242,7 +244,8 @@ class Screen:
                     last = time.monotonic()
 
     def _catch_up(self) -> None:
-        """Run actions that are due up to the shown instant; if that takes long, the clock waits for it, so that keys are heard."""
+        """Run the actions that are due up to the shown instant; if that takes long, the shown clock waits, so that keys are still
+        handled."""
         end = time.monotonic() + PATIENCE_S
         while self._due is not None and self._due <= self._now and time.monotonic() < end:
             self._session.step()

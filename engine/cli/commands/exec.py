@@ -132,7 +132,7 @@ def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> N
 
 
 def _limits(**wishes: int | None) -> Any:
-    """Return process limits with the given ones."""
+    """Return the process limits that were given, defaults for those that are None; raises Usage for invalid ones."""
     from lodger.sandbox.errors import LimitInvalid
     from lodger.sandbox.limits import Limits
 
@@ -150,18 +150,19 @@ def _refused(raw: bytes, maximum: int, file: str) -> tuple[Outcome, ScriptError]
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _no_text(f"byte {error.start} is not UTF-8; a script must be UTF-8 text", raw[: error.start], file)
+        return _not_text(f"byte {error.start} is not UTF-8; a script must be UTF-8 text", raw[: error.start], file)
     if "\0" in text:
         at = text.index("\0")
         said = f"character {at} is NUL; a script must be text without NUL characters"
-        return _no_text(said, text[:at].encode(), file)
+        return _not_text(said, text[:at].encode(), file)
     if not text.strip().removeprefix("\ufeff"):
         said = "the file is empty: there is nothing to run"
         return Outcome.COMPILE_ERROR, ScriptError("EmptyScript", said, file=file)
     return None
 
 
-def _no_text(said: str, before: bytes, file: str) -> tuple[Outcome, ScriptError]:
+def _not_text(said: str, before: bytes, file: str) -> tuple[Outcome, ScriptError]:
+    """Return the end of a source that is not UTF-8; ``before`` is the text up to the wrong byte."""
     line = before.count(b"\n") + 1
     return Outcome.COMPILE_ERROR, ScriptError("NotText", said, file=file, line=line)
 

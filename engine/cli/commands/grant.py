@@ -92,7 +92,7 @@ def people(
 
 
 def _show(tenant: str, held: Sequence[str], *, as_json: bool = False) -> None:
-    """Print the grants of a tenant."""
+    """Print the grants that a tenant holds."""
     from lodger.engine.core.access.grants import meaning
 
     if as_json:

@@ -124,7 +124,8 @@ def init(
 
 
 def _own(folder: Path) -> dict[str, str]:
-    """Return the files that become the author's."""
+    """Return the files to write, by path, that become the author's own: settings of the editor, and an example unless there are
+    scripts."""
     started = (folder / "schedules.toml").exists() or any(_is_script(each) for each in folder.iterdir())
     return {"jsconfig.json": JSCONFIG} | ({} if started else EXAMPLE)
 
@@ -161,7 +162,7 @@ def _some_ledger(db: str | None) -> Iterator["Engine"]:
 
 
 def _sets(prepare: "Callable[[Engine], None]", db: str | None) -> str:
-    """Return the TypeScript declarations of the exposed tables."""
+    """Return the TypeScript declarations of the tables and functions that ``prepare`` gives the engine."""
     from lodger.engine.data.sets.typescript import declarations as of_sets
 
     with _some_ledger(db) as engine:

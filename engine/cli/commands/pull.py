@@ -53,5 +53,5 @@ def pull(
 
 
 def _present(path: Path) -> bytes | None:
-    """Return the content of a file; None if there is none, or a link, which is not followed."""
+    """Return the content of a file; None if there is no such file, or if it is a link."""
     return path.read_bytes() if path.is_file() and not path.is_symlink() else None

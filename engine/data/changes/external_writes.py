@@ -48,7 +48,7 @@ def record_changed(
 
 
 def _exposed(datasets: Datasets, what: Any) -> TableDataset:
-    """Return the set of a table, a mapped class or a name."""
+    """Return the dataset through which a table, a mapped class or a name is exposed."""
     table = what if isinstance(what, Table) else None
     mapper = None if isinstance(what, str | Table) else inspect(what, raiseerr=False)
     if mapper is not None:
@@ -65,7 +65,7 @@ def _exposed(datasets: Datasets, what: Any) -> TableDataset:
 
 
 def _text(rows: TableDataset, key: Any) -> str:
-    """Return the key of a row as feeds store it."""
+    """Return the key of a row as the change feed stores it; raises InputError (key_missing) for None."""
     if key is None:
         raise InputError("key_missing", name=rows.name)
     return feed.key_text(rows, canonical(rows.key, key))
@@ -89,7 +89,7 @@ def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[
 
 
 def _synchronous(target: Any) -> Any:
-    """Return the sessions that do the work of asynchronous ones; others unchanged."""
+    """Return the synchronous session class or factory beneath an asynchronous one; others unchanged."""
     if hasattr(target, "sync_session"):  # an AsyncSession
         return target.sync_session
     kind: Any = getattr(target, "class_", None)
@@ -102,7 +102,7 @@ def _synchronous(target: Any) -> Any:
 
 
 def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kind: str) -> None:
-    """Report the change of a mapped row."""
+    """Record the change of a mapped object that a session flushes."""
     mapper = inspect(type(row))
     rows = next((each for each in datasets if each.origin is mapper.local_table), None)
     if rows is None or rows.feed == "off":
@@ -124,7 +124,7 @@ def _tell(datasets: Datasets, clock: Clock, session: "Session", row: object, kin
 
 
 def _value(state: Any, name: str, *, old: bool) -> Any:
-    """Return a mapped attribute, or its value before the change."""
+    """Return the value of a mapped object's attribute; with ``old`` the one before the flushed change."""
     history = state.attrs[name].history
     if old and history.deleted:
         return history.deleted[0]

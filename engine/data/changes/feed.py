@@ -79,12 +79,12 @@ _NET = {
 
 
 def net(before: str | None, kind: str) -> str:
-    """Return the combined kind of two successive changes of a row; None if they cancel out."""
+    """Return the combined kind of two successive changes of a row; ``before`` is None if there was no earlier one."""
     return kind if before is None else _NET.get((before, kind), kind)
 
 
 def kept(rows: Dataset) -> bool:
-    """Whether changes of a set are recorded."""
+    """Whether changes of a dataset are recorded at all."""
     return not isinstance(rows, TableDataset) or rows.feed != "off"
 
 
@@ -260,7 +260,7 @@ def forget(connection: Connection, before_us: int) -> int:
 
 
 def _remember(connection: Connection, table: Table, upto: dict[tuple[str, str], Position]) -> None:
-    """Store up to which position the changes of owners were deleted."""
+    """Store up to which position each feed's changes were deleted."""
     statement = driver_of(connection).insert(table)
     moved = {"xid": statement.excluded.xid, "seq": statement.excluded.seq}
     statement = statement.on_conflict_do_update(index_elements=["source", "owner"], set_=moved)

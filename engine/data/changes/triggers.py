@@ -13,7 +13,7 @@ _KINDS = 3
 
 
 def stands(connection: Connection, rows: TableDataset) -> bool:
-    """Whether a table's triggers exist and are enabled, so that nothing else records its changes."""
+    """Whether a table's feed triggers exist and are enabled, so that nothing else records its changes."""
     return driver_of(connection).count_triggers(connection, rows.origin, _PREFIX) == _KINDS
 
 
@@ -23,7 +23,8 @@ def begin(connection: Connection, consumer: str | None) -> int | None:
 
 
 def claim(connection: Connection, since: int | None, consumer: str | None) -> None:
-    """Attribute the changes since :func:`begin` to the consumer, where triggers know no settings."""
+    """Mark the changes that triggers recorded since :func:`begin` as the consumer's own, in databases whose triggers cannot read the
+    setting."""
     driver_of(connection).end_attribution(connection, since, consumer)
 
 

@@ -113,7 +113,7 @@ def read_wanted(measures: dict[str, Any], group: Any, lookup: OwnLookup) -> Aggr
 
 
 def _measurable(measure: Measure, column: ColumnField) -> None:
-    """Refuse a measure that a column's kind does not have."""
+    """Raise CallRefused if a column's kind does not have this measure, such as the sum of texts."""
     if measure in (Measure.SUM, Measure.AVG) and column.kind not in kinds.NUMERIC:
         raise bad_request(f"{measure} needs a numeric column; {column.name} is {column.kind}")
     if column.kind not in kinds.ORDERED:
@@ -181,7 +181,7 @@ def merge_aggregates(wanted: AggregateQuery, left: PartialAggregates, right: Par
 
 
 def _end(measure: Measure, held: Any, value: Any) -> Any:
-    """Return the lower or higher of two values."""
+    """Return the lower of two values for MIN, the higher for MAX; None counts as absent."""
     if held is None:
         return value
     if value is None:
@@ -244,7 +244,7 @@ def _shown(wanted: AggregateQuery, key: tuple[Any, ...], part: PartialAggregate)
 
 
 def _one_class(measure: Measure, item: OwnField, ends: dict[int, Any]) -> tuple[int, Any]:
-    """Return the extreme value inside documents; values of several types are refused."""
+    """Return the extreme value of a document path as (type rank, value); raises CallRefused if values of several types are there."""
     if len(ends) > 1 or OTHER in ends:
         held = "lists or objects" if OTHER in ends else "values of several types"
         raise CallRefused(

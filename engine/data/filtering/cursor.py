@@ -47,7 +47,7 @@ def _signature(order: Sequence[Order]) -> list[str]:
 
 
 def _term(term: Order, value: Any) -> Any:
-    """Return one value of a cursor, checked."""
+    """Return one ordering value of a cursor, checked against its term."""
     if isinstance(term.field, ColumnField):
         return kinds.read(term.field.kind, value, term.field.name)
     rank, inner = value

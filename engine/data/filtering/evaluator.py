@@ -35,7 +35,7 @@ def _values(field: Field, row: Row) -> list[Any]:
 
 
 def value_of(field: Field, row: Row) -> Any:
-    """Return a column's canonical value, or the (class, comparable) pair at a path."""
+    """Return a row's value for a field: a column's canonical value, or (type rank, comparable value) at a document's path."""
     if isinstance(field, ColumnField):
         return row.get(field.name)
     if isinstance(field, RelatedField):
@@ -61,14 +61,15 @@ def _compare(tree: Compare, held: Any) -> bool:
 
 
 def _folded(held: Any) -> Any:
-    """Return a text without distinction of case."""
+    """Return a value with the letters A to Z of its text in lower case; a value that is no text is unchanged."""
     if isinstance(held, tuple):
         return (STRING, fold(held[1])) if held[0] == STRING else held
     return fold(held) if isinstance(held, str) else held
 
 
 def _ordered(held: Any, op: Op, value: Any) -> bool:
-    """Whether two values are in this order."""
+    """Whether an operator of order (``lt``, ``gte``, …) or of text (``contains``, ``startsWith``) holds between two values that are
+    not null."""
     if op is Op.LT:
         return bool(held < value)
     if op is Op.LTE:
@@ -88,7 +89,7 @@ def terms_of(order: Sequence[Order], row: Row) -> tuple[Any, ...]:
 
 
 def placed(order: Sequence[Order], left: Sequence[Any], right: Sequence[Any]) -> int:
-    """Compare two rows' terms: negative when left comes first. Nulls are smallest."""
+    """Compare two rows by their ordering values: negative when ``left`` comes first. Nulls are smallest."""
     for term, one, other in zip(order, left, right, strict=True):
         if one == other:
             continue

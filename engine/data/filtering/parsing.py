@@ -147,7 +147,7 @@ def _undefined(where: str) -> CallRefused:
 
 
 def _without_tag(value: Any) -> Any:
-    """Return an object as the script wrote it: the wire marks objects with keys that begin with $."""
+    """Return an object as the script wrote it: on the wire, objects with keys that begin with $ are wrapped."""
     return value["$object"] if isinstance(value, dict) and value.keys() == {"$object"} else value
 
 
@@ -333,7 +333,7 @@ def read_order(value: Any, lookup: OwnLookup, key: ColumnField) -> tuple[Order, 
 
 
 def _readings(field: Field, value: Any, op: Op) -> tuple[Any, ...]:
-    """Return the operands that a value means: text and milliseconds of an instant stand for a stored instant, too."""
+    """Return the operands that a value may mean: in a document, an instant's text or milliseconds also stand for a stored instant."""
     wanted = operand(field, value, op)
     if not isinstance(field, PathField) or op in _TEXTUAL:
         return (wanted,)
@@ -351,7 +351,7 @@ def _readings(field: Field, value: Any, op: Op) -> tuple[Any, ...]:
 
 
 def operand(field: Field, value: Any, op: Op) -> Any:
-    """Return the value that a comparison binds."""
+    """Return the checked value that a comparison is made with, in the field's comparable form."""
     if isinstance(field, PathField):
         return _path_operand(field, value, op)
     if isinstance(field, RelatedField):
@@ -372,7 +372,7 @@ def operand(field: Field, value: Any, op: Op) -> Any:
 
 
 def _path_operand(field: PathField, value: Any, op: Op) -> tuple[int, Any]:
-    """Return the operand of a comparison inside a document, with its rank."""
+    """Return the operand of a comparison inside a document, as (type rank, comparable value)."""
     try:
         rank, inner = classed(strict_json.normal(value))
     except CallRefused as refusal:

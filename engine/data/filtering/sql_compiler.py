@@ -96,7 +96,7 @@ class Compiler:
     # columns
 
     def _column(self, field: ColumnField, op: Op, value: Any) -> Clause:
-        """Compile a comparison of a column."""
+        """Return the condition that compares a column with a value."""
         if op is Op.EQ:
             return self._same(field, value)
         if op is Op.NE:
@@ -105,7 +105,7 @@ class Compiler:
         return and_(column.is_not(None), self._range(field, column, op, value))
 
     def _range(self, field: ColumnField, column: ColumnElement[Any], op: Op, value: Any) -> Clause:
-        """Compile an ordering comparison of a column, or a test of its text."""
+        """Return the condition that a column is less or greater than a value, or that its text contains or begins with it."""
         if op in (Op.CONTAINS, Op.STARTS_WITH):
             return self._text(column, op, value)
         if field.kind is Kind.DECIMAL and field.scale is not None:
@@ -171,7 +171,7 @@ class Compiler:
         return or_(false(), *ways)
 
     def _beyond(self, term: Order, value: Any) -> Clause:
-        """Compile the condition that a row comes after a value in an order."""
+        """Return the condition that a row's value comes after this one in the order of a term."""
         field = term.field
         if isinstance(field, ColumnField):
             column = column_of(field, self.driver)
@@ -236,7 +236,8 @@ class Compiler:
         return self._within(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
 
     def _some(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
-        """Return a condition on the value at a path, or on one of those that it leads to through lists."""
+        """Return a condition on the value of a type at a path, true if it holds for one of the values that the path leads to through
+        lists."""
 
         def holds(alike: Clause, held: ColumnElement[Any]) -> Clause:
             return and_(alike, asked(held))
@@ -250,7 +251,7 @@ class Compiler:
         return func.coalesce(and_(alike, asked(held)), false())
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
-        """Return the SQL value that a value inside a document is compared with."""
+        """Return the bound SQL value of an operand inside a document; ``rank`` is its type's."""
         if rank in (STRING, TIME):
             return literal(inner, String())
         return self.driver.json_number(inner)
@@ -260,15 +261,15 @@ class Compiler:
         return self.driver.json_path(documents.c.body, field.parts, strict_json.INSTANT)
 
     def rank(self, field: PathField) -> ColumnElement[Any]:
-        """Return the class of the value at a path: :mod:`lodger.engine.data.values.fields`."""
+        """Return the expression for the type rank of the value at a path, see :mod:`lodger.engine.data.values.fields`."""
         return self._place(field).rank()
 
     def values(self, field: PathField) -> list[ColumnElement[Any]]:
-        """Return the expressions compared within a type: one, or several of which all but one are NULL."""
+        """Return the expressions for the value at a path, one for each type in which it can be stored; all but one are NULL."""
         return self._place(field).values()
 
     def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
-        """Return whether a value of this type is at a path, and the value."""
+        """Return the condition that the value at a path has this type, and the expression of the value."""
         return self._place(field).held(rank)
 
     def numbers(self, field: PathField) -> ColumnElement[Any]:

@@ -20,7 +20,7 @@ BODY = 1
 
 
 def wide(rows: Dataset) -> list[int]:
-    """Return the positions of the columns of a set that can make a row large."""
+    """Return the positions of a dataset's columns that can make a row large."""
     if isinstance(rows, Collection):
         return [BODY]
     return [place for place, item in enumerate(rows.shown) if is_wide(item.column)]
@@ -36,7 +36,7 @@ def is_wide(column: Column[Any]) -> bool:
 def taken(
     connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int
 ) -> tuple[list[Any], bool]:
-    """Return the first rows of a statement, up to ``max_bytes`` bytes, and whether there were more.
+    """Run a statement; return its first rows, up to ``max_bytes`` bytes, and whether there were more.
 
     Args:
         weighed: positions of the columns that can be large; without any, all rows are returned.

@@ -74,7 +74,7 @@ _complete = Prepared(
 
 
 def entry(path: str, row: Row) -> dict[str, Any]:
-    """Return the index entry of a document."""
+    """Return the index entry of a document for one path."""
     rank, inner = classed(PathField(path, tuple(path.split("."))).found(row))
     number = float(inner) if rank in (BOOLEAN, NUMBER) else None
     return {
@@ -138,6 +138,7 @@ def _index_condition(part: Compare | In) -> ColumnElement[bool] | None:
 
 
 def _equal_condition(rank: int, inner: Any) -> ColumnElement[bool]:
+    """Return the condition that an index entry holds this value; ``rank`` is its type's."""
     if rank in (NULL, OTHER):
         return _d.rank == rank
     if rank in (STRING, TIME):
@@ -146,6 +147,7 @@ def _equal_condition(rank: int, inner: Any) -> ColumnElement[bool]:
 
 
 def _range_condition(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
+    """Return the condition that an index entry of this type is less or greater than the value."""
     if rank in (STRING, TIME):
         # Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
         return (

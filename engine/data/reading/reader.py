@@ -231,7 +231,7 @@ class Reader:
         return known
 
     def is_current(self) -> bool:
-        """Whether the paths that were known are those of this snapshot; otherwise they are now, and the query is to be repeated."""
+        """Whether the known index paths are those of this snapshot; if not, they are replaced, and the query must be repeated."""
         is_current = True
         for name, asked in self._asked.items():
             found = [row[0] for row in asked()]
@@ -335,7 +335,7 @@ def _join_condition(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
 
 
 def _columns(rows: Dataset, driver: Driver) -> list[ColumnElement[Any]]:
-    """Return the selected columns of a set."""
+    """Return the columns that a query of a dataset selects."""
     if isinstance(rows, Collection):
         return [documents.c.id, documents.c.body]
     return [column_of(item, driver).label(f"c{n}") for n, item in enumerate(rows.shown)]
@@ -349,13 +349,15 @@ def _row(rows: Dataset, raw: Any) -> Row:
 
 
 def _is_whole(value: Any) -> bool:
+    """Whether a value is a float that stands for a whole number which JavaScript holds exactly."""
     return isinstance(value, float) and value.is_integer() and abs(value) <= strict_json.SAFE_INTEGER
 
 
 def _part(
     wanted: AggregateQuery, raw: Any, widths: list[int], spans: list[int]
 ) -> tuple[tuple[Any, ...], PartialAggregate]:
-    """Return key and values of one group from a row of the query."""
+    """Return key and values of one group from a row of the query. ``widths``: cells of each group term; ``spans``: cells of each
+    measure."""
     key: list[Any] = []
     at = 0
     for index, item in enumerate(wanted.group):
@@ -386,7 +388,7 @@ def _part(
 
 
 def _of_path(part: PartialAggregate, index: int, measure: Measure, cells: Sequence[Any]) -> None:
-    """Add the cells of a measure inside documents to a group."""
+    """Add the aggregates of one measure on a document path, from the cells of a query's row, to a group."""
     if measure in (Measure.MIN, Measure.MAX):
         held = zip((*_RANKS, OTHER), cells, strict=True)
         ends = {rank: float(cell) if rank == NUMBER else cell for rank, cell in held if cell is not None}

@@ -150,12 +150,12 @@ class Datasets:
 
     @property
     def unseen(self) -> list[ForeignDatabase | None]:
-        """Databases that were not yet inspected for row security."""
+        """Return the databases whose row security was not inspected yet; None is the ledger's."""
         used = {rows.database for rows in self._tables.values()}
         return [each for each in (None, *self.databases) if each not in self._walls and (each is None or each in used)]
 
     def stand(self, database: ForeignDatabase | None, wall: DatabaseIsolation) -> None:
-        """Set the isolation found in a database: its sets are read through the views that exist."""
+        """Store which isolation was found in a database; its sets are then read through the views that exist."""
         self._walls[database] = wall
         self._changed()
 
@@ -257,7 +257,7 @@ def _elsewhere(name: str) -> CallRefused:
 
 
 def _without(rows: TableDataset, columns: frozenset[str]) -> TableDataset:
-    """Return a set without write access to some columns."""
+    """Return a table's dataset without write access to some columns."""
     if not columns:
         return rows
     needed = rows.required | ({rows.key.name} if rows.key_source is KeySource.GIVEN else set())

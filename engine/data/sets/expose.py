@@ -204,6 +204,7 @@ def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[An
 
 
 def _columns_without_tenant(table: Table, mapped: Iterable[Column[Any]], tenant: Column[Any]) -> list[Column[Any]]:
+    """Return the mapped columns of a table without the tenant's, in the table's order."""
     return [column for column in table.columns if column is not tenant and column in set(mapped)]
 
 
@@ -265,6 +266,7 @@ def _unwritable_required(table: Table, tenant: Column[Any], key: Column[Any], wr
 
 
 def _key_source(table: Table, key: ColumnField, writable: bool) -> KeySource:
+    """Return where the key of a new row comes from: the script, Lodger (a UUID or a text) or the database."""
     if writable:
         return KeySource.GIVEN
     if key.kind is Kind.UUID:
@@ -296,6 +298,8 @@ def _links(fields: dict[str, ColumnField]) -> dict[str, tuple[str, Table, Column
 
 
 def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[str], Any]:
+    """Return the function that converts a tenant's id to a value of the tenant column; it raises CallRefused (denied) if there is
+    none."""
     field = _field(table, tenant, "tenant")
 
     def value(tenant_id: str) -> Any:

@@ -78,7 +78,7 @@ class ForeignDatabase:
 
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[Connection]:
-        """Open a transaction for a block."""
+        """Open a transaction for a block; with ``write``, one that may write and commits at the end."""
         with self.engine.connect() as connection:
             if options := self.driver.platform_options(write=write):
                 connection = connection.execution_options(**options)

@@ -101,7 +101,7 @@ def filtered(connection: Connection, sets: Iterable[TableDataset]) -> list[str]:
 
 
 def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool) -> DatabaseIsolation:
-    """Return the objects that exist, without ``cross_tenant_unique_columns``."""
+    """Return the role and the up-to-date views that exist in a database, and warn about missing ones; unique columns are left out."""
     security = driver_of(connection).row_security(connection)
     if security is None:
         return DatabaseIsolation()
@@ -130,13 +130,14 @@ def _standing(connection: Connection, sets: list[TableDataset], *, ledger: bool)
 
 
 def _reaches(rows: TableDataset, sets: list[TableDataset], standing: frozenset[str]) -> bool:
-    """Whether the role can read all tables that a set references."""
+    """Whether every exposed table that a dataset references has a view, so that the role can read it; ``standing`` has the names of
+    those."""
     targets = _led_to(rows)
     return all(each.name in standing for each in sets if each.origin in targets)
 
 
 def _led_to(rows: TableDataset) -> set[Table]:
-    """Return the tables that a set's foreign keys reference."""
+    """Return the tables that a dataset's foreign keys lead to."""
     return {each.table for each in rows.references.values()} | {table for _name, table, _column in rows.links.values()}
 
 

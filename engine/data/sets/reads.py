@@ -60,7 +60,7 @@ class ThreadReads:
         return await self._in_thread(self._answer, work)
 
     async def _in_thread(self, function: Callable[..., T], *given: object) -> T:
-        """Run a function in one of the threads; a place that a silent server holds is soon free again."""
+        """Run a function in a thread and await its result; a call longer than BRIEF_S no longer counts towards the maximum at once."""
         await self._places.acquire()
         loop, held = asyncio.get_running_loop(), ExitStack()
         held.callback(self._places.release)

@@ -50,6 +50,7 @@ class TenantTable(Protocol):
 
 
 def _own_document() -> ColumnElement[bool]:
+    """Return the condition that a document has the bound tenant, collection and id."""
     wanted = {"tenant": documents.c.tenant_id, "of": documents.c.collection, "key": documents.c.id}
     return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in wanted.items()))
 
@@ -66,6 +67,7 @@ _update_document = PreparedWrite(
 
 
 def _own_value() -> ColumnElement[bool]:
+    """Return the condition that a keyed value has the bound tenant, scope and key."""
     wanted = {"tenant": kv.c.tenant_id, "of": kv.c.scope, "name": kv.c.key}
     return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in wanted.items()))
 

@@ -43,7 +43,7 @@ def _shown(rows: TableDataset) -> list[Column[Any]]:
 
 
 def _filled(column: Column[Any]) -> bool:
-    """Whether the platform's mapping fills a column."""
+    """Whether the platform's mapping gives a column a value on insert or update."""
     return column.default is not None or column.onupdate is not None
 
 

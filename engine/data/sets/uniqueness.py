@@ -52,6 +52,7 @@ def require_unique_within_tenant(
 
 
 def _is_allowed(label: str, columns: Sequence[str], allowed: frozenset[str]) -> bool:
+    """Whether the platform allows writing a constraint's columns: by its label, or by the name of its only column."""
     return label in allowed or (len(columns) == 1 and columns[0] in allowed)
 
 
@@ -86,7 +87,7 @@ def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableData
 
 
 def _named(rows: TableDataset) -> set[frozenset[str]]:
-    """Return the columns of declared constraints that are allowed by name; SQLite does not keep names."""
+    """Return the column sets of declared constraints that the platform allows by name: SQLite does not keep names."""
     declared = [*rows.origin.constraints, *rows.origin.indexes]
     return {
         frozenset(column.name for column in rule.columns)

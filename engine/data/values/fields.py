@@ -91,7 +91,7 @@ Field = OwnField | RelatedField
 
 
 def classed(value: Any) -> tuple[int, Any]:
-    """Return the type rank and the comparable form of a document's value; lists and objects compare as equal."""
+    """Return (type rank, comparable form) of a document's value; lists and objects compare as equal."""
     if value is None:
         return NULL, 0
     if isinstance(value, bool):

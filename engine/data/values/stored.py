@@ -21,7 +21,7 @@ NAN, DECIMAL_NAN = math.nan, Decimal("NaN")
 
 
 def column_of(field: ColumnField, driver: Driver) -> ColumnElement[Any]:
-    """Return the expression of a column for selecting, comparing and ordering."""
+    """Return the SQL expression by which a column is selected, compared and ordered."""
     column = field.column
     if field.kind is Kind.TEXT:
         return Bytewise(column)
