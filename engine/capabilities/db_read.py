@@ -143,7 +143,7 @@ def _selected(rows: Dataset, asked: list[str] | None) -> set[str] | None:
 
 
 def _column_values(found: Iterable[Row | None], name: str) -> set[Any]:
-    """Return the values of a column in rows, without those that are None."""
+    """Return the values of a column in the rows that exist, those that are not None."""
     return {row[name] for row in found if row is not None}
 
 

@@ -55,7 +55,7 @@ class ServerClock:
 
     @property
     def stepped(self) -> str:
-        """The clock that was set, for people."""
+        """Return which clock was set while the node ran, in words: the database server's or this machine's."""
         return "the database server's clock" if self._server_stepped_us else "this machine's clock"
 
     @property

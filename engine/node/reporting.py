@@ -58,7 +58,7 @@ class Outages:
         self._present: dict[str, _Outage] = {}
 
     def failed(self, service: str, error: Unavailable) -> None:
-        """Count a failure, and write a line if one is wanted."""
+        """Count a failure; write a log line for the first one and then now and then."""
         now_s = self._elapsed_s()
         present = self._present.get(error.code)
         if present is None:
@@ -71,7 +71,7 @@ class Outages:
             self._log.error("%s: %s for %.0f s, %d failures: %s", service, error.code, lasted_s, present.number, error)
 
     def works(self) -> None:
-        """End the outages without a failure of late."""
+        """End the outages of errors that have not come again lately, with a log line."""
         now_s = self._elapsed_s()
         for code, each in list(self._present.items()):
             if now_s - each.last_s >= QUIET_S:
@@ -130,7 +130,7 @@ class Reporter:
         return self._events.has_subscribers(Event)
 
     def _fault(self, event: Fault) -> None:
-        """Count and log the fault of a service."""
+        """Count and log a failed round of a service."""
         error = event.error
         self._meters.count("lodger_faults_total", event.service)
         if isinstance(error, Unavailable):  # explains itself; only a fault of ours needs its traceback
@@ -140,6 +140,7 @@ class Reporter:
         self._report("fault", service=event.service, error=error)
 
     def _lease_lost(self, event: LeaseLost) -> None:
+        """Count and publish that this node has lost its lease."""
         self._meters.count("lodger_leases_lost_total")
         self._report("lease_lost", reason=event.reason)
 

@@ -97,13 +97,13 @@ class RunningAttempts:
 
     @property
     def free(self) -> int:
-        """How many more may start: each that computes holds a slot, and no more than there are slots wait to be written."""
+        """How many more attempts may start: a computing one holds a slot, and at most as many as there are slots wait to be written."""
         free = self._slots.free
         return min(free, free + self.slots - len(self._ended), self._context.settings.in_flight_max - len(self._claims))
 
     @property
     def over(self) -> int:
-        """How many may start although no slot is free, of tenants without an attempt here: some, while long computations hold all."""
+        """How many attempts may start beyond the slots, for tenants that have none here: some, while long computations hold all slots."""
         long_s = self._clock.elapsed_s() - LONG_S
         if sum(since_s <= long_s and self._slots.holds(key) for key, since_s in self._begun_s.items()) < self.slots:
             return 0
@@ -196,7 +196,7 @@ class RunningAttempts:
         self._context.bus.publish(AttemptFinished(claim, finished))
 
     def _over(self, claim: Claim, task: asyncio.Task[None]) -> None:
-        """Handle the end of an attempt's task; one that was cancelled before it began reports itself here."""
+        """Handle the end of an attempt's task; a task that was cancelled before it ran is reported as stopped here."""
         if task.cancelled():  # before it began: otherwise the attempt answers its kill
             self._stopped(claim, Finished(Outcome.CANCELLED))
 
@@ -231,5 +231,5 @@ class RunningAttempts:
                 task.cancel()
 
     async def drained(self) -> None:
-        """Wait until there is none."""
+        """Wait until this node has no attempt."""
         await self._empty.wait()

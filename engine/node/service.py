@@ -99,7 +99,7 @@ class Service:
 
 
 async def either(*waits: Awaitable[object]) -> None:
-    """Wait for the first of several; the others are cancelled."""
+    """Wait for the first of several awaitables; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

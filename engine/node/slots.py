@@ -84,11 +84,12 @@ class Slots:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(tenant, deque()).append((holder, turn))
-        turn.add_done_callback(partial(self._left_queue, tenant))
+        turn.add_done_callback(partial(self._leave_queue, tenant))
         self.hand_on()
         await turn
 
-    def _left_queue(self, tenant: str, turn: "asyncio.Future[None]") -> None:
+    def _leave_queue(self, tenant: str, turn: "asyncio.Future[None]") -> None:
+        """Remove a cancelled wait for a slot from its tenant's queue."""
         queue = self._queues.get(tenant)
         if queue is None or not turn.cancelled():
             return

@@ -50,10 +50,10 @@ class _Cursor:
         self._take(recurrence.next_after(start, inclusive=True))
 
     def advance(self) -> None:
-        """Go to the slot after it, or search on."""
+        """Move the cursor to the next slot, or search on from where it stopped."""
         self._take(self._recurrence.next_after(self.at))
 
     def _take(self, found: Answer) -> None:
-        """Move to a found slot, or to the end of a bounded search."""
+        """Move the cursor to a found slot, or to where a bounded search stopped."""
         self.is_slot = isinstance(found, datetime)
         self.at = found.instant if isinstance(found, SearchedTo) else found or LAST

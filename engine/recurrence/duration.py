@@ -43,10 +43,12 @@ _CALENDAR_UNITS = {"mo", "month", "months", "y", "yr", "yrs", "year", "years", "
 
 
 def _no_calendar(unit: str, index: int) -> RuleInvalid:
+    """Return the error of a unit without a fixed length, such as the month."""
     return RuleInvalid("duration_invalid.calendar", unit=unit, index=index)
 
 
 def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
+    """Return the microseconds of the digits after a decimal point, for a unit of so many; 0 without digits."""
     if not digits:
         return 0
     scale: int = 10 ** len(digits)
@@ -57,7 +59,7 @@ def _fraction_us(digits: str | None, unit_us: int, index: int) -> int:
 
 
 def _bounded(us: int, index: int) -> int:
-    """Return a duration, if it is not too long."""
+    """Return a length in microseconds; raises RuleInvalid if it is too long."""
     if us > LONGEST_US:
         raise RuleInvalid("duration_invalid.long", index=index)
     return us

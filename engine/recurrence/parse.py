@@ -107,7 +107,7 @@ def _kind(name: Kind | str) -> Kind:
 
 
 def _anchor(text: str) -> datetime:
-    """Return the instant that an interval is counted from."""
+    """Return the point in time that an interval is counted from, from its text."""
     try:
         return parse_time(text.strip())
     except RuleInvalid as error:

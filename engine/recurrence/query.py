@@ -107,10 +107,7 @@ def slots_of(
 
 
 def _counts(schedule: CompiledSchedule, after: datetime) -> dict[str, Any]:
-    """Most slots of a UTC day and least distance of two, as bounds or exact; and how many the next 366 days have.
-
-    ``next_year`` is None for more than :data:`MAX_COUNTED` slots, or when they cannot be found in a bounded search.
-    """
+    """Return how often a schedule fires: most slots of a UTC day, least distance of two, and the number in the next 366 days."""
     density = schedule.density(after)
     until = min(after, _END - timedelta(days=366)) + timedelta(days=366)
     year: int | None

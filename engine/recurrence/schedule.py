@@ -54,7 +54,8 @@ class Windows:
         self._length = timedelta(seconds=seconds) + (timedelta(days=days) + _DAY if days else timedelta())
 
     def over(self, instant: datetime, steps: Steps, limit: int) -> tuple[datetime, datetime] | None:
-        """Beginning and end of the window over an instant, both the instant itself for a single one; None when it is open.
+        """Return beginning and end of the closed window over an instant, both the instant itself for a single one; None when it is
+        open.
 
         An instant is closed as well when its window cannot be found in so many steps.
         """
@@ -75,7 +76,7 @@ class Windows:
         return (opened, end) if instant < end or instant == opened else None
 
     def _end(self, opened: datetime) -> datetime:
-        """When a window that opens then closes: exclusive, or the same instant for a single one."""
+        """Return when a window that opens at an instant ends: exclusive, or the same instant for a single one."""
         try:
             end = opened
             if self._days and self._zone is not None:
@@ -246,6 +247,7 @@ class CompiledSchedule(Union):
         raise RuleNeverFires("rule_never_fires", reason=self.never_reason() or self._reason_since(since, closings))
 
     def _main_exclusion(self, closings: Counter[int]) -> str | None:
+        """Return the words that name the exclusion which removed most slots; None if none did."""
         if not closings:
             return None
         (which, count), *_ = closings.most_common(1)
@@ -314,6 +316,7 @@ class CompiledSchedule(Union):
         return replace(bound, exact=bound == Density(gap_s, per_day))
 
     def _first_slots(self, since: datetime) -> Iterator[datetime]:
+        """Yield the first slots from an instant on, up to a bounded number."""
         slot = self.next_after(since, inclusive=True)
         for _ in range(_COMPARED):
             if not isinstance(slot, datetime):

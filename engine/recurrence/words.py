@@ -41,7 +41,7 @@ def listed(bits: int, names: tuple[str, ...] | None = None) -> str:
 
 
 def _every(bits: int, size: int) -> int:
-    """Step of a set that is exactly 0, n, 2n, ... with n dividing the size; 0 for any other set."""
+    """Return the step of a set that is exactly 0, n, 2n, ... with n dividing the size; 0 for any other set."""
     count = bits.bit_count()
     step = size // count if count else 0
     return step if count > 1 and size % count == 0 and bits == stride(0, size, step) else 0
@@ -141,7 +141,7 @@ def spoken(dial: Dial, *, recurring: bool) -> str:
 
 
 def _stretch(hours: int) -> tuple[int, int] | None:
-    """First and last of hours that follow one another, over midnight too; None when they do not."""
+    """Return the first and last of hours that follow one another, also over midnight; None when they do not."""
     starts = [hour for hour in members(hours) if not hours >> (hour - 1) % 24 & 1]
     if len(starts) != 1:
         return None
@@ -149,12 +149,12 @@ def _stretch(hours: int) -> tuple[int, int] | None:
 
 
 def timed(when: str, days: str) -> str:
-    """Times with their days, without a preposition before the times; *every day* is said by *daily*, or by the times."""
+    """Return the words for times with their days; *every day* is said by *daily*, or by the times."""
     if days != "every day":
         return f"{when}, {days}"
     return f"daily {when}" if when.startswith("at ") and "minute" not in when and "second" not in when else when
 
 
 def sentence(text: str) -> str:
-    """With a capital letter."""
+    """Return the text with a capital letter."""
     return text[:1].upper() + text[1:]

@@ -172,7 +172,7 @@ class CommonHeaders:
         try:
             _require_unambiguous(headers)
             _require_readable(scope)
-            _require_plain(headers)
+            _require_uncompressed(headers)
             await self._app(scope, receive, sending)
         except Exception as error:
             if begun:
@@ -181,11 +181,13 @@ class CommonHeaders:
 
 
 def _require_unambiguous(headers: Headers) -> None:
+    """Refuse a request with both Transfer-Encoding and Content-Length, which proxies read differently."""
     if "transfer-encoding" in headers and "content-length" in headers:
         raise Refused(400, "http_ambiguous", headers={"Connection": "close"})
 
 
-def _require_plain(headers: Headers) -> None:
+def _require_uncompressed(headers: Headers) -> None:
+    """Refuse a compressed body (Content-Encoding)."""
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "content_encoding", headers={"Accept-Encoding": "identity"})
 

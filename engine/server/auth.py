@@ -130,6 +130,7 @@ class Authentication:
                 await self._last_use.write()
 
     async def _authenticated(self, request: Request) -> Authenticated:
+        """Return the caller of a request by the platform, a token or a session; raises Refused."""
         if self.by_platform is not None:
             return Authenticated(await self._by_platform(request, self.by_platform), "platform")
         address = client(request)
@@ -144,6 +145,7 @@ class Authentication:
         raise unauthorized("token_missing")
 
     async def _by_platform(self, request: Request, authenticate: Authenticate) -> Caller:
+        """Return the caller that the platform's own function authenticates; raises Refused."""
         caller = await authenticate(request)
         if caller is None:
             raise Refused(401, "not_signed_in")
@@ -185,6 +187,7 @@ class Authentication:
         return caller
 
     async def _by_session(self, request: Request, text: str, address: str) -> Caller:
+        """Return the caller of the session in a cookie, which other sites may not use; raises Refused."""
         now_us = self._context.clock.now_us()
 
         def look(connection: Connection) -> tuple[Caller, bool] | None:
@@ -285,6 +288,7 @@ class LastUse:
                 self._under_way = {}
 
     def _write(self, uses: list[Use]) -> None:
+        """Write queued uses, in one transaction for each ledger."""
         by_ledger: dict[int, tuple[StoreContext, list[Callable[[Connection], object]]]] = {}
         for write, tenant_id in uses:
             context = self._context if tenant_id is None or self._at is None else self._at(tenant_id).context

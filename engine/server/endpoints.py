@@ -236,6 +236,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
 
 
 def _require_tenant(engine: Engine, tenant_id: str) -> None:
+    """Raise NotFound if there is no such tenant."""
     with engine.at(tenant_id).context.database.read() as connection:
         tenants.get(connection, tenant_id)
 

@@ -67,11 +67,7 @@ class Live:
         return self._changes.setdefault(id(engine), LiveChanges(engine, read))
 
     def enter(self, token_id: str) -> None:
-        """Count a stream in.
-
-        Raises:
-            Refused: too_many_streams.
-        """
+        """Count a stream of a token in."""
         if sum(self._open.values()) >= self._max_streams or self._open.get(token_id, 0) >= MAX_STREAMS_OF_TOKEN:
             raise Refused(
                 429,
@@ -203,5 +199,6 @@ def _read(engine: Engine, look: Callable[[Connection], Any]) -> Any:
 
 
 def _no_query(request: Request) -> None:
+    """Refuse a request with query parameters."""
     if request.scope["query_string"]:
         raise Refused(400, "request_invalid.no_query")

@@ -102,6 +102,7 @@ def _field(route: Route, parameter: Parameter, kind: str) -> Any:
 
 
 def _without_null(hint: Any) -> Any:
+    """Return a type without None as one of its alternatives."""
     if get_origin(hint) not in {Union, types.UnionType}:
         return hint
     kept = tuple(each for each in get_args(hint) if each is not type(None))
@@ -186,7 +187,7 @@ def errors_of(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _entry(route: Route) -> Any:
-    """Return the type of a page's entries."""
+    """Return the type of the entries of a route's page."""
     (entry,) = route.answer.__args__
     assert route.answer.__origin__ is Page
     return entry
@@ -282,7 +283,7 @@ def document(app: FastAPI, routes: Iterable[Route], *by_hand: type[RequestModel]
 
 
 def _renamed(value: Any) -> Any:
-    """Return a description in which no schema has the name of another one's constructor in Go, NewSchedule of Schedule."""
+    """Return a description in which no schema's name is that of another one's constructor in Go, such as NewSchedule beside Schedule."""
     if isinstance(value, dict):
         return {_NAMES.get(name, name): _renamed(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -301,7 +302,7 @@ def _explain(documented: dict[str, Any], fields: dict[str, Any]) -> None:
 
 
 def _without_items(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield the arrays of a schema that have items by place alone."""
+    """Yield the array schemas that describe their items by position (``prefixItems``)."""
     if isinstance(schema, dict) and "prefixItems" in schema:
         yield schema
     for inside in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():

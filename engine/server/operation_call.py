@@ -107,7 +107,7 @@ class Calls:
         return answer
 
     def _mend(self, request: Request, route: Route, key: str, record: object) -> None:
-        """Replace the stored answer."""
+        """Replace the answer that was stored under an idempotency key by one with this record."""
         found = self._kept(request, key)
         if found is not None:
             token_id = authenticated(request).caller.token_id
@@ -115,7 +115,7 @@ class Calls:
                 idempotency.replace_body(connection, token_id, key, text_of(route, record))
 
     def _kept(self, request: Request, key: str) -> tuple[StoreContext, StoredResponse] | None:
-        """Return the response that was stored for a key, and the ledger with it: the tenant's, or any of several."""
+        """Return the response that was stored under an idempotency key, with the ledger that has it; None if none was."""
         token_id = authenticated(request).caller.token_id
 
         def look(engine: Engine) -> tuple[StoreContext, StoredResponse] | None:
@@ -127,7 +127,8 @@ class Calls:
         return self._engine.ask_each(look) if tenant_id is None else look(self._engine.at(tenant_id))
 
     def _act(self, request: Request, route: Route, key: str, digest: str, stored: list[str]) -> AuditContext:
-        """Return who asks and on which conditions; ``stored`` receives the text that is kept for a repeated request."""
+        """Return the audit context of a request, with its conditions; ``stored`` receives the text that is kept for a repeated
+        request."""
         caller, now_us = authenticated(request).caller, self._clock.now_us()
         expect = expectation(request) if route.changes else None
         if expect is not None and not route.tagged:
@@ -144,6 +145,7 @@ class Calls:
         return AuditContext(actor, "http", why(request), None, request_id(request), expect, kept, vouches)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
+        """Return the answer that was stored for an earlier request with this key; raises Refused if that request was a different one."""
         kept = self._kept(request, key)
         if kept is None:
             return None
@@ -202,6 +204,7 @@ def why(request: Request) -> str | None:
 
 
 def _text_of(request: Request, header: str) -> str | None:
+    """Return the decoded text of a header, None without it; raises Refused (header_invalid)."""
     given = request.headers.get(header)
     if not given:
         return None
@@ -211,6 +214,7 @@ def _text_of(request: Request, header: str) -> str | None:
 
 
 def _key(request: Request, route: Route) -> str:
+    """Return the idempotency key of a request; empty without one, or if the route changes nothing. Raises Refused (header_invalid)."""
     keys = request.headers.getlist("idempotency-key")
     if not keys:
         return ""
@@ -224,6 +228,7 @@ def _key(request: Request, route: Route) -> str:
 
 
 def _fingerprint(request: Request, body: bytes) -> str:
+    """Return a digest of everything that makes a request the same when it is repeated."""
     parts = [request.method, request.scope["path"], request.scope["query_string"].decode("latin-1")]
     parts += [request.headers.get("if-match", ""), hashlib.sha256(body).hexdigest()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -252,6 +257,7 @@ def respond(request: Request, route: Route, record: object) -> Response:
 
 
 def _headers(request: Request, route: Route, record: object) -> dict[str, str]:
+    """Return the headers of an answer with a record: ETag, and Location for a new one."""
     tag, place = etag(record), getattr(type(record), "LOCATION", None)
     headers = {} if tag is None else {"ETag": tag}
     if route.status == 201 and place is not None:
@@ -261,7 +267,7 @@ def _headers(request: Request, route: Route, record: object) -> dict[str, str]:
 
 
 def etag(record: object) -> str | None:
-    """Return the entity tag of a record, or None if its type has none."""
+    """Return the entity tag of a record, None if its type has none."""
     names = getattr(type(record), "ETAG", None)  # the fields that a change moves; its clock moves none of them
     if names is None:
         return None

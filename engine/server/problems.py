@@ -94,7 +94,7 @@ _noted: dict[str, float] = {}
 
 
 def _note(error: Exception, status: int, scope: Scope) -> None:
-    """Log a failed request with its path and id: each unexpected error, and an unavailable service once a minute."""
+    """Log a failed request with its path and id: every unexpected error, an unavailable service once a minute."""
     code, now_s = str(getattr(error, "code", type(error).__name__)), time.monotonic()
     if status != 500 and now_s < _noted.get(code, -NOTED_S) + NOTED_S:
         return
@@ -132,7 +132,7 @@ def document(status: int, body: Mapping[str, Any], headers: Mapping[str, str] | 
 
 
 def _shortened(value: Any) -> Any:
-    """Return a value, a long text cut."""
+    """Return a value of an error, long texts cut."""
     if isinstance(value, str) and len(value) > MAX_REPEATED:
         return f"{value[:MAX_REPEATED]}… ({len(value)} characters)"
     return value

@@ -30,7 +30,7 @@ class RateLimit:
         self._buckets = TokenBuckets(per_minute / 60, per_minute, time.monotonic)
 
     def hit(self, key: str) -> float:
-        """Count one; return 0.0 if the limit allows it, else the seconds until it allows the next one, at least 1."""
+        """Count a request of a key; return 0.0 if the limit allows it, else the seconds until it allows the next one, at least 1."""
         wait_s = self._buckets.turn(key, 0.0)
         return max(1.0, wait_s) if wait_s else 0.0
 
@@ -86,6 +86,7 @@ class RateLimits:
 
 
 def _retry_after(wait_s: float) -> dict[str, str]:
+    """Return the Retry-After header for a wait in seconds, at least 1."""
     return {"Retry-After": str(max(1, round(wait_s)))}
 
 
@@ -153,7 +154,7 @@ class Threads:
                 del loop.shares[key]
 
     def _own(self) -> _Loop:
-        """Return the limiter of the current event loop."""
+        """Return the limiter of the running event loop."""
         if self._loop is None:
             self._loop = _Loop(asyncio.Semaphore(self._total), CapacityLimiter(self._total))
         return self._loop

@@ -196,6 +196,7 @@ def trusted_proxies(settings: Settings) -> list[str]:
 
 
 def _check_tls(settings: Settings) -> None:
+    """Raise InputError (tls_incomplete) if only one of certificate and key is set, Unavailable if one of the files is missing."""
     if (settings.tls_cert is None) != (settings.tls_key is None):
         raise InputError("tls_incomplete")
     for path in (settings.tls_cert, settings.tls_key):

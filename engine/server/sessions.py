@@ -121,6 +121,7 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
 
 
 def _require_session(request: Request) -> str:
+    """Return the text of the session cookie; raises Refused without one."""
     text = session_of(request)
     if text is None or authenticated(request).by != "session":
         raise _no_session()
@@ -128,6 +129,7 @@ def _require_session(request: Request) -> str:
 
 
 def _no_session() -> Refused:
+    """Return the refusal of a request without a session."""
     return Refused(404, "session_none")
 
 

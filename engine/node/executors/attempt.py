@@ -112,7 +112,7 @@ class Attempt(Session):
             return await self._in_turn(name, arguments)
 
     async def _in_turn(self, name: str, arguments: str) -> Reply:
-        """Answer a call after the earlier ones, or at once if its kind needs no order."""
+        """Answer a call after the earlier ones have been answered, or at once if calls of its name need no order."""
         call = CALLS.get(name)
         if call is not None and call.apart:
             return await self._reply(name, arguments)
@@ -156,7 +156,7 @@ class Attempt(Session):
 
     @asynccontextmanager
     async def _share(self, *names: str, times: int = 1) -> AsyncIterator[Session]:
-        """Hold as much of the tenant's day as a call may use, before it uses it."""
+        """Hold the amounts of the tenant's day that a call may use, for the block; yield the session with only these."""
         counted = [name for name in names if name in self.counters.day and not BY_NAME[name].effect]
         if not counted:
             yield self
@@ -175,7 +175,7 @@ class Attempt(Session):
             share.leave()
 
     async def _draw(self, name: str) -> None:
-        """Reserve a lot of a budget of the tenant's day if the calls under way lack it."""
+        """Reserve a share of a budget of the tenant's day if the calls under way need more than the attempt has."""
         lacking = self.counters.lacking(name)
         if lacking and self.draws is not None:
             claim, day = self.claim, self.claim.started_us // DAY_US
@@ -204,7 +204,7 @@ class Attempt(Session):
             self.on_log(self.claim, replace(line, text=self.redactor.text(line.text)))
 
     def close(self) -> None:
-        """End it: calls that come later change nothing."""
+        """End the attempt: host calls that come later change nothing."""
         self._over = True
 
     def verdict(self, outcome: Outcome, error: ScriptError | None) -> Outcome:

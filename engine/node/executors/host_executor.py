@@ -50,7 +50,7 @@ class HostExecutor:
         self._node = node
 
     async def start(self) -> None:
-        """Nothing is to be made ready."""
+        """Do nothing: handlers need no preparation."""
 
     async def stop(self) -> None:
         """Do nothing: a handler runs in this process."""
@@ -82,6 +82,7 @@ class _Run:
         )  # fmt: skip
 
     def _log_line(self, line: str) -> None:
+        """Add a line that the handler wrote to the log of its attempt, with the present time."""
         with self._writing:
             self._log_buffer.add(_INFO, str(line).encode("utf-8", "replace"), self._clock.now_us())
 
@@ -162,12 +163,12 @@ class _Run:
         await asyncio.wait({running}, timeout=GRACE_S)
         if not running.done():
             _log.warning("handler %s is still running after it was stopped", self._handler.name)
-            running.add_done_callback(_unheard)
+            running.add_done_callback(_consume_exception)
         elif not running.cancelled():
             running.exception()
 
     def _answered(self, answer: Any) -> Finished:
-        """Return the end of a handler that returned a value."""
+        """Return the end of a handler that returned a value: its JSON as the result, or a script error if it is not JSON or too large."""
         try:
             text = json.dumps(answer, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
             size = len(text.encode())
@@ -181,8 +182,8 @@ class _Run:
         return self._end(Outcome.OK, text)
 
 
-def _unheard(running: "asyncio.Future[Any]") -> None:
-    """Consume the exception of an abandoned handler, which asyncio would report."""
+def _consume_exception(running: "asyncio.Future[Any]") -> None:
+    """Read the exception of an abandoned handler, which asyncio would otherwise report as never retrieved."""
     if not running.cancelled():
         running.exception()
 

@@ -113,7 +113,7 @@ class HostSide:
         return cls(**parts(host))
 
     def hear(self, listener: Callable[[Claim, LogLine], None]) -> None:
-        """Call a further listener with each line of an attempt that begins from now on."""
+        """Call a further listener with each log line of attempts that begin from now on."""
         before = self._on_log
 
         def both(claim: Claim, line: LogLine) -> None:
@@ -162,7 +162,7 @@ class HostSide:
     async def _look(
         self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
     ) -> DatabaseIsolation:
-        """Ask a database about its isolation of tenants."""
+        """Ask a database which row security isolates its tenants."""
         return await (self._read(work) if database is None else database.ask(work))
 
     def _fetching(self, claim: Claim) -> FetchState:
@@ -173,7 +173,7 @@ class HostSide:
         end_s = asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000
         made = FetchState.of(claim, send, frame_bytes=claim.limits.frame_bytes, end_s=end_s)
         if claim.tries > 1:
-            made.earlier = partial(self._kept, claim)
+            made.earlier = partial(self._earlier_responses, claim)
         return made
 
     def _secrets(self, claim: Claim) -> SecretLookup:
@@ -183,7 +183,7 @@ class HostSide:
         return no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id)
 
     async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, OpenSecret]:
-        """Read and decrypt secrets of a tenant."""
+        """Return the named secrets of a tenant, decrypted, by name; raises CallRefused if this node cannot decrypt them."""
         try:
             found = await self._read(lambda connection: secrets.open_secrets(vault, connection, tenant_id, names))
             absent = set(names) - set(found)
@@ -194,14 +194,15 @@ class HostSide:
             raise CallRefused("secret_unavailable", "this node cannot decrypt the secret") from error
 
     async def _check_script(self, claim: Claim, name: str, params: Any) -> None:
+        """Check by the ledger that a script can run later with these params; raises CallRefused."""
         # The source of a trial need not be stored.
         unsaved = claim.trial and name == claim.script_name
         await self._read(
             partial(later_runs.check, tenant_id=claim.tenant_id, name=name, params=params, unsaved=unsaved)
         )
 
-    async def _kept(self, claim: Claim) -> dict[str, Answer]:
-        """Read the responses that earlier attempts of the step received."""
+    async def _earlier_responses(self, claim: Claim) -> dict[str, Answer]:
+        """Read the responses that earlier attempts of the step received, by key."""
         return await self._read(
             partial(fetches.load, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
         )

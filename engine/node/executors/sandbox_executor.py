@@ -176,7 +176,7 @@ def finished(claim: Claim, attempt: Attempt, report: Report, recording: Recordin
 
 
 def merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
-    """Return the script's log lines, redacted, with the warnings about its budgets in between."""
+    """Return the script's log lines, redacted, with the warnings about its budgets in between by time."""
     lines, redactor = report.logs, attempt.redactor
     if redactor:
         lines = tuple(replace(line, text=redactor.text(line.text)) for line in lines)
@@ -184,7 +184,7 @@ def merged(attempt: Attempt, report: Report) -> tuple[LogLine, ...]:
 
 
 def demanded(settings: Settings) -> dict[str, Any]:
-    """Return the arguments of a pool that say which walls must stand."""
+    """Return the arguments of a pool that say which walls it needs: the profile and the minimum of the settings."""
     return {"profile": settings.profile, "minimum": settings.walls_minimum}
 
 

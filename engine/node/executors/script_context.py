@@ -50,7 +50,7 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
 
 
 def _readable(claim: Claim, datasets: Datasets) -> dict[str, Any]:
-    """Describe the sets that the run may read, and the relations between them."""
+    """Describe the datasets that the run may read, with their columns and relations."""
     found = {
         name: about
         for name, about in datasets.described().items()
@@ -82,7 +82,7 @@ def offsets(tz: str, month: int) -> tuple[tuple[int, int], ...]:
 
 
 def _known(tz: str) -> str:
-    """The zone's name when the pinned database, by which slots are told too, knows it, else UTC."""
+    """Return a zone's name if the pinned database, which slots are computed by, knows it; else UTC."""
     return tz if tz in zone_names() else "UTC"
 
 
@@ -95,7 +95,7 @@ def _last_run(claim: Claim) -> dict[str, Any] | None:
 
 
 def _tag(us: int | None) -> dict[str, str] | None:
-    """Return an instant in the form of the wire, tagged as one."""
+    """Return an instant in wire form; None for None."""
     return None if us is None else strict_json.tag_instant(from_us(us))
 
 

@@ -136,6 +136,7 @@ class DueClocks(Part):
         return self._is_due(turn.now) or (self.outlook.behind_s is None and self._horizon.comes(turn.until_us))
 
     def _is_due(self, now: Instant) -> bool:
+        """Whether a clock has come due by now."""
         upcoming = self._horizon.next
         return upcoming is not None and upcoming <= now.us
 
@@ -146,6 +147,7 @@ class DueClocks(Part):
             turn.asked[self] = tick.ask(connection, turn.now.us, ahead_us, fewest_first=self._fewest_first)
 
     def _ahead_us(self, turn: Turn) -> int:
+        """Return up to which instant this transaction ticks: ahead of now, but not during a backlog."""
         return turn.until_us if self.outlook.behind_s is None else turn.now.us
 
     def write(self, connection: Connection, turn: Turn) -> None:
@@ -185,6 +187,6 @@ class DueClocks(Part):
         self.context.bus.publish(Ticked(tuple(turn.ticked)))
 
     def failed(self, turn: Turn, error: Exception) -> bool:
-        """Read the horizon again."""
+        """Have the horizon read again; this part cannot remove the cause."""
         self._again_us = 0
         return False

@@ -143,7 +143,7 @@ class Ends(Part):
         return False
 
     def _replace(self, action_id: str | None, error: Exception) -> bool:
-        """Let an attempt that waits end as one that cannot be committed; return whether it was found."""
+        """Replace a waiting end by one that says it could not be committed; return False if the action has none."""
         for place, (claim, finished) in enumerate(self._waiting):
             if claim.action_id == action_id:
                 self._waiting[place] = (claim, outcome_commit.failed_commit(finished, error))
@@ -151,7 +151,8 @@ class Ends(Part):
         return False
 
     def _answered(self, connection: Connection, committed: Committed, batch: list[tuple[Claim, Finished]]) -> Committed:
-        """Find among the attempts that seem lost those that were written, and only the answer was lost on the way."""
+        """Move attempts from the lost ones to the settled if an earlier transaction has written their ends and only its answer was
+        lost."""
         seems = {key_of(claim) for claim in committed.lost} & self._doubted
         if not seems:
             return committed

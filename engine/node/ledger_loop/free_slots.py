@@ -52,7 +52,7 @@ class FreeSlots(Part):
         self._is_changed, self._rests_until_s = True, 0.0
 
     def _ready(self, _event: ActionsReady) -> None:
-        """Claim without looking first."""
+        """Claim in the next round, because an action may start now."""
         self.outlook.startable_us, self._rests_until_s = 0, 0.0
 
     def _released(self, _event: AttemptReleased | SlotFreed) -> None:
@@ -99,7 +99,7 @@ class FreeSlots(Part):
         return self._was_passed_by and not rests and due
 
     def wants(self, turn: Turn) -> bool:
-        """Take part in each transaction: rows of the other parts may let an action start."""
+        """Note the room for claims in the turn; take part if there is any, and beside other parts, whose rows may let an action start."""
         turn.room = self._room(turn)
         if turn.room is None and self._attempts.free <= 0 and self._may_claim(turn.lease):
             over = self._attempts.over
@@ -121,11 +121,13 @@ class FreeSlots(Part):
         return replace(room, slots=min(room.slots, BACKLOG_CLAIM_SIZE))
 
     def _may_claim(self, lease: Lease | None) -> bool:
+        """Whether the node holds a lease and its time is right."""
         return lease is not None and not self.clock.skewed and not self.clock.hold
 
     @staticmethod
     def _room_over(turn: Turn) -> tuple[Room | None, frozenset[str] | None]:
-        """Return the room for claims, and the only tenants that they may be of: those that were just ticked, beyond the slots."""
+        """Return the room for claims, and the only tenants that they may be of; None for all. Beyond the slots these are the just
+        ticked ones."""
         ticked = frozenset(each.tenant_id for each in turn.ticked if each.runs)
         only = frozenset() if turn.over is None else ticked - turn.busy
         return (turn.over, only) if only else (turn.room, None)
@@ -156,7 +158,7 @@ class FreeSlots(Part):
 
     @property
     def _is_remote(self) -> bool:
-        """Whether to look before a claim, and not only after it, would cost a round trip."""
+        """Whether reading when the next action may start costs a round trip of its own before a claim."""
         return self.context.store.database.driver.is_remote and not self._has_labels
 
     def _startable_after(self, connection: Connection, turn: Turn, lease: Lease) -> int | None:

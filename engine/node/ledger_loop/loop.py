@@ -95,7 +95,7 @@ class LedgerLoop(Service):
     # ---- dependencies of the parts
 
     async def _look(self) -> None:
-        """Let the parts read their dependencies; an attempt that ends meanwhile does not wait for it."""
+        """Let the parts with outdated facts read them again, and wait for that until ended attempts are to be written."""
         for part in self._outdated():
             look = self._looks[part] = asyncio.create_task(self._look_of(part), name=f"lodger-look-{part.name}")
             look.add_done_callback(partial(self._looked, part))
@@ -105,23 +105,23 @@ class LedgerLoop(Service):
             await self.wait(wait)
 
     def _ends_wait_s(self) -> float:
-        """Return the seconds until ended attempts are written."""
+        """Return the seconds until ended attempts are to be written."""
         return self._ends.wait_s(self._now()) if self._ends in self._awake() else math.inf
 
     def _outdated(self) -> list[Part]:
-        """Return the parts whose dependencies must be read again."""
+        """Return the parts whose facts about the ledger must be read again."""
         now = self._now()
         return [part for part in self._awake() if not part.is_looking and part.is_outdated(now)]
 
     async def _look_of(self, part: Part) -> None:
-        """Let one part read its dependencies."""
+        """Let one part read its facts from the ledger."""
         try:
             await part.look()
         except Exception as error:  # noqa: BLE001 - published, and tried again
             self._rest(part, error)
 
     def _looked(self, part: Part, _look: "asyncio.Task[None]") -> None:
-        """Note that a part has read its dependencies, and wake the loop."""
+        """Note that a part's reading has ended, and wake the loop."""
         self._looks.pop(part, None)
         part.is_looking = False
         self.wake()
@@ -204,12 +204,13 @@ class LedgerLoop(Service):
 
     @staticmethod
     def _begin(part: Part, turn: Turn, connection: Connection) -> None:
-        """Mark the following statements as those of a part, which a failure is assigned to."""
+        """Note in the turn that the following statements are a part's, so that a failure is assigned to it."""
         turn.writing = part
         prepared.mark(connection, part)
 
     @staticmethod
     def _is_plain(turn: Turn) -> bool:
+        """Read the outstanding answers of a turn; return whether no service has anything to look at after it."""
         for answer in turn.answers:
             answer()
         return turn.is_plain

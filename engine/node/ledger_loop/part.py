@@ -110,7 +110,7 @@ class Part:
         self.is_looking = False
 
     def is_outdated(self, now: Instant) -> bool:
-        """Whether :meth:`look` is to be called."""
+        """Whether the facts that this part has read are outdated, so that :meth:`look` is to be called."""
         return False
 
     async def look(self) -> None:

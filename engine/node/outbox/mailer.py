@@ -166,7 +166,7 @@ class Mailer(Sender):
 
 
 def _written(addresses: list[str], names: Mapping[str, str]) -> list[Address]:
-    """Return addresses with their display names."""
+    """Return mail addresses with their display names."""
     return [Address(names.get(each, ""), addr_spec=each) for each in addresses]
 
 
@@ -176,7 +176,8 @@ def recipients(payload: dict[str, Any]) -> list[str]:
 
 
 def _require_plain(message: EmailMessage) -> None:
-    """Look at the head as it goes on the wire: Python may turn encoded words of a text into a line of its own (seen)."""
+    """Raise ValueError unless the encoded head has the expected headers, once each: Python may turn encoded words into a line of their
+    own."""
     head = message.as_bytes().partition(b"\r\n\r\n")[0]
     names = [
         line.partition(b":")[0].decode("ascii", "replace").lower()

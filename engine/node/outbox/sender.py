@@ -150,13 +150,14 @@ class Sender:
         return len(rows)
 
     async def _nothing_due(self) -> bool:
+        """Whether the cheap question of the options says that nothing is due yet."""
         if self._next_due is None:
             return False
         due_us = await self._next_due(self.kind)
         return due_us is None or due_us > self._clock.now_us()
 
     def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        """Free the lane of a receiver whose rows have been tried."""
+        """Free the lane of a receiver once its rows have been tried, and report a fault of the delivery."""
         self._busy.pop(lane, None)
         self.wake()
         if not task.cancelled() and isinstance(error := task.exception(), Exception) and self._on_fault is not None:

@@ -52,7 +52,7 @@ class Senders:
         context.bus.subscribe(Event, self._raised)
 
     async def start(self) -> None:
-        """Start the senders of mails and webhooks."""
+        """Start the sender of mails, if there is a mail server, and those of wings."""
         for sender in self._all:
             await sender.start()
 
@@ -63,7 +63,7 @@ class Senders:
         self._way_out.stop()
 
     def _committed(self, event: BatchCommitted) -> None:
-        """Look at once when an attempt that was just committed asked for something to be sent."""
+        """Wake the senders if an attempt that was just committed queued a message."""
         wanted = {
             str(effect.get("effect"))
             for _claim, finished in event.batch
@@ -75,12 +75,14 @@ class Senders:
                 sender.wake()
 
     def _raised(self, event: Event) -> None:
-        """Deliver the messages of an alert at once."""
+        """Wake all senders at an alert, so that its messages are delivered at once."""
         if event.kind == "alert":
             for sender in self._all:
                 sender.wake()
 
     async def _next_due(self, kind: str) -> int | None:
+        """Return when the next row of a kind is due, microseconds since 1970; None if none waits, 0 if the outbox itself has to be
+        asked."""
         db = self._context.db
         if not db.sees_commits:
             return 0  # asking twice would be no cheaper

@@ -84,7 +84,7 @@ class ChangeFeed(Service):
         return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def _tried(self, database: ForeignDatabase | None, work: Callable[[Connection], T]) -> T | None:
-        """Ask a database of the platform's, which may be away or not prepared: that stops no other feed."""
+        """Query a database of the platform; None if it is unreachable or not prepared, which stops no other feed."""
         try:
             answer = await self._ask(database, work)
         except (DBAPIError, CallRefused) as error:
@@ -108,7 +108,7 @@ class ChangeFeed(Service):
         await self._look_at_new(None)
 
     async def _look_at_new(self, since_us: int | None) -> None:
-        """See to schedules that were bound or armed lately, which may have been stored by a transaction that took its time."""
+        """Have the schedules looked at that were bound or armed since an instant, which slow transactions may have stored only now."""
         self._bound_us = self.clock.now_us() - LATE_US
         for follower in await self.context.db.read(partial(followers.list_followers, since_us=since_us)):
             self._due[follower] = None
@@ -134,18 +134,18 @@ class ChangeFeed(Service):
                         self._due[follower] = None
 
     def _names(self, database: ForeignDatabase | None, source: str) -> list[str]:
-        """Return the names of the sets that show the rows of a change source."""
+        """Return the names of the datasets that show the rows of a feed's source."""
         kind, _, name = source.partition(":")
         if kind == "collection":
             return [name]
         return [rows.name for rows in self._datasets if rows.database is database and feed.source_of(rows) == source]
 
     def _set(self, name: str) -> Dataset:
-        """Return the set of a feed."""
+        """Return the dataset of a name as scripts use it."""
         return self._datasets.named(name)
 
     async def _over(self, follower: Follower) -> bool:
-        """See to one schedule; whether it need not be looked at again before something changes."""
+        """Request a run of a schedule if it has unread changes; return False if it must be looked at again even without a new change."""
         context, rows = self.context, self._set(follower.name)
         if await context.db.read(partial(change_triggers.busy, schedule_id=follower.schedule_id)):
             return False
@@ -184,7 +184,7 @@ class ChangeFeed(Service):
                 await asyncio.to_thread(self._tidy, database, before, now_us - RECEIPT_DAYS * DAY_US)
 
     def _tell_horizon(self, place: str, held: FeedLag, now_us: int) -> None:
-        """Publish that changes of a database are held back by a long transaction, or no longer."""
+        """Set the metrics of a feed's lag; publish an event if a long transaction holds back its changes."""
         held_s = 0.0 if held.held_us is None else max(0.0, (now_us - held.held_us) / 1_000_000)
         process_metrics = self._meters
         process_metrics.put("lodger_feed_held_seconds", held_s, place)
@@ -195,7 +195,7 @@ class ChangeFeed(Service):
             )
 
     def _tidy(self, database: ForeignDatabase, before_us: int, receipts_us: int) -> None:
-        """Delete old changes and receipts in a database of the platform."""
+        """Delete changes and receipts of before these instants in a database of the platform."""
         try:
             with database.write() as connection:
                 feed.forget(connection, before_us)

@@ -40,7 +40,7 @@ class ClockWatch(Service):
         return context.settings.lease_s / 4
 
     def _skew(self) -> str:
-        """Return why the node claims nothing, if its clock differs too much from the server's."""
+        """Return why the node claims nothing because its clock differs too much from the server's; empty if it does not."""
         if not self.clock.skewed:
             return ""
         length = timedelta(seconds=round(abs(self.clock.offset_us) / 1e6))

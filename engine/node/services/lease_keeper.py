@@ -97,5 +97,5 @@ class LeaseKeeper(Service):
         return now is not None
 
     def _compare(self, server_us: int, asked_us: int, answered_us: int) -> None:
-        """Take the server's time, read between two moments of this machine's clock."""
+        """Set the offset of the server's clock, which was read between two moments of this machine's clock."""
         self.clock.set_offset(server_us, asked_us, answered_us)

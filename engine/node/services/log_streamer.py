@@ -30,6 +30,8 @@ IDLE_S = 3600.0
 
 @dataclass(slots=True)
 class _Lines:
+    """Log lines of one running attempt: ``waiting`` for being stored, and the number of those ``written``; ``over_s``: when it ended."""
+
     claim: Claim
     begun_s: float
     waiting: list[LogLine] = field(default_factory=list)
@@ -58,7 +60,7 @@ class LogStreamer(Service):
         lines.waiting.append(line)
 
     def _over(self, event: AttemptReleased) -> None:
-        """Note that an attempt is over; its own lines are stored with it."""
+        """Note that an attempt has ended; its waiting lines are dropped, because they are stored with its end."""
         claim = event.claim
         key = (claim.tenant_id, claim.action_id, claim.step, claim.attempt)
         lines = self._attempts.get(key)

@@ -47,7 +47,7 @@ class Recovery(Service):
         return context.settings.lease_s / 4
 
     def _find(self, connection: Connection) -> tuple[leases.Overdue, Sequence[AnyRow]]:
-        """Ask all of it in one transaction: mostly there is nothing."""
+        """Find overdue attempts and actions, and queues of nodes that are gone, in one transaction; mostly there are none."""
         store, now = self.context.store, self.clock.now_us()
         overdue = leases.find_overdue(store, connection, now_us=now)
         return overdue, placements.abandoned_queues(store, connection, now_us=now) if overdue.labelled else ()

@@ -82,7 +82,7 @@ class Retention(Service):
         return rest_s
 
     async def _forget(self, tenant: str) -> tuple[bool, float]:
-        """Forget a little; give whether it was all that is to be forgotten now, and how long to rest."""
+        """Delete a little of a tenant's history; return whether nothing is left to delete now, and for how many seconds to rest."""
         context, now = self.context, self.clock.now_us()
         # A thread of its own: the node's reader must not wait for a look at history.
         rows, keys, took_s = await asyncio.to_thread(self._look, tenant, now)
@@ -114,7 +114,7 @@ class Retention(Service):
         return True
 
     def _leave(self, row: AnyRow) -> None:
-        """Delete up to the limit; the rest waits for the next round."""
+        """Leave a row that does not fit into one transaction alone until the next round, and report it."""
         self._too_slow.add(row)
         self._meters.put("lodger_retention_too_slow", max(len(self._too_slow), self._too_slow_before))
         _log.warning(

@@ -64,7 +64,7 @@ class SealedCommits(Service):
         return context.settings.poll_s if self._queue or self._tasks or due is not None else context.idle_s
 
     def _over(self, task: asyncio.Task[None]) -> None:
-        """Note the end of a commit's task, and continue with the queue."""
+        """Note that the task of a sealed commit has ended, and begin the next ones."""
         self._tasks.discard(task)
         if self._queue:
             self.wake()
@@ -75,7 +75,7 @@ class SealedCommits(Service):
             self.fault(error)
 
     async def _one(self, one: SealedAttempt) -> None:
-        """Apply one sealed commit to the platform's database, then finish it in the ledger."""
+        """Apply one sealed commit in the platform's database, then settle it in the ledger."""
         context = self.context
         await inspect_databases(self._datasets, self._look)
         datasets = self._datasets.pinned()
@@ -108,7 +108,7 @@ class SealedCommits(Service):
     async def _look(
         self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
     ) -> DatabaseIsolation:
-        """Ask a database about its isolation of tenants."""
+        """Ask a database which row security isolates its tenants."""
         return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def drain(self) -> None:

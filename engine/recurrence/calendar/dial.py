@@ -122,7 +122,7 @@ class Dial:
         return found
 
     def nth(self, index: int) -> int:
-        """Member with a 0-based number."""
+        """Return the time of day with this 0-based number, in seconds."""
         rest, second = divmod(index, self.seconds.bit_count())
         hour, minute = divmod(rest, self.minutes.bit_count())
         return members(self.hours)[hour] * 3600 + members(self.minutes)[minute] * 60 + members(self.seconds)[second]
@@ -139,7 +139,7 @@ class Dial:
 
 
 def _copies(places: int, each: int, width: int) -> int:
-    """Copy a set that is at most so many bits wide to each place."""
+    """Return the set ``each``, at most ``width`` bits wide, copied to each member of ``places``, shifted by ``width`` bits a place."""
     return sum(each << place * width for place in members(places))
 
 

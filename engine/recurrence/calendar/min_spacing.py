@@ -55,7 +55,7 @@ def together(paces: Iterable[LocalPace]) -> LocalPace:
 
 
 def merged(times: Iterable[tuple[int, ...] | None]) -> tuple[int, ...] | None:
-    """Union of sets of times when all are listed and few, ascending; else None."""
+    """Return the union of sets of seconds of the day, ascending; None if one is not listed or there are too many."""
     found: set[int] = set()
     for each in times:
         if each is None:

@@ -77,11 +77,11 @@ class YearDays:
         return days
 
     def allowed(self, year: int) -> int:
-        """The same before INTERVAL selects."""
+        """Return the days of a year before INTERVAL selects among them; bit 0 is January 1."""
         return self._named[year] if year in self._named else self.usual(year)
 
     def usual(self, year: int) -> int:
-        """Days of a year of this year's kind, as if it were not named."""
+        """Return the allowed days of a year by its kind alone, ignoring days that are named for that year."""
         kind = KIND_OF[year % CYCLE_YEARS]
         days = self._by_kind[kind]
         if days < 0:
@@ -89,11 +89,11 @@ class YearDays:
         return days
 
     def is_empty(self) -> bool:
-        """Whether no day of any year is allowed; INTERVAL may leave none all the same."""
+        """Whether no day of any year is allowed; even if some is, INTERVAL may select none."""
         return not any(self._named.values()) and not self.repeats()
 
     def repeats(self) -> bool:
-        """Whether some years without a set of their own have an allowed day."""
+        """Whether the days by kind of year, without those of named years, have any member."""
         return any(self.usual(year) for year in YEAR_OF)
 
     def every_day(self) -> bool:

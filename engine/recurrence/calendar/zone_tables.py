@@ -47,13 +47,14 @@ def _names() -> dict[str, str]:
 
 
 def _primary(name: str) -> str:
-    """The name that ECMA-402 §6.5 compares zones by: that of another country's zone is no alias."""
+    """Return the name by which ECMA-402 §6.5 compares zones; a zone of another country is no alias."""
     found = name if name in _countries_own() else _links().get(name, name)
     return "UTC" if found in _UTC else found
 
 
 @cache
 def _countries_own() -> frozenset[str]:
+    """Return the names of the zones that zone.tab assigns to countries."""
     lines = stored("zoneinfo", "zone.tab").decode("utf-8").splitlines()
     return frozenset(line.split("\t")[2] for line in lines if not line.startswith("#"))
 

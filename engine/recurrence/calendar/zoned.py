@@ -115,7 +115,8 @@ class Zoned(Recurrence):
         return Pace(gap_us, per_day, granule_us, local.times, clock)
 
     def _more_per_day(self, local: LocalPace, change: int) -> int:
-        """How many more slots than on the wall clock a UTC day may have: times that change days with the offset, or repeat."""
+        """Return how many more slots a UTC day may have than a day of the wall clock, ``change`` seconds being the largest change of
+        offset."""
         repeated = local.max_per_hour * -(-change // 3600)
         if local.times is None:
             return repeated
@@ -147,6 +148,7 @@ class Zoned(Recurrence):
         return found
 
     def _search_next(self, utc: int, steps: Steps) -> int | None:
+        """Search the first slot at or after a UTC second from one stretch of constant offset to the next."""
         here = self._here
         if not here.start <= utc < here.end:
             self._here = here = self.zone.segment(utc)
@@ -170,6 +172,7 @@ class Zoned(Recurrence):
         return None
 
     def _search_previous(self, utc: int, steps: Steps) -> int | None:
+        """Search the last slot at or before a UTC second from one stretch of constant offset to the one before."""
         here = self._here
         if not here.start <= utc < here.end:
             self._here = here = self.zone.segment(utc)
@@ -219,6 +222,8 @@ class Zoned(Recurrence):
         return found, member
 
     def _first_image(self, here: Segment, utc: int, jump: int, steps: Steps) -> int | None:
+        """Return the first slot at or after ``utc`` for a member in the ``jump`` seconds that the clock skips before this stretch;
+        None without any."""
         opens = here.start + here.before
         local = opens if self.gap is Gap.NEXT else utc + here.before
         if self.gap is Gap.NEXT and utc > here.start:
@@ -256,6 +261,8 @@ class Zoned(Recurrence):
         return found, earlier
 
     def _last_image(self, here: Segment, utc: int, jump: int, steps: Steps) -> int | None:
+        """Return the last slot at or before ``utc`` for a member in the ``jump`` seconds that the clock skips before this stretch;
+        None without any."""
         opens = here.start + here.before
         limit = opens + jump - 1 if self.gap is Gap.NEXT else min(utc + here.before, opens + jump - 1)
         member = self.local.last_to(limit, steps)

@@ -50,7 +50,7 @@ def _seconds(text: str) -> int:
 
 @cache
 def _read(date: str) -> tuple[int, int, int]:
-    """Month, week and weekday; for dates that are numbers of days 0, the number, and whether February 29 is never counted."""
+    """Parse a POSIX date: (month, week, weekday), or (0, day number, whether February 29 is never counted)."""
     if found := _MONTH_WEEK_DAY.match(date):
         month, week, dow = (int(part) for part in found.groups())
         return month, week, dow
@@ -211,7 +211,7 @@ class Zone:
         return utc + self.segment(utc).offset
 
     def plain(self, utc: int) -> bool:
-        """Whether the wall clock names the second once only, and no time that a jump skips is moved to it."""
+        """Whether the wall clock shows this second's local time only once, and the gap policy moves no skipped time to it."""
         here = self.segment(utc)
         if utc < here.start + abs(here.offset - here.before):
             return False
@@ -249,7 +249,7 @@ def _names() -> frozenset[str]:
 
 
 def stored(*path: str) -> bytes:
-    """A file of the pinned tzdata, by the loader of the package: importlib.resources costs more than a whole question."""
+    """Return the content of a file of the pinned tzdata, by the package's loader: importlib.resources is slower than a whole query."""
     loader: Any = tzdata.__loader__
     found: bytes = loader.get_data("/".join((tzdata.__path__[0], *path)))
     return found

@@ -132,7 +132,7 @@ class CronDays:
         return found
 
     def _plain(self, january: int, leap: int) -> int:
-        """Like of_year without L, W and #: weekdays are one pattern over the whole year."""
+        """Return the days of a year for fields without L, W and #; ``january`` is the weekday of January 1, ``leap`` 1 in a leap year."""
         before = DAYS_BEFORE_MONTH[leap]
         numbers = self.month_days.numbers >> 1
         by_date = within = by_week = 0

@@ -133,6 +133,7 @@ class CronText:
 
 
 def _month_days(text: str, index: int) -> MonthDays:
+    """Return the days that a day-of-month field means; ``index`` is its position in the whole text."""
     numbers, from_end, nearest = 0, [], []
     for term, at in terms(DAY, text, index):
         if match := _FROM_END.match(term):
@@ -148,6 +149,7 @@ def _month_days(text: str, index: int) -> MonthDays:
 
 
 def _week_days(text: str, index: int) -> WeekDays:
+    """Return the days that a day-of-week field means; ``index`` is its position in the whole text."""
     numbers, nth, last = 0, [], []
     for term, at in terms(WEEKDAY, text, index):
         day, hash_sign, which = term.partition("#")
@@ -167,7 +169,7 @@ def _week_days(text: str, index: int) -> WeekDays:
 
 
 def _assigned(pieces: list[tuple[str, int]]) -> tuple[str | None, int, DayReading]:
-    """Return zone and reading of days that assignments before the fields set."""
+    """Take the assignments before the fields; return the zone that they set, its position in the text, and the reading of days."""
     tz, tz_index, reading = None, 0, DayReading.DEBIAN
     while pieces and "=" in pieces[0][0]:
         piece, at = pieces.pop(0)

@@ -13,6 +13,7 @@ from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ord
 
 
 def _month_days(days: MonthDays) -> str:
+    """Return the days of the month in words, without capital letter."""
     words = []
     if days.numbers:
         values = members(days.numbers)
@@ -33,6 +34,7 @@ def _month_days(days: MonthDays) -> str:
 
 
 def _week_days(days: WeekDays) -> str:
+    """Return the days of the week in words, without capital letter."""
     words = []
     if days.weekly:
         words.append(listed(days.weekly, WEEKDAYS))

@@ -136,17 +136,17 @@ class _Grammar:
         return ahead
 
     def since(self, first: int) -> tuple[int, int]:
-        """Places of the text from a token to the one just read."""
+        """Return the places in the text where a token begins, by its number, and where the last read token ends."""
         return self.left[first].place, self.left[max(self.at - 1, first)].end
 
     def unread(self, what: str, span: tuple[int, int] | Token | None = None, *instead: str) -> Unread:
-        """Return the error of a token that has no meaning here."""
+        """Return the error of a token, or a stretch of text, that has no meaning here; ``instead`` are texts to write in its place."""
         token = self.peek() if span is None else span
         place, end = (token.place, token.end) if isinstance(token, Token) else token
         return Unread(what, place, end, instead)
 
     def whole(self, what: str, place: int, *texts: str) -> Unread:
-        """Return the error of a rule that has to be written anew."""
+        """Return the error of a rule that has to be written anew, as one of these texts; ``place`` is where reading stopped."""
         return Unread(what, place, place, texts, whole=True)
 
     def unexpected(self, wanted: str, *examples: str) -> Unread:
@@ -331,6 +331,7 @@ class _Grammar:
         self.add("interval", first, strong).interval_s = total // 1_000_000
 
     def _every_nth_unit(self, strong: bool, first: int) -> None:
+        """Read the ordinal after ``every`` and its unit, such as ``every 3rd week``; refuse ``every 3rd day``, which has two meanings."""
         count = self.next().value
         if self.peek().value == "day":
             self.next()
@@ -341,6 +342,7 @@ class _Grammar:
         self.unit(count, strong, first)
 
     def _every_nth_weekday(self, count: int, strong: bool, first: int) -> None:
+        """Read the weekdays of a step of weeks, such as ``every 2 Mondays``."""
         begin = self.at
         found = self.day_list()
         draft = self.add("step", first, strong or "days" in self.drafts[-1].parts)
@@ -380,7 +382,7 @@ class _Grammar:
         return found
 
     def _of(self, unit: str, ahead: int = 0) -> int:
-        """Number of tokens of ``of the week`` or ``of week`` that come."""
+        """Return the number of following tokens that mean ``of the`` unit, such as ``of the week`` or ``of week``."""
         if self.peek(ahead).kind not in ("of", "in"):
             return 0
         article = self.peek(ahead + 1).kind in ("the", "every", "a")
@@ -578,6 +580,7 @@ class _Grammar:
         return [Days(month_days=tuple(self._day_number(each) for each in numbers))]
 
     def _day_number(self, number: "Token | int") -> int:
+        """Return the number of a day of the month, refusing those that no month has."""
         value = number.value if isinstance(number, Token) else number
         if not (-31 <= value <= 31 and value):
             span = number if isinstance(number, Token) else self.peek(-1)
@@ -655,6 +658,7 @@ class _Grammar:
         return self._in_month(found)
 
     def _nth_weekdays(self, numbers: list[int], places: list[Token], breaks: list[int], begin: int) -> list[Days]:
+        """Return the days for ordinals before weekdays, such as ``first and third Monday``."""
         after = self.peek()
         if after.kind == "weekday":
             bits = 1 << self.next().value
@@ -684,7 +688,7 @@ class _Grammar:
         return self._in_month([Days(nth=tuple((each, bits) for each in numbers))])
 
     def _first_of_many(self, side: int, begin: int) -> Unread:
-        """``first 5 days``, ``last two Mondays``: named one by one."""
+        """Return the error of ``first 5 days`` or ``last two Mondays``, with the days named one by one instead."""
         count, noun = self.next().value, self.next()
         span = self.since(begin)
         if noun.kind == "weekday":
@@ -842,6 +846,7 @@ class _Grammar:
             raise self.unread("a month of one year is a range of dates", self.since(first), f"from {begins} to {ends}")
 
     def months_of(self, _strong: bool, first: int) -> None:
+        """Read the months of a clause, with or without ``in``."""
         self.take("in")
         months = self.month_list()
         self._month_of_year(first)
@@ -935,7 +940,7 @@ class _Grammar:
         raise self.unexpected("past or to")
 
     def _minutes_past(self, ahead: int = 0) -> bool:
-        """Whether ``20 past 9`` comes."""
+        """Whether the next tokens are minutes past an hour, such as ``20 past 9``."""
         kinds = [self.peek(ahead + each).kind for each in range(3)]
         return kinds[:2] == ["number", "past"] and kinds[2] in ("number", "clock", "moment")
 
@@ -948,6 +953,7 @@ class _Grammar:
         return self.unread(what, (place, time.end), *texts, f"from {minutes} to {self.text[time.place : time.end]}")
 
     def _is_time(self, ahead: int, *, bare: bool) -> bool:
+        """Whether a time of day begins at a following token; ``bare``: also a number alone."""
         at, after = self.peek(ahead), self.peek(ahead + 1)
         if at.kind in ("clock", "moment"):
             return True
@@ -1002,6 +1008,7 @@ class _Grammar:
         return found
 
     def _minutes_follow(self, ahead: int) -> bool:
+        """Whether the token after a number is ``minute`` or ``past``."""
         return self.peek(ahead + 1).value == "minute" or self.peek(ahead + 1).kind == "past"
 
     def at_part(self, strong: bool, first: int) -> None:
@@ -1017,6 +1024,7 @@ class _Grammar:
             self.times(strong, first)
 
     def _past_the_hour(self, ahead: int) -> bool:
+        """Whether ``15 past`` or ``15 minutes past`` begins at a following token."""
         if self.peek(ahead).kind != "number":
             return False
         ahead += 1 + (self.peek(ahead + 1).value == "minute")
@@ -1051,6 +1059,7 @@ class _Grammar:
         self.drafts[-1].minutes = numbers
 
     def past_the_hour(self, _strong: bool, first: int) -> None:
+        """Read minutes of the hour, such as ``15 and 45 minutes past the hour``."""
         self.minutes()
         self.add("minutes", first)
 
@@ -1165,6 +1174,7 @@ class _Grammar:
             )  # fmt: skip
 
     def _range_of_dates(self, ahead: int) -> bool:
+        """Whether a range of dates begins at a following token."""
         shared = [self.peek(ahead + each).kind for each in range(4)]
         return self._is_date(ahead) or (shared[0] in ("number", "nth") and shared[1] == "to" and shared[3] == "month")
 
@@ -1229,6 +1239,7 @@ class _Grammar:
         return self.whole(what, place, "; ".join(parts) + rest)
 
     def _more_days_here(self) -> bool:
+        """Skip ``on``, ``every`` and ``the``; return whether days follow."""
         self.take("on")
         self.take("every")
         self.take("the")
@@ -1249,6 +1260,7 @@ class _Grammar:
         self.zone = (token.value, *span)
 
     def _known_zone(self, token: Token) -> str:
+        """Return the IANA name of the zone that a token names, refusing unknown ones."""
         name = known_zone(token.value)
         if name is None:
             near = get_close_matches(token.value, zone_names(), 1)

@@ -49,7 +49,7 @@ def _without(text: str, draft: "Draft", what: str) -> Unread:
 
 
 def _complete(text: str, drafts: Sequence["Draft"]) -> None:
-    """Refuse two rules in one text when one of them lacks a part that the other has."""
+    """Refuse two rules in one text if one of them lacks days, times or bounds that the other has."""
     for kinds, name in ((_WHEN, "times"), (_DAYS, "days")):
         has = [any(kind in draft.parts for kind in kinds) for draft in drafts]
         if any(has) and not all(has):
@@ -88,18 +88,19 @@ def _lacking(text: str, lacking: "Draft", given: "Draft", kinds: Sequence[str], 
 
 
 def _dated(days: Days) -> Days:
-    """Return one day of one month as a date."""
+    """Return a day of the month in exactly one month as a date; other days unchanged."""
     if len(days.month_days) == 1 and days.month_days[0] > 0 and days.months.bit_count() == 1 and not days.weekdays:
         return Days(date=Date(None, days.months.bit_length() - 1, days.month_days[0]))
     return days
 
 
 def _of_years(clause: Clause) -> list[int]:
+    """Return the days of a clause, as bits, for each of the years by which clauses are compared."""
     return [clause.of_year(year) for year in (*_YEARS, *sorted(clause.years()))]
 
 
 def _covered(one: Clause, other: Clause) -> bool:
-    """Whether a clause names no slot that another does not name."""
+    """Whether another clause names every slot that this one names."""
     if one.period_us or other.period_us or one.step != other.step or (one.first, one.last) != (other.first, other.last):
         return one == other
     times, others = ({time for each in clause.times for time in each.times()} or {0} for clause in (one, other))
@@ -114,11 +115,11 @@ class _Meaning:
         self.text, self.draft, self.zoned = text, draft, zoned
 
     def words(self, kind: str) -> str:
-        """Return the text of a part of the clause."""
+        """Return the part of the text that was read as a kind of part, such as the days."""
         return self.text[slice(*self.draft.parts[kind])]
 
     def other(self, what: str, kind: str, *texts: str, whole: bool = False) -> Unread:
-        """Return the error of a part, with other texts to write instead."""
+        """Return the error of a part of this kind, with other texts to write in its place, or with ``whole`` for the whole rule."""
         place, end = self.draft.parts[kind]
         return Unread(what, place, end, texts, whole=whole)
 
@@ -182,7 +183,7 @@ class _Meaning:
         return tuple(Series(each, each) for each in sorted(seconds))
 
     def _tail(self) -> str:
-        """Return the text of the days for a sentence, "" for every day."""
+        """Return the text of the days, to be put after a time; "" for every day, or without days."""
         if "days" not in self.draft.parts or tuple(self.draft.days) == _EVERY:
             return ""
         return " " + self.words("days")
@@ -258,6 +259,7 @@ class _Meaning:
     # Steps
 
     def _no_days(self) -> Unread:
+        """Return the error of a rule without days, with texts that have some."""
         draft = self.draft
         if not draft.parts:
             return Unread("the rule names no days", 0, 0, (f"every day {self.text}",), whole=True)
@@ -309,7 +311,7 @@ class _Meaning:
         raise self.other("a date without a year comes every year, or once", "days", f"every {bare}")
 
     def _at(self) -> str:
-        """Return the text of the times for a sentence."""
+        """Return the text of the times, to be put after days; "" without times."""
         return f" {self.words('times')}" if "times" in self.draft.parts else ""
 
     def _weeks(self, clause: Clause, count: int) -> Clause:
@@ -417,6 +419,7 @@ class _Meaning:
 
     @staticmethod
     def _is_week(clause: Clause) -> bool:
+        """Whether a clause names its days by the weekday only."""
         return all(each.weekdays and not each.month_days for each in clause.days)
 
 

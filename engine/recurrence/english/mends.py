@@ -40,7 +40,7 @@ class Wording(NamedTuple):
     texts: tuple[str, ...]
 
     def rewritten(self, text: str) -> Iterator[str]:
-        """Yield a text with each of the texts for the wording."""
+        """Yield the text once for each replacement of this wording, with the replacement in its place."""
         return (self.pattern.sub(each, text) for each in self.texts)
 
 
@@ -67,6 +67,7 @@ def reworded(text: str, why: str = "") -> str:
 
 
 def _wordings_in(text: str) -> Iterator[Wording]:
+    """Yield the wordings that occur in a text."""
     return (each for each in _wordings() if each.pattern.search(text))
 
 

@@ -32,12 +32,12 @@ class Series(NamedTuple):
     step: int = 0
 
     def times(self) -> list[int]:
-        """Seconds of the day."""
+        """Return the times as seconds of the day."""
         end = self.last + (DAY_S if self.last < self.first else 0)
         return [each % DAY_S for each in range(self.first, end + 1, self.step or DAY_S)]
 
     def whole_day(self) -> bool:
-        """Whether it goes round the clock without an edge, so that it follows the running clock through a change."""
+        """Whether the times go round the clock without an edge, so that they follow the running clock through a change of offset."""
         return self.step > 0 and self.first < self.step and self.last - self.first + self.step == DAY_S
 
 

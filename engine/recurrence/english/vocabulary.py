@@ -148,7 +148,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _second(found: list[Token], place: int) -> Token:
-    """Return ``second`` as the ordinal where something follows that it counts."""
+    """Return the token ``second`` as the ordinal 2nd if something follows that it can count; else as the unit of time."""
     after = [each.kind for each in found[place + 1 : place + 4]]
     if place and found[place - 1].kind == "number":
         return found[place]

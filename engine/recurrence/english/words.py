@@ -65,15 +65,17 @@ def _days(clause: Clause) -> str:
 
 
 def _on(days: str) -> str:
-    """Days after times that are said with *every*."""
+    """Return the words for days that follow times said with *every*."""
     return f"on {days.removeprefix('every ')}" if days.startswith(tuple(f"every {name}" for name in WEEKDAYS)) else days
 
 
 def _is_friday_13(days: tuple[Days, ...]) -> bool:
+    """Whether the days are weekdays that fall on a day of the month, such as each Friday the 13th."""
     return all(each.weekdays and each.month_days for each in days)
 
 
 def _after_step(days: Days) -> str:
+    """Return the words for days that follow ``every 2 weeks`` and the like."""
     return f"on {listed(days.weekdays, WEEKDAYS)}" if days.weekdays and not days.month_days else _item(days)
 
 
@@ -99,6 +101,7 @@ def _item(days: Days, *, bare: bool = False) -> str:
 
 
 def _is_hourly(times: tuple[Series, ...]) -> bool:
+    """Whether the times come every hour around the clock."""
     return bool(times) and all(each.step == HOUR_S and each.whole_day() for each in times)
 
 

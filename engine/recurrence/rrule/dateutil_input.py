@@ -53,7 +53,7 @@ def _members(rule: object, name: str) -> list[Any]:
 def _spec(
     start: datetime, rules: Iterable[Any], rdates: list[datetime], exrules: Iterable[Any], exdates: list[datetime]
 ) -> RuleSpec:
-    """Return the rule that dateutil objects mean."""
+    """Return the recurrence set that the rules and dates of dateutil objects mean."""
     lines = [f"DTSTART{_moment(start)}"]
     lines += [f"RRULE{_line(each, start)}" for each in rules]
     lines += [f"RDATE{_moment(each)}" for each in rdates]
@@ -63,14 +63,14 @@ def _spec(
 
 
 def _written(moment: datetime) -> str:
-    """Return a moment in the form of iCalendar."""
+    """Return the wall-clock reading of a moment as YYYYMMDDTHHMMSS; raises RuleInvalid if it has microseconds."""
     if moment.microsecond:
         raise RuleInvalid("dateutil_unreadable.microseconds", moment=moment)
     return f"{moment.year:04}{moment:%m%dT%H%M%S}"
 
 
 def _moment(moment: datetime) -> str:
-    """Return a moment in the form of iCalendar, with its zone."""
+    """Return a moment as a property's parameters and value in iCalendar, with its zone."""
     name = _zone_of(moment)
     if name is None:
         return f":{_written(moment)}"
@@ -83,6 +83,7 @@ def _zone_of(moment: datetime) -> str | None:
 
 
 def _zone_name(zone: tzinfo, moment: datetime) -> str:
+    """Return the IANA name of a zone of dateutil or zoneinfo; raises RuleInvalid if it has none."""
     key = getattr(zone, "key", None)
     if isinstance(key, str) and key in zone_names():
         return key

@@ -183,7 +183,8 @@ def _read(text: str, dtstart: str | None, tz: str | None) -> RuleSet:
 
 
 def _event(text: str) -> tuple[list[tuple[str, int]] | None, tuple[str, ...]]:
-    """Return the lines of the one event of a VCALENDAR or VEVENT that say when it is, and the names of the others; None for a set."""
+    """Return the lines of the one event of a VCALENDAR or VEVENT that say when it is, and the names of its other properties; None for
+    a bare set."""
     if not re.match(r"\s*BEGIN:", text, re.IGNORECASE):
         return None, ()
     inside: list[str] = []
@@ -211,7 +212,7 @@ def _event(text: str) -> tuple[list[tuple[str, int]] | None, tuple[str, ...]]:
 
 
 def _entry(line: _Line, start: Moment, home: Zone, anchored: bool) -> Entry:
-    """One rule; a line may say where it counts from, as sets of python-dateutil need it."""
+    """Return an RRULE or EXRULE line as an entry; the line may say where it counts from, as sets of python-dateutil need it."""
     first = start
     for name, value, at in line.parameters:
         if name == START and anchored:
@@ -295,7 +296,8 @@ def _moment(line: _Line, text: str, at: int) -> tuple[Moment, Zone | None]:
 
 
 def _dates(line: _Line, home: Zone) -> list[Moment]:
-    """Local times; UTC ones only where the wall clock of the set does not tell them from others."""
+    """Return the moments of an RDATE or EXDATE line in the set's zone; UTC ones only where its wall clock does not tell them from
+    others."""
     found, at = [], line.value_at
     for piece in line.value.split(","):
         moment, named = _moment(line, piece, at)
@@ -330,7 +332,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _line(content: str, at: int) -> _Line:
-    """Return a content line in its parts."""
+    """Split a content line into its name, parameters and value; ``at`` is its position in the text."""
     head = _HEAD.match(content)
     assert head is not None
     name = head[1]

@@ -60,7 +60,7 @@ def parse_parts(text: str, at: int = 0) -> Rule:
 
 
 def _build(seen: dict[str, tuple[str, int]], at: int) -> Rule:
-    """Return the rule of parts, by name."""
+    """Return the rule of parts by name, each with its text and position; refuses parts that contradict each other."""
     if "FREQ" not in seen:
         raise RuleInvalid("freq_missing", index=at)
     value, where = seen["FREQ"]
@@ -110,6 +110,7 @@ def _number(name: str, text: str, at: int, low: int, high: int, *, negative: boo
 
 
 def _out_of_range(name: str, text: str, at: int, low: int, high: int, *, negative: bool) -> Exception:
+    """Return the error of a number outside of a part's range."""
     span = f"{low} to {high}" + (f" or -{high} to -{low}" if negative else "")
     return RuleInvalid("number_out_of_range", name=name, value=text, span=span, index=at)
 

@@ -86,6 +86,7 @@ class RuleSequence:
         return Grid(days, picked)
 
     def _sub_daily(self, rule: Rule, days: YearDays) -> Grid | UnitSteps | None:
+        """Return the slots of an HOURLY, MINUTELY or SECONDLY rule on its days; None if it has no time of day."""
         hours = of_values(rule.byhour) or ALL_HOURS
         minutes = of_values(rule.byminute) or ALL_MINUTES
         seconds = of_values(rule.bysecond) or ALL_SECONDS

@@ -82,7 +82,7 @@ class PeriodPicks:
         return self._all.is_empty()
 
     def _sufficient(self, year: int) -> int:
-        """Allowed days of a year in periods with enough of them."""
+        """Return the allowed days of a year that lie in periods with enough of them for BYSETPOS to pick."""
         start, end = civil.year_start(year), civil.year_start(year + 1)
         kept, day = 0, start
         while day < end:
@@ -114,7 +114,7 @@ class PeriodPicks:
         return first, after, days, picked
 
     def _member(self, days: list[int], index: int) -> int:
-        """Return a slot of a period by its position."""
+        """Return the local second with a 0-based number among all times of a period's days."""
         at, nth = divmod(index, self._times.count())
         return days[at] * civil.DAY_S + self._times.nth(nth)
 

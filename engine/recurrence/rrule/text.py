@@ -67,6 +67,7 @@ def _weekdays(rule: Rule) -> str:
 
 
 def _month_days(rule: Rule, last: str = "and") -> str:
+    """Return the days of the month of a rule in words; ``last`` joins the final two."""
     values = [number for number in rule.bymonthday if number > 0]
     step = series(values)
     words = (
@@ -99,7 +100,7 @@ def _days(rule: Rule) -> str:
 
 
 def _is_week(rule: Rule) -> bool:
-    """Whether BYDAY is said by the unit: every day."""
+    """Whether a weekly rule names all seven days, which is said as every day."""
     return rule.freq is Freq.WEEKLY and rule.interval == 1 and not rule.bysetpos and rule.byday == _WEEK
 
 
@@ -110,14 +111,14 @@ def _whole_weeks(rule: Rule) -> bool:
 
 
 def _every_weekday(rule: Rule) -> bool:
-    """Whether weekdays are all that a unit down to days has: *every month on Monday* is *on every Monday*."""
+    """Whether weekdays are the only thing that picks days of a unit, so that *every month on Monday* is *on every Monday*."""
     plain = rule.byday and not any(number for number, _ in rule.byday) and not _is_week(rule)
     whole = rule.freq in (Freq.YEARLY, Freq.MONTHLY, Freq.DAILY) and rule.interval == 1 and not rule.bysetpos
     return bool(plain and whole and not rule.byweekno)
 
 
 def _last_weekday(rule: Rule) -> bool:
-    """Whether it is the last Monday-to-Friday day of a month."""
+    """Whether a monthly rule names only the last Monday-to-Friday day, at one time of day."""
     only = rule.byday == tuple((0, day) for day in range(5)) and rule.bysetpos == (-1,)
     days = not (rule.bymonthday or rule.byyearday or rule.byweekno)
     single = len(rule.byhour) == len(rule.byminute) == len(rule.bysecond) == 1
@@ -125,6 +126,7 @@ def _last_weekday(rule: Rule) -> bool:
 
 
 def _time_of_day(rule: Rule) -> str:
+    """Return the times of day of a rule in words."""
     times = clock_times(Dial(of_values(rule.byhour), of_values(rule.byminute), of_values(rule.bysecond)))
     if times is not None:
         return f" {times}"
@@ -133,7 +135,7 @@ def _time_of_day(rule: Rule) -> str:
 
 
 def _fields(name: str, values: tuple[int, ...], preposition: str) -> str:
-    """Return the values of a field in words."""
+    """Return the values of a part, such as ``hours``, in words after a preposition; empty without any."""
     if not values:
         return ""
     if step := series(values):
@@ -198,11 +200,12 @@ def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | N
 
 
 def _utc(second: int) -> str:
-    """Return an instant in words."""
+    """Return an instant, UTC seconds since 1970, in words."""
     return f"{moment_text(second, midnight=True)} UTC"
 
 
 def _entry_text(entry: Entry, rules: RuleSet) -> str:
+    """Return the sentence of one entry of a set, without its start."""
     text = rule_text(entry.rule, entry.start, entry.until, last=entry.last)
     if entry.start != rules.start:
         text += f", starting {moment_text(entry.start, midnight=True)}"

@@ -25,7 +25,7 @@ class UnitSteps:
         self._units = civil.DAY_S // unit_s
 
     def _step_from(self, unit: int) -> int:
-        """First unit of a step from this unit on."""
+        """Return the first unit at or after this one that INTERVAL selects."""
         return unit + (self._origin - unit) % self._n
 
     def next_from(self, local: int, steps: Steps) -> int | None:
@@ -93,7 +93,7 @@ class UnitSteps:
         return found if found <= civil.MAX_LOCAL else None
 
     def _unit_after(self, unit: int, left: int, steps: Steps) -> int:
-        """The unit a number of allowed steps after another."""
+        """Return the selected and allowed unit that comes ``left`` such units after this one."""
         if self._positions.count() == self._units and self.days.every_day():
             return unit + left * self._n
         allowed, each = self._positions.bits(self._unit_s), stride(0, self._units, self._n)

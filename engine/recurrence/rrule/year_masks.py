@@ -72,6 +72,7 @@ class YearMasks:
         return allowed
 
     def _month_days(self, leap: bool) -> int:
+        """Return the days of a year that BYMONTH and BYMONTHDAY allow, as bits."""
         table = civil.DAYS_BEFORE_MONTH[leap]
         days = 0
         for month in self._rule.bymonth or range(1, 13):
@@ -92,7 +93,7 @@ class YearMasks:
         return days & EVERY_DAY
 
     def _in_weeks(self, weeks: int) -> int:
-        """Days of a week-numbering year with so many weeks, a bit each."""
+        """Return the days of a week-numbering year with so many weeks that lie in chosen weeks, as bits from its first day."""
         found = self._by_weeks.get(weeks)
         if found is None:
             numbers = {
@@ -122,7 +123,7 @@ class YearMasks:
 
 
 def _nth_bit(bits: int, ordinal: int) -> int:
-    """Keep of weekly bits the n-th (from 1), or from the end when negative."""
+    """Return, of the bits of one weekday, only the n-th (from 1), or the n-th from the end if negative."""
     if not bits:
         return 0
     if ordinal > 0:

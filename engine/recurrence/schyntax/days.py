@@ -19,6 +19,7 @@ Arguments = dict[Unit, tuple[Argument, ...]]
 
 
 def _is_full(argument: Argument) -> bool:
+    """Whether an argument is a date with a year."""
     return isinstance(argument.span.start, Date) and argument.span.start.year is not None
 
 
@@ -78,6 +79,7 @@ def _pair(year: int) -> tuple[int, int]:
 
 
 def _month_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
+    """Return the days of the month that arguments mean, by (length of the month, length of the month before)."""
     return {
         pair: folded(arguments, partial(counted_set, length=pair[0], previous=pair[1]), (2 << pair[0]) - 2)
         for pair in _MONTH_PAIRS
@@ -85,6 +87,7 @@ def _month_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
 
 
 def _year_sets(arguments: tuple[Argument, ...]) -> dict[tuple[int, int], int]:
+    """Return the days of the year that arguments mean, by (leap year, leap year before)."""
     sets = {}
     for leap, before in _YEAR_PAIRS:
         each = partial(counted_set, length=365 + leap, previous=365 + before)
@@ -119,7 +122,7 @@ def group_days(arguments: Arguments) -> YearDays:
 
 
 def _named(days: GroupDays, full: list[Argument]) -> dict[int, int]:
-    """Return the days that arguments name, by kind of year."""
+    """Return the sets of days for the years that dates with years name, by year."""
     included, excluded = 0, 0
     for argument in full:
         if argument.excluded:

@@ -76,7 +76,7 @@ def _numbers(unit: Unit, span: Range) -> None:
 
 
 def _not_hollow(span: Range) -> None:
-    """Refuse a range that contains no value."""
+    """Refuse a half-open range that contains no value."""
     if span.half_open and span.start == span.end:
         raise RuleInvalid("schyntax_bad_value.empty", index=span.index)
 

@@ -14,7 +14,7 @@ FIRST_DAY = day_of(FIRST_YEAR, 1, 1)
 
 
 def folded(arguments: Iterable[Argument], each: Callable[[Argument], int], everything: int) -> int:
-    """Includes (everything when there is none) without excludes."""
+    """Return the union of the included arguments' sets (``everything`` without any) minus those of the excluded ones."""
     included, excluded, any_included = 0, 0, False
     for argument in arguments:
         if argument.excluded:
@@ -26,12 +26,12 @@ def folded(arguments: Iterable[Argument], each: Callable[[Argument], int], every
 
 
 def _aligned(base: int, low: int, high: int, step: int) -> int:
-    """Members of ... base - step, base, base + step ... within low to high."""
+    """Return the set of ..., base - step, base, base + step, ... from ``low`` to ``high``."""
     return stride(low + (base - low) % step, high + 1, step)
 
 
 def clock_set(argument: Argument, unit: Unit) -> int:
-    """Seconds, minutes, hours or days of the week (1 is Sunday)."""
+    """Return the seconds, minutes, hours or days of the week (1 is Sunday) that an argument means, as a set."""
     low, high = SPANS[unit]
     step = argument.interval or 1
     start, end = argument.span.start, argument.span.end
@@ -79,7 +79,7 @@ def counted_set(argument: Argument, length: int, previous: int) -> int:
 
 
 def _place(date: Date, leap: int) -> tuple[int, bool]:
-    """Place in the year (January 1 is 0) and whether the date exists; a missing February 29 has March 1's."""
+    """Return the 0-based day of the year of a date, and whether the date exists; a missing February 29 has March 1's."""
     return DAYS_BEFORE_MONTH[leap][date.month] + date.day - 1, bool(leap) or (date.month, date.day) != (2, 29)
 
 
