@@ -4,11 +4,14 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from lodger.escape.arena import COMPILE_LIMITS
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import COMMANDS, Case, commands
 from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
 from lodger.escape.modules import assemble, command, compile_module, functions, leb, section
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
+
+_WAT = attacks(__file__, ".wat")
 
 #: CPU time of a stopped compilation, as a multiple of its limit.
 MAX_CPU_RATIO = 2
@@ -110,58 +113,9 @@ BOMBS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
 _MEMORY = '(memory (export "memory") 1)'
 
 
-def _text(items: str, body: str = "", memory: str = _MEMORY) -> Callable[[], bytes]:
+def _text(body: str, items: str = "", memory: str = _MEMORY) -> Callable[[], bytes]:
     """Return a function that assembles a module from its text."""
     return lambda: assemble(f'(module {memory} {items} (func (export "_start") {body}))')
-
-
-PROPOSALS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
-    ("atomics", "atomic arithmetic", _text("", "(drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))")),
-    ("fence", "a fence between threads", _text("", "atomic.fence")),
-    ("notify", "waking threads that wait", _text("", "(drop (memory.atomic.notify (i32.const 0) (i32.const 1)))")),
-    ("tail-call", "a call in the place of a return", _text("(func $f)", "return_call $f")),
-    (
-        "tail-call-indirect",
-        "the same by a table",
-        _text(
-            "(type $t (func)) (func $f) (table 1 funcref) (elem (i32.const 0) $f)",
-            "(return_call_indirect (type $t) (i32.const 0))",
-        ),
-    ),
-    (
-        "function-references",
-        "a typed reference to a function",
-        _text("(type $t (func)) (func $f (type $t)) (elem declare func $f)", "(call_ref $t (ref.func $f))"),
-    ),
-    (
-        "structs",
-        "objects of the collector",
-        _text("(type $s (struct (field i32)))", "(drop (struct.new $s (i32.const 1)))"),
-    ),
-    (
-        "arrays",
-        "arrays of the collector",
-        _text("(type $a (array i32))", "(drop (array.new_default $a (i32.const 9)))"),
-    ),
-    ("small-integers", "tagged integers", _text("", "(drop (ref.i31 (i32.const 1)))")),
-    (
-        "relaxed-vectors",
-        "vectors whose result depends on the processor",
-        _text("", "(drop (i32x4.relaxed_trunc_f32x4_s (v128.const f32x4 1 2 3 4)))"),
-    ),
-    ("memories", "a second memory", _text("(memory 1)")),
-    ("memory64", "a memory of sixty-four bits beside", _text("(memory i64 1)")),
-    ("table64", "a table of sixty-four bits", _text("(table i64 1 funcref)")),
-    (
-        "wide",
-        "arithmetic of a hundred and twenty-eight bits",
-        _text("", "(i64.add128 (i64.const 1) (i64.const 2) (i64.const 3) (i64.const 4)) drop drop"),
-    ),
-    ("exceptions", "a thrown exception", _text("(tag $e)", "(block $b (try_table (catch_all $b) (throw $e)))")),
-    ("tags", "a tag for exceptions", _text("(tag $e (param i32))")),
-    ("page-size", "pages of one byte", _text("", "", '(memory (export "memory") 65536 (pagesize 1))')),
-    ("continuations", "a type of continuations", _text("(type $f (func)) (type $c (cont $f))")),
-)
 
 
 @lru_cache(maxsize=1)
@@ -202,8 +156,8 @@ CASES = [
     *commands(
         "I131",
         "proposals_off",
-        PROPOSALS,
-        lambda module: {"wasm": module},
+        _WAT["proposals"],
+        lambda body, more: {"wasm": _text(body, **more)},
         expect=(Outcome.COMPILE_ERROR,),
         seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
         story="Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach.",

@@ -2,241 +2,25 @@
 
 from collections.abc import Callable
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import COMMANDS, Case, commands
 from lodger.escape.evidence import ends_as, in_time, survives, where
-from lodger.escape.modules import command, data
+from lodger.escape.modules import command
 from lodger.escape.runner import CPU, MEMORY
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
 
+_WAT = attacks(__file__, ".wat")
+
 _CLOCKS = ("cpu_timer", "cpu_watch", "rlimits")
 _SHORT = {"cpu_ms": 60, "wall_ms": 1200}
 
-#: Mechanism and body of endless commands.
-LOOPS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("loop", "an empty loop", "(loop $l (br $l))", {}),
-    (
-        "start",
-        "a loop in the start function, before the command begins",
-        "",
-        {"extra": "(func $s (loop $l (br $l))) (start $s)"},
-    ),
-    ("loop-if", "a loop whose condition never fails", "(loop $l (br_if $l (i32.eqz (i32.load (i32.const 999)))))", {}),
-    ("nested", "loops inside loops", "(loop $a (loop $b (br_if $b (i32.const 0)) (br $a)))", {}),
-    (
-        "br-table",
-        "a jump table that always jumps back",
-        "(loop $l (block $x (br_table $l $l $x (i32.const 1))))",
-        {},
-    ),
-    (
-        "call",
-        "a loop of calls",
-        "(loop $l (call $nothing) (br $l))",
-        {"extra": "(func $nothing)"},
-    ),
-    (
-        "indirect",
-        "a loop of indirect calls",
-        "(loop $l (call_indirect (type $t) (i32.const 0)) (br $l))",
-        {"extra": "(type $t (func)) (func $nothing) (table 1 funcref) (elem (i32.const 0) $nothing)"},
-    ),
-    (
-        "fill",
-        "filling the memory again and again",
-        "(loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 65536)) (br $l))",
-        {},
-    ),
-    (
-        "copy",
-        "copying the memory again and again",
-        "(loop $l (memory.copy (i32.const 0) (i32.const 8) (i32.const 65000)) (br $l))",
-        {},
-    ),
-    (
-        "init",
-        "a passive segment copied again and again",
-        "(loop $l (memory.init $d (i32.const 0) (i32.const 0) (i32.const 4)) (br $l))",
-        {"extra": '(data $d "abcd")'},
-    ),
-    (
-        "table-fill",
-        "filling a table again and again",
-        "(loop $l (table.fill $t (i32.const 0) (ref.null func) (i32.const 1000)) (br $l))",
-        {"extra": "(table $t 1000 funcref)"},
-    ),
-    ("grow-zero", "growing the memory by nothing", "(loop $l (drop (memory.grow (i32.const 0))) (br $l))", {}),
-    (
-        "grow-refused",
-        "growing the memory beyond what is allowed",
-        "(loop $l (drop (memory.grow (i32.const 65000))) (br $l))",
-        {},
-    ),
-    (
-        "float",
-        "arithmetic of floats",
-        "(local f64) (loop $l (local.set 0 (f64.sqrt (f64.add (local.get 0) (f64.const 1)))) (br $l))",
-        {},
-    ),
-    (
-        "divide",
-        "division of integers",
-        "(local i64) (loop $l (local.set 0 (i64.div_u (i64.const -1) (i64.const 3))) (br $l))",
-        {},
-    ),
-    (
-        "vector",
-        "vectors",
-        "(local v128) (loop $l (local.set 0 (i32x4.add (local.get 0) (v128.const i32x4 1 1 1 1))) (br $l))",
-        {},
-    ),
-    (
-        "select",
-        "a choice made for ever",
-        "(loop $l (drop (select (i32.const 1) (i32.const 2) (i32.const 0))) (br $l))",
-        {},
-    ),
-)
-#: Endless commands that call the host; the host's time counts as the command's.
-CALLS = (
-    ("yield", "giving up its turn", "(drop (call $sched_yield))"),
-    ("random", "randomness by the page", "(drop (call $random_get (i32.const 0) (i32.const 65536)))"),
-    ("clock", "reading the clock", "(drop (call $clock_time_get (i32.const 0) (i64.const 0) (i32.const 100)))"),
-    ("close", "closing what is not open", "(drop (call $fd_close (i32.const 9)))"),
-    (
-        "read",
-        "reading an input that is at its end",
-        "(drop (call $fd_read (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 200)))",
-    ),
-    (
-        "write-nothing",
-        "writing nothing",
-        "(drop (call $fd_write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 200)))",
-    ),
-    (
-        "vectors",
-        "a thousand empty vectors in each write",
-        "(drop (call $fd_write (i32.const 1) (i32.const 1024) (i32.const 1024) (i32.const 200)))",
-    ),
-    (
-        "poll-streams",
-        "polling streams that are always ready",
-        "(i32.store8 (i32.const 1032) (i32.const 2)) (drop (call $poll_oneoff (i32.const 1024) (i32.const 4096) (i32.const 64) (i32.const 200)))",
-    ),
-    (
-        "poll-zero",
-        "sleeping for no time",
-        "(i32.store (i32.const 1040) (i32.const 1)) (drop (call $poll_oneoff (i32.const 1024) (i32.const 4096) (i32.const 1) (i32.const 200)))",
-    ),
-    ("arguments", "asking for its arguments", "(drop (call $args_sizes_get (i32.const 100) (i32.const 104)))"),
-    ("refused", "calls with pointers that are refused", "(drop (call $random_get (i32.const -1) (i32.const 99)))"),
-    (
-        "log-half",
-        "a log line without end, a byte at a time",
-        "(i32.store (i32.const 64) (i32.const 999)) (i32.store (i32.const 68) (i32.const 1)) (drop (call $fd_write (i32.const 2) (i32.const 64) (i32.const 1) (i32.const 200)))",
-    ),
-)
 
-
-def _sleep(clock: int, nanoseconds: str, flags: int = 0) -> str:
-    """Return the instructions that wait for a clock."""
-    return (
-        f"(i32.store (i32.const 1040) (i32.const {clock})) (i64.store (i32.const 1048) (i64.const {nanoseconds}))"
-        f"(i32.store16 (i32.const 1064) (i32.const {flags}))"
-        "(drop (call $poll_oneoff (i32.const 1024) (i32.const 4096) (i32.const 1) (i32.const 200)))"
-    )
-
-
-WAITS = (
-    ("hour", "sleeping for an hour", _sleep(1, "3600000000000")),
-    ("for-ever", "sleeping for five hundred years", _sleep(1, "-1")),
-    ("absolute", "sleeping until the year 2500", _sleep(0, "16725225600000000000", 1)),
-    ("pieces", "sleeping a little, for ever", f"(loop $l {_sleep(1, '20000000')} (br $l))"),
-    (
-        "many",
-        "sixty-four clocks, the nearest an hour away",
-        (
-            "(local $i i32) (loop $l (i32.store (i32.add (i32.const 1040) (i32.mul (local.get $i) (i32.const 48))) (i32.const 1))"
-            " (i64.store (i32.add (i32.const 1048) (i32.mul (local.get $i) (i32.const 48))) (i64.const 3600000000000))"
-            " (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 64))))"
-            " (drop (call $poll_oneoff (i32.const 1024) (i32.const 8192) (i32.const 64) (i32.const 200)))"
-        ),
-    ),
-)
-
-_PAGE_LOOP = "(loop $l (drop (memory.grow (i32.const 16))) (memory.fill (i32.const 4096) (i32.const 1) (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const 4096))) (br_if $l (i32.lt_u (memory.size) (i32.const 1500))))"
-GROWTH: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("grow", "growing by sixteen pages and filling them", _PAGE_LOOP + "(call $say (memory.size))", {}),
-    (
-        "grow-once",
-        "growing by ninety megabytes at once",
-        "(drop (memory.grow (i32.const 1400))) (memory.fill (i32.const 65536) (i32.const 1) (i32.const 90000000)) (call $say (memory.size))",
-        {},
-    ),
-    (
-        "begin",
-        "beginning with ninety megabytes",
-        "(memory.fill (i32.const 0) (i32.const 1) (i32.const 90000000)) (call $say (memory.size))",
-        {"memory": '(memory (export "memory") 1400)'},
-    ),
-    (
-        "segment",
-        "a data segment at the end of ninety megabytes",
-        "(memory.fill (i32.const 0) (i32.const 1) (i32.const 90000000)) (call $say (memory.size))",
-        {"memory": '(memory (export "memory") 1400)', "extra": data(91000000, "end")},
-    ),
-)
-TABLES = (
-    (
-        "table-grow",
-        "growing a table to ten million elements",
-        "(drop (table.grow $t (ref.null func) (i32.const 10000000))) (call $say (table.size $t))",
-        "(table $t 10 funcref)",
-    ),
-    (
-        "table-steps",
-        "growing a table by a thousand, ten thousand times",
-        "(local $i i32) (loop $l (drop (table.grow $t (ref.null func) (i32.const 1000))) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 10000)))) (call $say (table.size $t))",
-        "(table $t 10 funcref)",
-    ),
-)
 _MANY_TABLES = "".join(f"(table $t{i} 90000 funcref)" for i in range(60))
 
-_FRAME = "".join(" i64" for _ in range(900))
-RECURSION = (
-    ("direct", "a function that calls itself", "(call $f)", "(func $f (call $f))"),
-    ("mutual", "two functions that call each other", "(call $f)", "(func $f (call $g)) (func $g (call $f))"),
-    (
-        "indirect",
-        "a function that calls itself by a table",
-        "(call $f)",
-        "(type $t (func)) (func $f (call_indirect (type $t) (i32.const 0))) (table 1 funcref) (elem (i32.const 0) $f)",
-    ),
-    (
-        "arguments",
-        "recursion with many arguments",
-        "(call $f (i64.const 1) (i64.const 2) (i64.const 3) (i64.const 4) (i64.const 5) (i64.const 6) (i64.const 7) (i64.const 8))",
-        "(func $f (param i64 i64 i64 i64 i64 i64 i64 i64) (call $f (local.get 7) (local.get 6) (local.get 5) (local.get 4) (local.get 3) (local.get 2) (local.get 1) (local.get 0)))",
-    ),
-    (
-        "result",
-        "recursion that uses its own result",
-        "(drop (call $f (i32.const 1)))",
-        "(func $f (param i32) (result i32) (i32.add (call $f (i32.add (local.get 0) (i32.const 1))) (i32.const 1)))",
-    ),
-    (
-        "frames",
-        "frames of nine hundred variables",
-        "(drop (call $f (i64.const 1)))",
-        f"(func $f (param i64) (result i64) (local{_FRAME}) (local.set 5 (local.get 0)) (i64.add (call $f (i64.add (local.get 5) (i64.const 1))) (local.get 5)))",
-    ),
-    ("start", "recursion in the start function", "", "(func $f (call $f)) (start $f)"),
-    (
-        "vectors",
-        "frames of vectors",
-        "(drop (call $f (v128.const i32x4 1 2 3 4)))",
-        "(func $f (param v128) (result v128) (i32x4.add (call $f (i32x4.add (local.get 0) (local.get 0))) (local.get 0)))",
-    ),
+_FRAMES = (
+    f"(func $f (param i64) (result i64) (local{' i64' * 900}) (local.set 5 (local.get 0))"
+    " (i64.add (call $f (i64.add (local.get 5) (i64.const 1))) (local.get 5)))"
 )
 
 
@@ -267,18 +51,18 @@ def _timed(klass: str, rows: tuple[tuple[str, str, Callable[[], bytes]], ...], s
 CASES = [
     *_timed(
         "I128",
-        tuple((name, how, _wasm(body, **more)) for name, how, body, more in LOOPS),
+        tuple((name, how, _wasm(body, **more)) for name, how, body, more in _WAT["loops"]),
         "An endless command is ended from outside.",
     ),
     *_timed(
         "I132",
-        tuple((name, how, _wasm(f"(loop $l {body} (br $l))")) for name, how, body in CALLS),
+        tuple((name, how, _wasm(f"(loop $l {body} (br $l))")) for name, how, body in _WAT["calls"]),
         "The host's time for a call counts as the command's.",
     ),
     *commands(
         "I132-sleep",
         "wall_clock",
-        WAITS,
+        _WAT["waits"],
         lambda body: {"wasm": _wasm(body)},
         expect=(Outcome.WALL_LIMIT,),
         seen=in_time,
@@ -288,7 +72,7 @@ CASES = [
     *commands(
         "I127",
         "store_limit",
-        GROWTH,
+        _WAT["growth"],
         lambda body, more: {"wasm": _wasm(body, **more)},
         expect=(Outcome.OK, *MEMORY, Outcome.SCRIPT_ERROR, *CPU),
         story="Linear memory is limited for every way of allocation.",
@@ -298,8 +82,8 @@ CASES = [
     *commands(
         "I127",
         "table_limit",
-        TABLES,
-        lambda body, table: {"wasm": _wasm(body, extra=table)},
+        _WAT["tables"],
+        lambda body, more: {"wasm": _wasm(body, **more)},
         seen=where("a table of at most a hundred thousand", lambda size: size <= 100_000),
         story="Tables use memory of the host that the memory limit does not count.",
         behind=("rlimits",),
@@ -320,8 +104,11 @@ CASES = [
     *commands(
         "I129",
         "guest_stack",
-        RECURSION,
-        lambda body, extra: {"wasm": _wasm(body, extra=extra)},
+        (
+            *_WAT["recursion"],
+            ("frames", "frames of nine hundred variables", "(drop (call $f (i64.const 1)))", {"extra": _FRAMES}),
+        ),
+        lambda body, more: {"wasm": _wasm(body, **more)},
         expect=(Outcome.STACK_LIMIT,),
         seen=survives,
         story="A command's recursion ends in a trap, not in the worker's memory.",

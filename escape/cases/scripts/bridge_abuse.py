@@ -6,86 +6,38 @@ replaces the host by a careless one: attribute lookup by name, lenient parser, e
 
 import json
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import Case, cases
 from lodger.escape.cases.scripts.pretenders import HIDE
 from lodger.escape.evidence import answers, host_saw
 from lodger.sandbox.outcome import Outcome
 
+_SCRIPTS = attacks(__file__)
+
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
 #: Arguments that are refused: how they are created, and why. The guest itself refuses more than a hundred levels; these pass it.
 _REFUSED = (
-    (
-        "deep-array",
-        "json_depth",
-        "an array nested ninety deep",
-        "let a = []; for (let i = 1; i < 90; i++) a = [a];",
-        "a",
-        "bad_request",
-    ),
+    ("deep-array", "json_depth", "an array nested ninety deep", "let a = []; for (let i = 1; i < 90; i++) a = [a];"),
     (
         "deep-object",
         "json_depth",
         "an object nested ninety deep",
         "let a = {}; for (let i = 1; i < 90; i++) a = { a };",
-        "a",
-        "bad_request",
     ),
     (
         "deep-mixed",
         "json_depth",
         "arrays and objects nested a hundred deep",
         "let a = 1; for (let i = 0; i < 50; i++) a = [{ a }];",
-        "a",
-        "bad_request",
     ),
-    (
-        "deep-limit",
-        "json_depth",
-        "one level too many",
-        "let a = 1; for (let i = 0; i < 65; i++) a = [a];",
-        "a",
-        "bad_request",
-    ),
+    ("deep-limit", "json_depth", "one level too many", "let a = 1; for (let i = 0; i < 65; i++) a = [a];"),
     (
         "number-huge",
         "strict_json",
         "a number beyond a double, by raw JSON",
         "const a = JSON.rawJSON ? JSON.rawJSON('1e400') : null;",
-        "a",
-        "bad_request",
     ),
-)
-_EXACT = (
-    ("two-32", "[2 ** 32, -(2 ** 31) - 1]", "[4294967296,-2147483649]"),
-    ("two-53-text", "'9007199254740993'", None),
-    ("nul-deep", "{ a: ['x\\u0000y'] }", '{"a":["x\\u0000y"]}'),
-    ("twins-key", "{ '\\u00e9': 1, 'e\\u0301': 2 }", None),
-    ("format-percent", "'%s%s%s%d'", None),
-    ("ligature", "'\\ufb01le'", None),
-    ("full-width", "'\\uff0e\\uff0e\\uff0f'", None),
-    ("safe-integer", "2 ** 53 - 1", "9007199254740991"),
-    ("idor-integer", "2 ** 32 + 7", "4294967303"),
-    ("two-31", "2 ** 31", "2147483648"),
-    ("nul", "'admin\\u0000evil'", '"admin\\u0000evil"'),
-    ("nul-key", "{ 'a\\u0000b': 1 }", '{"a\\u0000b":1}'),
-    ("lone-high", "'\\ud800'", '"\\ud800"'),
-    ("lone-low", "'x\\udc00'", '"x\\udc00"'),
-    ("lone-key", "{ '\\ud800': 1 }", '{"\\ud800":1}'),
-    ("twins", "['\\u00e9', 'e\\u0301']", None),
-    ("format", "'{0.__class__}'", None),
-    ("proto-key", 'JSON.parse(\'{"__proto__":{"x":1},"a":1}\')', None),
-)
-_THROWS = (
-    ("bigint", "10n ** 5000n"),
-    ("bigint-small", "10n"),
-    ("cyclic", "(() => { const a = []; a.push(a); return a; })()"),
-    ("cyclic-map", "(() => { const a = {}; a.b = { c: [a] }; return a; })()"),
-    ("throwing-getter", "{ get x() { throw new Error('mine'); } }"),
-    ("throwing-tojson", "{ toJSON() { throw null; } }"),
-    ("revoked-proxy", "(() => { const r = Proxy.revocable({}, {}); r.revoke(); return r.proxy; })()"),
-    ("function", "() => 1"),
-    ("symbol", "Symbol('x')"),
 )
 CASES = [
     *(
@@ -93,22 +45,22 @@ CASES = [
             f"C41-{mark}",
             wall,
             mechanism,
-            prepare + _CODE % ("'echo'", value),
-            seen=answers(code),
+            prepare + _CODE % ("'echo'", "a"),
+            seen=answers("bad_request"),
             story="A value that breaks careless parsers.",
         )
-        for mark, wall, mechanism, prepare, value, code in _REFUSED
+        for mark, wall, mechanism, prepare in _REFUSED
     ),
     *(
         Case(
             f"C42-{mark}",
             "strict_json",
             f"the value {mark} there and back",
-            f"const given = {value}; const back = await bridge.call('echo', given); return JSON.stringify(back) === {json.dumps(wanted) if wanted is not None else 'JSON.stringify(given)'};",
+            f"const given = {value}; const back = await bridge.call('echo', given); return JSON.stringify(back) === {json.dumps(more['arrives']) if more else 'JSON.stringify(given)'};",
             seen=answers(True),
             story="A value is passed exactly, by the rules of JSON, or refused: 4294967303 must never arrive as 7.",
         )
-        for mark, value, wanted in _EXACT
+        for mark, value, more in _SCRIPTS["exact"]
     ),
     *(
         Case(
@@ -119,7 +71,7 @@ CASES = [
             seen=answers("refused"),
             story="Values that JSON cannot express are not passed; nothing is stored by the host.",
         )
-        for mark, value in _THROWS
+        for mark, value in _SCRIPTS["throws"]
     ),
     Case(
         "C38-polluted",

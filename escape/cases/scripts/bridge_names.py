@@ -5,9 +5,12 @@ The matrix replaces the host by a careless one: attribute lookup by name, except
 
 import json
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import Case
 from lodger.escape.evidence import answers, tells_nothing, where
 from lodger.sandbox.outcome import Outcome
+
+_SCRIPTS = attacks(__file__)
 
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
@@ -67,83 +70,6 @@ _UNKNOWN = (
     "0",
     "null",
 )
-_MALFORMED = (
-    ("empty", "''"),
-    ("space", "'echo echo'"),
-    ("newline", "'echo\\nhold'"),
-    ("nul", "'echo\\u0000x'"),
-    ("tab", "'echo\\tx'"),
-    ("emoji", "'\\u{1f600}'"),
-    ("surrogate", "'\\ud800'"),
-    ("long", "'x'.repeat(256)"),
-    ("very-long", "'x'.repeat(100000)"),
-    ("symbol", "Symbol('echo')"),
-    ("escape", "'echo\\u001b[2J'"),
-    ("bidi", "'echo\\u202e'"),
-)
-_LEAKY = (
-    ("unknown", "'zzz', 1"),
-    ("attribute", "'asked_', {}"),
-    ("class", "'__class__', {}"),
-    ("missing", "'echo_', null"),
-    ("format", "'{0.__class__}', null"),
-)
-_SCRIPT_ERRORS = (
-    ("message-path", "no_paths", "a missing module", "await import('/nowhere.js');"),
-    ("message-null", "no_paths", "a property of null", "null.x;"),
-    ("message-native", "no_paths", "an error inside a built-in", "[].reduce((a) => a);"),
-    ("message-regexp", "no_paths", "a pattern that does not compile", "new RegExp('(');"),
-    ("message-json", "no_paths", "text that is not JSON", "JSON.parse('{');"),
-    ("message-atob", "no_paths", "text that is not base64", "atob('*');"),
-    ("message-url", "no_paths", "a text that is no address", "new URL('::');"),
-    (
-        "message-decode",
-        "no_paths",
-        "bytes that are no text",
-        "new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array([255]));",
-    ),
-    ("message-bigint", "no_paths", "an integer too large", "10n ** 10n ** 10n;"),
-    (
-        "message-stack",
-        "no_paths",
-        "the stack of an error inside a host call",
-        "const e = await bridge.call('zzz', 1).catch((e) => e); throw new Error(e.stack);",
-    ),
-    ("message-clone", "no_paths", "a function that cannot be cloned", "structuredClone(() => 1);"),
-    ("message-timer", "no_paths", "a timer without a function", "setTimeout('x');"),
-    (
-        "message-digest",
-        "no_paths",
-        "a digest that is not known",
-        "await crypto.subtle.digest('MD5', new Uint8Array(1));",
-    ),
-    ("message-abort", "no_paths", "an aborted signal", "AbortSignal.abort().throwIfAborted();"),
-    ("message-throw-null", "no_paths", "a thrown null", "throw null;"),
-    ("message-throw-function", "no_paths", "a thrown function of the glue", "throw console.log;"),
-    ("message-throw-bridge", "no_paths", "a thrown host function", "throw bridge.call;"),
-    ("message-throw-global", "no_paths", "the thrown global object", "throw globalThis;"),
-    ("message-eval", "no_paths", "an error inside eval", "eval('null.x');"),
-    (
-        "message-cause",
-        "no_paths",
-        "an error with a cause from the host",
-        "try { await bridge.call('zzz', 1); } catch (cause) { throw new Error('outer', { cause }); }",
-    ),
-    (
-        "message-aggregate",
-        "no_paths",
-        "all of many host calls refused",
-        "await Promise.any([bridge.call('zzz', 1), bridge.call('yyy', 1)]);",
-    ),
-    (
-        "message-surrogates",
-        "no_paths",
-        "an error whose text is lone surrogates",
-        "throw new Error('\\ud800'.repeat(100));",
-    ),
-    ("message-long", "no_paths", "an error of a million characters", "throw new Error('x'.repeat(1e6));"),
-    ("message-nul", "no_paths", "an error with NULs and escapes", "throw new Error('a\\u0000b\\u001b[2J');"),
-)
 
 
 def _slug(name: str) -> str:
@@ -184,7 +110,7 @@ CASES = [
             seen=where("no answer", lambda value: value != "answered"),
             story="An invalid name is refused at any stage.",
         )
-        for mark, name in _MALFORMED
+        for mark, name in _SCRIPTS["malformed"]
     ),
     *(
         Case(
@@ -203,18 +129,18 @@ CASES = [
             ),
             story="The text of a host exception never reaches a script.",
         )
-        for mark, arguments in _LEAKY
+        for mark, arguments in _SCRIPTS["leaky"]
     ),
     *(
         Case(
             f"C50-{mark}",
-            wall,
+            "no_paths",
             mechanism,
             script,
             (Outcome.SCRIPT_ERROR, Outcome.COMPILE_ERROR),
             seen=tells_nothing,
             story="No error contains a path, an address, or text of the host's languages.",
         )
-        for mark, wall, mechanism, script in _SCRIPT_ERRORS
+        for mark, mechanism, script in _SCRIPTS["script-errors"]
     ),
 ]

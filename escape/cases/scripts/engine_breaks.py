@@ -7,6 +7,7 @@ third has values that the native engine's binding would change.
 
 from collections.abc import Callable
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import GUEST, NATIVE, Case, cases
 from lodger.escape.evidence import Check, Escaped, Trial, both, ends_as, leaves_nothing, survives, value_of
 from lodger.escape.modules import data
@@ -14,34 +15,13 @@ from lodger.escape.owned_guest import guest
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
 
+_SCRIPTS = attacks(__file__)
+_WAT = attacks(__file__, ".wat")
+
 _GARBAGE = "const litter = () => { for (let i = 0; i < 30000; i++) { const o = { i }; o.me = o; } };\n"
 
-#: name, mechanism with upstream's issue number, script
-ERRORS = (
-    (
-        "length-push",
-        "an array that is grown by its length, appended to and then counted by the collector (quickjs-ng #1562)",
-        "const held = []; for (let n = 0; n < 40; n++) { const list = [n]; list.length = 200 + n; list.push(n); held.push(list); } litter(); return held.length;",
-    ),
-    (
-        "length-unshift",
-        "the same by way of unshift and splice (quickjs-ng #1562)",
-        "const held = []; for (let n = 0; n < 50; n++) { const list = [1, 2, 3]; list.length = 64; list.unshift({}); list.push({}, {}); list.length = 2; list.length = 128; list.push({ list }); list.splice(1, 1, {}, {}, {}); held.push(list); } litter(); return held.length;",
-    ),
-    (
-        "disposal",
-        "a disposal during which the collector looks at what is disposed of already (quickjs-ng #1564)",
-        "const stack = new DisposableStack(); stack.adopt({}, litter); for (let n = 0; n < 20; n++) stack.use({ [Symbol.dispose]() {} }); stack.dispose(); litter(); return 1;",
-    ),
-    (
-        "rope-escape",
-        "a joined string that is read as a flat one (quickjs-ng #1571)",
-        "const half = 'q'.repeat(50000); globalThis.kept = RegExp.escape(half + half); return kept.length;",
-    ),
-)
 _HIT = (Outcome.CRASHED, Outcome.OK, Outcome.SCRIPT_ERROR, Outcome.MEMORY_LIMIT)
 
-_FAR = "(i32.const 0x7fff0000)"
 _LITERALS = data(16, "sadlethr")
 
 
@@ -49,79 +29,6 @@ def _call(letter: str, count: int = 1, arguments: str = "(i32.const 2048)") -> s
     """Return the instructions of a host call from a guest that has no JavaScript."""
     place = 16 + "sadlethr".index(letter)
     return f"(drop (call $host_call (i32.const {place}) (i32.const 1) (i32.const 0) (i32.const {count}) {arguments}))"
-
-
-#: Calls of a compromised engine: name, mechanism, instructions, results of its functions.
-_FORGED: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("text", "a text two gigabytes away", _call("l"), {"qjs_last_ptr": _FAR, "qjs_last_len": "(i32.const 64)"}),
-    (
-        "text-wrap",
-        "a text at the end of all addresses",
-        _call("l"),
-        {"qjs_last_ptr": "(i32.const -16)", "qjs_last_len": "(i32.const 64)"},
-    ),
-    ("result", "a result two gigabytes away", _call("d"), {"qjs_last_ptr": _FAR, "qjs_last_len": "(i32.const 64)"}),
-    ("error", "an error two gigabytes away", _call("e"), {"qjs_last_ptr": _FAR, "qjs_last_len": "(i32.const 64)"}),
-    (
-        "across",
-        "a text that begins inside and ends outside",
-        _call("l"),
-        {"qjs_last_ptr": "(i32.const 1179000)", "qjs_last_len": "(i32.const 250000)"},
-    ),
-    (
-        "operation",
-        "the name of an operation far away",
-        f"(drop (call $host_call {_FAR} (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)))",
-        {},
-    ),
-    ("arguments", "the table of arguments far away", _call("l", 1, _FAR), {}),
-    ("arguments-wrap", "the table of arguments at the end of all addresses", _call("l", 1, "(i32.const -2)"), {}),
-    ("random", "randomness far away", f"(drop (call $random_get {_FAR} (i32.const 64)))", {}),
-    ("random-long", "randomness across the end", "(drop (call $random_get (i32.const 1179000) (i32.const 65536)))", {}),
-    ("clock", "the time far away", f"(drop (call $clock_time_get (i32.const 0) (i64.const 0) {_FAR}))", {}),
-    (
-        "environment",
-        "the size of the environment far away",
-        f"(drop (call $environ_sizes_get {_FAR} (i32.const 0)))",
-        {},
-    ),
-    (
-        "module",
-        "the name of a module far away",
-        f"(drop (call $host_module_load {_FAR} (i32.const 64) (i32.const 2048)))",
-        {},
-    ),
-    (
-        "module-long",
-        "the name of a module of two gigabytes",
-        "(drop (call $host_module_load (i32.const 16) (i32.const 0x7fffffff) (i32.const 2048)))",
-        {},
-    ),
-    (
-        "normalize",
-        "what a module is asked by far away",
-        f"(drop (call $host_module_normalize {_FAR} (i32.const 9) (i32.const 16) (i32.const 1) (i32.const 2048)))",
-        {},
-    ),
-    (
-        "normalize-wanted",
-        "what a module asks for far away",
-        f"(drop (call $host_module_normalize (i32.const 16) (i32.const 1) {_FAR} (i32.const 9) (i32.const 2048)))",
-        {},
-    ),
-    (
-        "normalize-out",
-        "where a module's name goes far away",
-        f"(drop (call $host_module_normalize (i32.const 16) (i32.const 1) (i32.const 16) (i32.const 1) {_FAR}))",
-        {},
-    ),
-    (
-        "alloc",
-        "memory for an answer far away",
-        "(drop (call $host_module_normalize (i32.const 16) (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 2048)))",
-        {"qjs_alloc": f"(select {_FAR} (i32.const 4096) (global.get $owned))"},
-    ),
-)
 
 
 def _owned(attack: str, answers: dict[str, str]) -> Callable[[], bytes]:
@@ -215,7 +122,7 @@ CASES = [
     *cases(
         "A1",
         "fresh_process",
-        ERRORS,
+        _SCRIPTS["errors"],
         lambda script: {"script": _GARBAGE + script},
         expect=_HIT,
         seen=both(survives, leaves_nothing()),
@@ -226,7 +133,7 @@ CASES = [
     *cases(
         "A1-owned",
         "checked_pointers",
-        _FORGED,
+        _WAT["forged"],
         lambda attack, answers: {"guest": _owned(attack, answers)},
         says="the engine, taken over, hands over {}",
         expect=(Outcome.CRASHED,),

@@ -3,146 +3,21 @@
 A limit that worker and parent enforce is tested on each side alone: the parent's must hold if the worker ignores its own.
 """
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import Case, cases
 from lodger.escape.evidence import ends_as, in_time, marked
 from lodger.sandbox.outcome import Outcome
 
+_SCRIPTS = attacks(__file__)
+
 _RESULT = {"result_bytes": 4096, "cpu_ms": 1500, "wall_ms": 4000}
-RESULTS = (
-    ("string", "one long string", "return 'x'.repeat(1e6);"),
-    ("limit-plus-one", "one byte too many", "return 'x'.repeat(4095);"),
-    ("wide", "characters that need three bytes each", r"return '\u4e00'.repeat(3000);"),
-    ("escaped", "characters that need six bytes each", r"return '\u0001'.repeat(1000);"),
-    ("array", "many numbers", "return new Array(3e5).fill(1);"),
-    ("keys", "many keys", "const o = {}; for (let i = 0; i < 2e4; i++) o['key' + i] = i; return o;"),
-    ("surrogates", "lone surrogates, which grow six-fold", r"return '\ud800'.repeat(1000);"),
-    (
-        "dag",
-        "a shared graph fifteen levels deep",
-        "let o = {}; for (let i = 0; i < 15; i++) o = { a: o, b: o }; return o;",
-    ),
-    ("holes", "holes that become nulls", "const a = []; a.length = 2e5; return a;"),
-    ("bytes", "the bytes of a typed array, as numbers", "return [...new Uint8Array(50000)];"),
-)
 
 _LOG = {"log_lines": 50, "log_bytes": 4096, "log_line_bytes": 256, "cpu_ms": 500, "wall_ms": 3000}
-LOGS = (
-    ("lines", "a hundred thousand lines", "for (let i = 0; i < 1e5; i++) console.log(i);"),
-    ("line", "one line of ten million characters", "console.log('x'.repeat(1e7));"),
-    ("bytes", "lines that together are too long", "for (let i = 0; i < 40; i++) console.log('y'.repeat(250));"),
-    ("wide", "one line of wide characters", r"console.log('\u{1f600}'.repeat(1e5));"),
-    (
-        "binary",
-        "control characters and escape sequences",
-        r"for (let i = 0; i < 200; i++) console.log('\u001b[2J\u0007\u0000\r' + i);",
-    ),
-    ("newlines", "one line that is many", r"console.log('a\n'.repeat(1e5));"),
-    (
-        "levels",
-        "all levels at once",
-        "for (let i = 0; i < 500; i++) { console.debug(i); console.info(i); console.warn(i); console.error(i); }",
-    ),
-    (
-        "objects",
-        "large objects",
-        "const o = {}; for (let i = 0; i < 1000; i++) o['k' + i] = 'v'.repeat(100); for (let i = 0; i < 100; i++) console.log(o);",
-    ),
-    (
-        "group",
-        "groups indented ever deeper",
-        "for (let i = 0; i < 1000; i++) { console.group?.('g' + i); console.log(i); }",
-    ),
-    (
-        "surrogates",
-        "lone surrogates",
-        r"console.log('\ud800'.repeat(5000)); for (let i = 0; i < 100; i++) console.log('\udc00');",
-    ),
-    (
-        "table",
-        "a wide table",
-        "const rows = Array.from({ length: 500 }, (x, i) => ({ i, t: 'x'.repeat(50) })); (console.table ?? console.log)(rows); for (let i = 0; i < 60; i++) console.log(rows);",
-    ),
-    (
-        "after-done",
-        "logging from a promise that outlives the answer",
-        "for (let i = 0; i < 60; i++) console.log(i); let n = 0; Promise.resolve().then(function f() { console.log('late'); if (n++ < 500) Promise.resolve().then(f); }); return 1;",
-    ),
-)
 _LOGGED = (Outcome.OK, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT)
 
 _CALLS = {"host_calls": 20, "cpu_ms": 1000, "wall_ms": 3000}
-CALLS = (
-    ("sequence", "one after another", "for (let i = 0; i < 200; i++) await bridge.call('echo', i);"),
-    ("at-once", "all at once", "await Promise.all(Array.from({ length: 200 }, (x, i) => bridge.call('echo', i)));"),
-    (
-        "nobody-waits",
-        "thousands that are not awaited",
-        "for (let i = 0; i < 5000; i++) bridge.call('nothing', i).catch(() => {});",
-    ),
-    ("sync", "waiting calls", "for (let i = 0; i < 200; i++) bridge.callSync('echo', i);"),
-    (
-        "unknown",
-        "calls of unknown names",
-        "for (let i = 0; i < 200; i++) await bridge.call('no' + i, i).catch(() => {});",
-    ),
-    (
-        "refused",
-        "calls with refused arguments",
-        "for (let i = 0; i < 200; i++) { const o = { a: NaN }; await bridge.call('echo', '[' .repeat(90)).catch(() => {}); }",
-    ),
-    (
-        "catching",
-        "catching the limit and going on",
-        "for (let i = 0; i < 200; i++) { try { await bridge.call('echo', i); } catch {} }",
-    ),
-    (
-        "large",
-        "large arguments, replies unread",
-        "const t = 'x'.repeat(1e5); for (let i = 0; i < 200; i++) bridge.call('nothing', t).catch(() => {});",
-    ),
-    (
-        "large-replies",
-        "asking for large answers and never reading",
-        "for (let i = 0; i < 200; i++) bridge.call('large', 2e5).catch(() => {});",
-    ),
-    (
-        "microtasks",
-        "calls from microtasks",
-        "const f = () => { bridge.call('nothing', 1).catch(() => {}); queueMicrotask(f); }; f(); await new Promise(() => {});",
-    ),
-    (
-        "timers",
-        "calls from timers",
-        "await new Promise(() => { setInterval(() => { bridge.call('nothing', 1).catch(() => {}); }, 1); });",
-    ),
-    (
-        "tojson",
-        "calls made while another call's arguments are written",
-        "for (let i = 0; i < 50; i++) await bridge.call('nothing', { toJSON() { bridge.call('nothing', 2).catch(() => {}); return 1; } });",
-    ),
-)
 
 _WAIT = {"wall_ms": 150, "cpu_ms": 100}
-WAITS = (
-    ("late-call", "a call that is never answered", "await bridge.call('late', 1);"),
-    ("late-sync", "a waiting call that is never answered", "bridge.callSync('late', 1);"),
-    ("timer", "a timer set for an hour", "await new Promise((r) => setTimeout(r, 3600e3));"),
-    ("interval", "an interval that does nothing for ever", "await new Promise(() => setInterval(() => {}, 20));"),
-    ("timer-huge", "a timer set beyond all numbers", "await new Promise((r) => setTimeout(r, 1e300));"),
-    ("timer-infinite", "a timer set for infinity", "await new Promise((r) => setTimeout(r, 2 ** 53));"),
-    ("late-after-result", "an answer with a call still open", "bridge.call('late', 1); return 1;"),
-    (
-        "many-late",
-        "twenty calls that are never answered",
-        "for (let i = 0; i < 12; i++) bridge.call('late', i); await new Promise(() => {});",
-    ),
-    ("sleep-in-pieces", "sleeping a little, for ever", "for (;;) await new Promise((r) => setTimeout(r, 10));"),
-    (
-        "abort-timeout",
-        "waiting for a signal that never comes",
-        "await new Promise((r) => { const c = new AbortController(); c.signal.addEventListener('abort', r); setTimeout(() => {}, 1e7); });",
-    ),
-)
 
 _INPUTS = (
     ("text", "one long text", '{"action":{"id":"escape"},"x":"' + "x" * 70_000 + '"}'),
@@ -166,7 +41,7 @@ CASES = [
     *cases(
         "B24",
         "worker_output",
-        RESULTS,
+        _SCRIPTS["results"],
         expect=(Outcome.OUTPUT_LIMIT,),
         story="A large result is stopped before it is copied.",
         behind=("parent_output",),
@@ -183,12 +58,12 @@ CASES = [
             behind=("worker_output",),
             limits=_RESULT,
         )
-        for name, mechanism, script in RESULTS
+        for name, mechanism, script in _SCRIPTS["results"]
     ),
     *cases(
         "B27",
         "parent_log",
-        LOGS,
+        _SCRIPTS["logs"],
         expect=_LOGGED,
         seen=marked,
         story="The log is cut at its limit, with a note.",
@@ -207,12 +82,12 @@ CASES = [
             behind=("parent_log",),
             limits=_LOG,
         )
-        for name, mechanism, script in LOGS
+        for name, mechanism, script in _SCRIPTS["logs"]
     ),
     *cases(
         "B28",
         "host_calls",
-        CALLS,
+        _SCRIPTS["calls"],
         expect=(Outcome.CALL_LIMIT,),
         story="Calls are counted by the parent; what a script catches or ignores does not matter.",
         limits=_CALLS,
@@ -220,7 +95,7 @@ CASES = [
     *cases(
         "B33",
         "wall_clock",
-        WAITS,
+        _SCRIPTS["waits"],
         expect=(Outcome.WALL_LIMIT,),
         seen=in_time,
         story="A script that only waits uses no CPU time; the parent's deadline ends it.",

@@ -1,74 +1,21 @@
 """Classes 11, 19 and 22: continuing after a limit, jobs queued before and after the answer, and keys with colliding hashes."""
 
+from collections.abc import Iterable
+from typing import Any
+
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import Case, cases
 from lodger.escape.evidence import host_saw, survives
 from lodger.escape.runner import CPU
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
 
+_SCRIPTS = attacks(__file__)
+
 _CLOCKS = ("soft_stop", "cpu_watch", "rlimits")
 _LIMITS = {"cpu_ms": 60, "wall_ms": 1200, "memory_bytes": 64 * MIB}
-_CLOSED = "{ [Symbol.iterator]() { return this; }, next: () => ({ value: 1, done: false }), return() { for (;;); } }"
 
-AGAIN = (
-    ("await-finally", "a finally block that waits and goes on", "try { for (;;); } finally { for (;;) await null; }"),
-    (
-        "promise-catch",
-        "catching the rejection and starting over",
-        "const f = () => new Promise(() => { for (;;); }).catch(f); await f();",
-    ),
-    ("iterator-return", "an iterator that loops when it is closed", f"for (const x of {_CLOSED}) break;"),
-    ("destructuring", "taking one item of what loops when it is closed", f"const [one] = {_CLOSED};"),
-    (
-        "generator-throw",
-        "a generator that swallows what is thrown into it",
-        "const g = (function* () { for (;;) try { yield; } catch {} })(); g.next(); for (;;) g.throw(1);",
-    ),
-    (
-        "timer",
-        "a timer that starts over whatever happens",
-        "const f = () => { setTimeout(f, 0); try { for (;;); } finally { f(); } }; f(); await new Promise(() => {});",
-    ),
-    (
-        "errors",
-        "errors that are made out of the errors that were caught",
-        "let e; for (;;) try { throw new Error('x', { cause: e }); } catch { e = new Error('y'); }",
-    ),
-    (
-        "finally-return",
-        "a return out of a finally block, in a loop",
-        "const f = () => { try { for (;;); } finally { return f; } }; for (let g = f; ; ) g = g();",
-    ),
-)
 
-JOBS = (
-    ("ping-pong", "two thenables that hand over to each other", "const a = { then(r) { r(b); } }, b = { then(r) { r(a); } }; await a;"),
-    (
-        "async-functions",
-        "an async function that starts itself anew",
-        "const f = async () => { await null; f(); }; f(); await new Promise(() => {});",
-    ),
-    (
-        "async-generators",
-        "an async generator that hands on another",
-        "async function* one() { yield* two(); } async function* two() { for (;;) yield 1; } for await (const x of one());",
-    ),
-    ("rejections", "a rejection that is answered by a rejection", "const f = () => { Promise.reject(1).catch(f); }; f(); await new Promise(() => {});"),
-    (
-        "races",
-        "races that are won at once",
-        "for (;;) await Promise.race([null, new Promise(() => {})]);",
-    ),
-)  # fmt: skip
-
-#: Code queued before the answer that would run after it. Jobs run before the answer is sent; timers that they set do not.
-LATER = (
-    ("timer", "a timer", "setTimeout(CALL, 2);"),
-    ("microtasks", "a timer that the last of five hundred jobs sets", "let n = 0; const f = () => { if (n++ < 500) queueMicrotask(f); else setTimeout(CALL, 1); }; f();"),
-    ("thenable", "a thenable", "Promise.resolve({ then(r) { setTimeout(CALL, 1); r(); } });"),
-    ("generator", "a timer that an async generator sets, for which nothing waits", "(async function* () { for (let i = 0; i < 99; i++) yield; setTimeout(CALL, 1); })().forEach?.(() => 1) ?? (async () => { for (let i = 0; i < 99; i++) await null; setTimeout(CALL, 1); })();"),
-    ("abort", "a signal that times out", "AbortSignal.timeout(2).addEventListener('abort', CALL);"),
-)  # fmt: skip
 _CALL = "() => { bridge.call('nothing', 'late').catch(() => {}); }"
 
 #: Four thousand keys of twelve characters with the same hash: h * 263 + c over pairs of characters.
@@ -77,19 +24,9 @@ _KEYS = (
     "s += (n >> b) & 1 ? String.fromCharCode(1, 1000 - 263) : String.fromCharCode(0, 1000); parts.push(s); } "
     "const keys = []; for (const a of parts) for (const b of parts) for (const c of parts) keys.push(a + b + c); "
 )
-COLLIDING = (
-    ("object", "names of properties", "for (;;) { const o = {}; for (const k of keys) o[k] = 1; }"),
-    ("map", "keys of a map", "for (;;) { const m = new Map(); for (const k of keys) m.set(k + '', 1); }"),
-    ("set", "members of a set", "for (;;) new Set(keys.map((k) => k + ''));"),
-    ("symbols", "registered symbols", "for (;;) for (const k of keys) Symbol.for(k);"),
-    ("entries", "entries of an object", "for (;;) Object.fromEntries(keys.map((k) => [k, 1]));"),
-    ("groups", "names of groups", "for (;;) Object.groupBy(keys, (k) => k);"),
-    ("clone", "an object that is cloned", "const o = Object.fromEntries(keys.map((k) => [k, 1])); for (;;) structuredClone(o);"),
-    ("sparse", "indices far apart", "for (;;) { const a = []; for (let i = 0; i < 4000; i++) a[i * 65536] = i; }"),
-)  # fmt: skip
 
 
-def _endless(klass: int, rows: tuple[tuple[str, str, str], ...], story: str, before: str = "") -> list[Case]:
+def _endless(klass: int, rows: Iterable[Any], story: str, before: str = "") -> list[Case]:
     """Return cases that never end by themselves."""
     letter = "A" if klass == 11 else "B"
     return [
@@ -108,7 +45,7 @@ def _endless(klass: int, rows: tuple[tuple[str, str, str], ...], story: str, bef
 
 
 CASES = [
-    *_endless(11, AGAIN, "The script tries to continue after its stop: no code of it is called then."),
+    *_endless(11, _SCRIPTS["again"], "The script tries to continue after its stop: no code of it is called then."),
     Case(
         "A11-calls",
         "host_calls",
@@ -127,7 +64,7 @@ CASES = [
         seen=survives,
         story="The handler of a stack overflow runs on the full stack.",
     ),
-    *_endless(19, JOBS, "Jobs that queue jobs share one time limit."),
-    *cases("B19-after", "one_verdict", LATER, lambda script: {"script": script.replace("CALL", _CALL) + " return 1;"}, says="a call after the answer, by {}", seen=host_saw(), story="Timers after the answer would call the host: the answer ends the worker.", limits={"host_calls": 60},),
-    *_endless(22, COLLIDING, "Keys with colliding hashes make lookups linear; the time limit applies.", _KEYS),
+    *_endless(19, _SCRIPTS["jobs"], "Jobs that queue jobs share one time limit."),
+    *cases("B19-after", "one_verdict", _SCRIPTS["later"], lambda script: {"script": script.replace("CALL", _CALL) + " return 1;"}, says="a call after the answer, by {}", seen=host_saw(), story="Timers after the answer would call the host: the answer ends the worker.", limits={"host_calls": 60},),
+    *_endless(22, _SCRIPTS["colliding"], "Keys with colliding hashes make lookups linear; the time limit applies.", _KEYS),
 ]  # fmt: skip

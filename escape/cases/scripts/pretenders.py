@@ -2,6 +2,7 @@
 
 import json
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import GUEST, Case, cases
 from lodger.escape.cases.scripts.engine_breaks import _LITERALS, _call
 from lodger.escape.evidence import answers, both, ends_as, host_saw
@@ -9,39 +10,10 @@ from lodger.escape.modules import data
 from lodger.escape.owned_guest import guest
 from lodger.sandbox.outcome import Outcome
 
+_SCRIPTS = attacks(__file__)
+
 #: Gives an object members that JSON.stringify does not see: functions in plain sight are refused, hidden ones must have no effect.
 HIDE = "const hide = (object, members) => { for (const name in members) Object.defineProperty(object, name, { value: members[name] }); return object; }; "
-#: An argument that changes when it is converted, and the expected text.
-_PRETENDING = (
-    ("tag", "an object with the host's own tag", "hide({ [Symbol.toStringTag]: 'Reply' }, { valueOf: () => ({ ok: true }) })", "{}"),
-    ("promise", "an object that can be waited for", "hide({}, { valueOf: () => 'mine', then(f) { f('mine'); } })", "{}"),
-    ("proxy", "a proxy of an object that is worth a number", "new Proxy(hide({}, { valueOf: () => 7 }), {})", "{}"),
-    ("class", "an instance of a class named like the host's", "hide(new (class Reply { ok = true; })(), { valueOf: () => 'x' })", '{"ok":true}'),
-    ("array", "an object that looks like a list", "hide({ length: 1, 0: 'x' }, { valueOf: () => ['y'] })", '{"0":"x","length":1}'),
-    ("error", "an heir of errors that is worth a permission", "hide(Object.assign(Object.create(Error.prototype), { code: 'ok' }), { valueOf: () => true })", '{"code":"ok"}'),
-    ("bridge", "the bridge's own functions, worth a name", "hide({}, { ...bridge, valueOf: () => 'hold' })", "{}"),
-)  # fmt: skip
-#: Texts that a binding, a file system or a Unicode normal form would change.
-_TEXTS = (
-    ("kelvin", "the sign of Kelvin, a twin of K", "'\\u212a'"),
-    ("angstrom", "the sign of Ångström, a twin of Å", "'\\u212b'"),
-    ("twins", "two keys with one normal form", "{ '\\u212b': 1, '\\u00c5': 2 }"),
-    ("circled", "a figure in a circle", "'\\u2460'"),
-    ("kana", "half-width letters", "'\\uff76\\uff9e'"),
-    ("superscript", "a raised figure", "'x\\u00b2'"),
-    ("fraction", "a half as one letter", "'\\u00bd'"),
-    ("long-s", "an s of old prints", "'\\u017f'"),
-    ("roman", "a Roman numeral", "'\\u2167'"),
-    ("hangul", "a syllable in its parts", "'\\u1112\\u1161\\u11ab'"),
-    ("arabic", "a letter as it is drawn", "'\\ufef7'"),
-    ("digits", "figures of another script", "'\\u0661\\u0662'"),
-    ("nul-first", "a NUL first", "'\\u0000a'"),
-    ("nul-last", "a NUL last", "'a\\u0000'"),
-    ("nul-alone", "nothing but NULs", "'\\u0000\\u0000'"),
-    ("reversed", "a pair the wrong way round", "'\\udc00\\ud800'"),
-    ("halves", "two first halves", "'\\ud800\\ud800'"),
-    ("half-after-pair", "a pair and a half", "'\\ud83d\\ude00\\ud83d'"),
-)
 #: Texts that are format strings in Python.
 _FORMATS = (
     ("attribute", "an attribute of the host's", "{0._private}"),
@@ -71,8 +43,8 @@ def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
 _STORY = "A compromised engine sends two answers: only the first counts, and the process ends with it."
 
 CASES = [
-    *cases("A10", "flat_text", _PRETENDING, lambda value, arrives: {"script": f"{HIDE}await bridge.call('nothing', {value}); return null;", "seen": host_saw(("nothing", arrives))}, story="Only an object's JSON text is passed, not its own claims about its type.",),
-    *cases("C43", "strict_json", _TEXTS, lambda value: {"script": _BACK.replace("{0}", value)}, says="{}, there and back", seen=answers(True), story="A text is passed unchanged: not normalised, not cut at NUL, lone surrogates not joined.",),
+    *cases("A10", "flat_text", _SCRIPTS["pretending"], lambda value, more: {"script": f"{HIDE}await bridge.call('nothing', {value}); return null;", "seen": host_saw(("nothing", more["arrives"]))}, story="Only an object's JSON text is passed, not its own claims about its type.",),
+    *cases("C43", "strict_json", _SCRIPTS["texts"], lambda value: {"script": _BACK.replace("{0}", value)}, says="{}, there and back", seen=answers(True), story="A text is passed unchanged: not normalised, not cut at NUL, lone surrogates not joined.",),
     *cases("C49", "strict_json", _FORMATS, lambda text: {"script": _BACK.replace("{0}", json.dumps(text))}, says="a format that would show {}", seen=answers(True), story="A tenant's text is never used as a format string.",),
     Case(
         "C46-owned-call-after-answer",

@@ -3,11 +3,14 @@
 Attacks by native code inside a worker are in tests/escape, because an installed Lodger cannot run them.
 """
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import COMMANDS, GUEST, SCRIPTS, Case
 from lodger.escape.evidence import fact, leaves_nothing
 from lodger.escape.modules import command
 from lodger.escape.worker_facts import NEEDLE, inspect_worker, residue
 from lodger.sandbox.outcome import Outcome
+
+_SCRIPTS = attacks(__file__)
 
 ALL = (*SCRIPTS, *COMMANDS)
 #: class, wall, fact, correct values, what an attack would use otherwise, other walls that stop it too
@@ -53,41 +56,6 @@ _BIRTH: tuple[tuple[int, str, tuple[str, ...], str], ...] = (
 _HOLD = "await bridge.call('hold', null); return true;"
 _COMMAND = {"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}}
 _STORY = "While the script waits, the kernel's view of the worker shows its walls."
-
-#: Traces that a script leaves in its realm.
-_LEFT = (
-    ("global", "a global variable", "globalThis.left = 'secret of tenant one';"),
-    ("symbol", "a registered symbol on Object.prototype", "Object.prototype[Symbol.for('left')] = 1;"),
-    ("prototype", "a property of Object.prototype", "Object.prototype.left = 'x';"),
-    ("array-method", "a method of arrays", "Array.prototype.sort = function () { return this; };"),
-    ("promise-method", "Promise.all", "Promise.all = async () => [];"),
-    ("json", "JSON.stringify", "const real = JSON.stringify; JSON.stringify = (v) => real({ stolen: v });"),
-    ("timer", "setTimeout", "globalThis.setTimeout = () => 0;"),
-    ("error", "Error", "globalThis.TypeError = class extends Error {}; globalThis.Error = null;"),
-    ("string-text", "String", "globalThis.String = () => 'x';"),
-    ("deleted", "a built-in deleted", "delete globalThis.Map;"),
-    ("frozen-array", "Array.prototype frozen", "Object.freeze(Array.prototype);"),
-    (
-        "getter",
-        "a getter for a name that others use",
-        "Object.defineProperty(Object.prototype, 'done', { get() { return 'left'; }, set() {}, configurable: true });",
-    ),
-    (
-        "module",
-        "the state of a shared module",
-        "(await import('./victim.js')).default.left = 1; globalThis.leftToo = 1;",
-    ),
-    (
-        "species",
-        "a species constructor",
-        "Object.defineProperty(Array, Symbol.species, { value: class { constructor() { return { map: 1 }; } } }); Array.prototype.map = () => [];",
-    ),
-    ("iterator", "the iterator of arrays", "Array.prototype[Symbol.iterator] = function* () {};"),
-    ("regexp", "RegExp.prototype", "RegExp.prototype.left = 1;"),
-    ("number", "Number.prototype.toString", "Number.prototype.toString = () => 'x';"),
-    ("reflect", "Reflect.ownKeys", "Reflect.ownKeys = () => [];"),
-    ("object-names", "Object.getOwnPropertyNames", "Object.getOwnPropertyNames = () => [];"),
-)
 
 
 def _id(number: int, name: str) -> str:
@@ -177,6 +145,6 @@ CASES = [
             runtimes=GUEST if name == "module" else SCRIPTS,
             story="The next tenant's script searches for traces of the attempt.",
         )
-        for name, mechanism, script in _LEFT
+        for name, mechanism, script in _SCRIPTS["left"]
     ),
 ]

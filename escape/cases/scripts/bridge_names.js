@@ -1,0 +1,87 @@
+//= malformed
+//- empty
+''
+//- space
+'echo echo'
+//- newline
+'echo\nhold'
+//- nul
+'echo\u0000x'
+//- tab
+'echo\tx'
+//- emoji
+'\u{1f600}'
+//- surrogate
+'\ud800'
+//- long
+'x'.repeat(256)
+//- very-long
+'x'.repeat(100000)
+//- symbol
+Symbol('echo')
+//- escape
+'echo\u001b[2J'
+//- bidi
+'echo\u202e'
+
+//= leaky
+//- unknown
+'zzz', 1
+//- attribute
+'asked_', {}
+//- class
+'__class__', {}
+//- missing
+'echo_', null
+//- format
+'{0.__class__}', null
+
+//= script-errors
+//- message-path: a missing module
+await import('/nowhere.js');
+//- message-null: a property of null
+null.x;
+//- message-native: an error inside a built-in
+[].reduce((a) => a);
+//- message-regexp: a pattern that does not compile
+new RegExp('(');
+//- message-json: text that is not JSON
+JSON.parse('{');
+//- message-atob: text that is not base64
+atob('*');
+//- message-url: a text that is no address
+new URL('::');
+//- message-decode: bytes that are no text
+new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array([255]));
+//- message-bigint: an integer too large
+10n ** 10n ** 10n;
+//- message-stack: the stack of an error inside a host call
+const e = await bridge.call('zzz', 1).catch((e) => e); throw new Error(e.stack);
+//- message-clone: a function that cannot be cloned
+structuredClone(() => 1);
+//- message-timer: a timer without a function
+setTimeout('x');
+//- message-digest: a digest that is not known
+await crypto.subtle.digest('MD5', new Uint8Array(1));
+//- message-abort: an aborted signal
+AbortSignal.abort().throwIfAborted();
+//- message-throw-null: a thrown null
+throw null;
+//- message-throw-function: a thrown function of the glue
+throw console.log;
+//- message-throw-bridge: a thrown host function
+throw bridge.call;
+//- message-throw-global: the thrown global object
+throw globalThis;
+//- message-eval: an error inside eval
+eval('null.x');
+//- message-cause: an error with a cause from the host
+try { await bridge.call('zzz', 1); } catch (cause) { throw new Error('outer', { cause }); }
+//- message-aggregate: all of many host calls refused
+await Promise.any([bridge.call('zzz', 1), bridge.call('yyy', 1)]);
+//- message-surrogates: an error whose text is lone surrogates
+throw new Error('\ud800'.repeat(100));
+//- message-long: an error of a million characters
+throw new Error('x'.repeat(1e6));
+//- message-nul: an error with NULs and escapes
+throw new Error('a\u0000b\u001b[2J');

@@ -1,0 +1,131 @@
+//= results
+//- array-tojson: toJSON on Array.prototype
+Array.prototype.toJSON = () => 'owned'; await bridge.call('nothing', 1); return { kept: true };
+//+ gives
+{"kept": true}
+//- string-tojson: toJSON on String.prototype
+String.prototype.toJSON = () => { return 7; }; return { n: 1 };
+//+ gives
+{"n": 1}
+//- boolean-tojson: toJSON on Boolean.prototype
+Boolean.prototype.toJSON = () => 'owned'; return { n: 2 };
+//+ gives
+{"n": 2}
+//- promise-then: Promise.prototype.then replaced
+const real = Promise.prototype.then; Promise.prototype.then = function (...a) { return real.apply(this, a); }; return { n: 3 };
+//+ gives
+{"n": 3}
+//- promise-resolve: Promise.resolve replaced
+Promise.resolve = () => new Promise(() => {}); return { n: 4 };
+//+ gives
+{"n": 4}
+//- promise-gone: the global Promise replaced
+globalThis.Promise = function () {}; return { n: 5 };
+//+ gives
+{"n": 5}
+//- json-gone: the global JSON deleted
+delete globalThis.JSON; return { n: 6 };
+//+ gives
+{"n": 6}
+//- object-gone: the global Object replaced
+globalThis.Object = null; return { n: 7 };
+//+ gives
+{"n": 7}
+//- map-gone: the global Map replaced
+globalThis.Map = null; await bridge.call('nothing', 1); return { n: 8 };
+//+ gives
+{"n": 8}
+//- array-iterator: the array iterator replaced
+Array.prototype[Symbol.iterator] = function () { for (;;); }; await bridge.call('nothing', [1]); return { n: 9 };
+//+ gives
+{"n": 9}
+//- function-call: Function.prototype.call and apply replaced
+Function.prototype.call = Function.prototype.apply = Function.prototype.bind = () => 'owned'; await bridge.call('nothing', 1); return { n: 10 };
+//+ gives
+{"n": 10}
+//- define-property: Object.defineProperty replaced
+Object.defineProperty = () => { throw 1; }; await bridge.call('nothing', 1); return { n: 11 };
+//+ gives
+{"n": 11}
+//- math-max: Math.max replaced
+Math.max = Math.trunc = () => 1e12; await new Promise((r) => setTimeout(r, 1)); return { n: 12 };
+//+ gives
+{"n": 12}
+//- date-now: Date.now replaced
+Date.now = () => 0; await new Promise((r) => setTimeout(r, 1)); return { n: 13 };
+//+ gives
+{"n": 13}
+//- string-gone: the global String replaced
+globalThis.String = () => 'evil'; await bridge.call('zzz', 1).catch(() => {}); return { n: 14 };
+//+ gives
+{"n": 14}
+//- freeze: every prototype frozen
+for (const c of [Object, Array, String, Function, Promise, Error, Map]) Object.freeze(c.prototype); await bridge.call('nothing', 1); return { n: 15 };
+//+ gives
+{"n": 15}
+//- symbol-species: species of Promise replaced
+Object.defineProperty(Promise, Symbol.species, { get() { throw new Error('species'); } }); await bridge.call('nothing', 1); return { n: 16 };
+//+ gives
+{"n": 16}
+//- proto-cycle: the prototype of Object.prototype's keys polluted with the context's names
+Object.prototype.action = Object.prototype.bridge = 'polluted'; return { n: 17 };
+//+ gives
+{"n": 17}
+
+//= shared
+//- work
+const shown = { a: [1, { b: new Date(0) }], m: new Map([[1, 2]]), s: new Set([1]), r: /x/, q: 'a"b', e: new Error('logged') };
+POISON
+await bridge.call('echo', { a: [1, 'two'] });
+await bridge.call('zzz', 1).catch(() => {});
+console.log('plain', shown, "it's");
+await new Promise((r) => setTimeout(r, 1));
+const stolen = globalThis.stolen ?? 0;
+globalThis.stolen = 0;
+return stolen;
+//- key
+const { subtle } = crypto;
+const secret = Uint8Array.from({ length: 32 }, (_, i) => (i * 37 + 11) & 255);
+const copies = [secret.toBase64(), [...secret.slice(0, 4)].join(), [0x36, 0x5c].map((pad) => [...secret.slice(0, 4)].map((byte) => byte ^ pad).join())].flat();
+const mac = await subtle.importKey('raw', secret, { name: 'HMAC', hash: 'HASH' }, false, ['sign', 'verify']);
+const box = await subtle.importKey('raw', secret, 'AES-GCM', false, ['encrypt']);
+const stretch = await subtle.importKey('raw', secret, 'HKDF', false, ['deriveKey']);
+const data = new Uint8Array(3), iv = new Uint8Array(12);
+const isView = ArrayBuffer.isView, apply = Reflect.apply, ownKeys = Reflect.ownKeys, describe = Object.getOwnPropertyDescriptor, define = Object.defineProperty;
+const { indexOf } = String.prototype;
+let seen = 0, busy = false;
+function look(value) {
+  if (busy) return;
+  busy = true;
+  try {
+    if (typeof value === 'object' && value !== null && isView(value)) {
+      let text = '' + value[0] + ',' + value[1] + ',' + value[2] + ',' + value[3];
+      for (let at = 1; at < 4; at++) if (text === copies[at]) seen++;
+    } else if (typeof value === 'string' && apply(indexOf, value, [copies[0]]) >= 0) seen++;
+    else if (typeof value === 'object' && value !== null && typeof value.key === 'string' && value.key === copies[0]) seen++;
+  } catch {}
+  busy = false;
+}
+function spy(real) {
+  return function (...all) { look(this); for (let at = 0; at < all.length; at++) look(all[at]); const out = apply(real, this, all); look(out); return out; };
+}
+const typed = Object.getPrototypeOf(Uint8Array.prototype);
+for (const object of [typed, Uint8Array.prototype, DataView.prototype, ArrayBuffer.prototype, String.prototype, RegExp.prototype, Map.prototype, Promise.prototype, JSON, Math, Uint8Array, BigInt, Number]) {
+  for (const name of ownKeys(object)) {
+    const own = describe(object, name);
+    if (name === 'constructor' || !own.configurable) continue;
+    if (own.get) define(object, name, { ...own, get: spy(own.get) });
+    else if (typeof own.value === 'function') define(object, name, { ...own, value: spy(own.value) });
+  }
+}
+for (const name of ['toJSON', 'then', 'key', 'get', 'set', '0', '1']) define(Object.prototype, name, { configurable: true, get() { look(this); return undefined; }, set(value) { look(value); define(this, name, { value, writable: true, configurable: true, enumerable: true }); } });
+const used = [];
+const attempt = async (work) => { try { await work(); } catch (error) { look(error); } };
+await attempt(() => subtle.sign('HMAC', mac, data));
+await attempt(() => subtle.verify('HMAC', mac, data, data));
+await attempt(() => subtle.encrypt({ name: 'AES-GCM', iv }, box, data));
+await attempt(() => subtle.deriveKey({ name: 'HKDF', hash: 'SHA-256', salt: data, info: data }, stretch, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']));
+for (const key of [mac, box]) { await attempt(() => subtle.exportKey('raw', key)); await attempt(() => subtle.exportKey('jwk', key)); look(structuredClone(key)); console.log(key); }
+const found = seen;
+look(secret);
+return [found, seen > found];
