@@ -80,13 +80,13 @@ COMMANDS = {
     "mcp": ("assistants.command", "mcp"),
     "version": ("commands.doctor", "version"),
 }
-#: Groups of commands that are all made by hand, by module.
-GROUPS = (
-    "lodger.bench.command",
-    "lodger.engine.cli.commands.db",
-    "lodger.engine.cli.commands.config",
-    "lodger.engine.cli.commands.profile",
-)
+#: Groups of commands that are all made by hand: name and module.
+GROUPS = {
+    "bench": "lodger.bench.command",
+    "db": "lodger.engine.cli.commands.db",
+    "config": "lodger.engine.cli.commands.config",
+    "profile": "lodger.engine.cli.commands.profile",
+}
 #: The main line's nouns and the help of their groups; the commands come from the table of operations, which a list of groups need not load.
 NOUNS = {
     "tenant": "Manage tenants: customers of the platform, with their own scripts and data.",
@@ -117,17 +117,19 @@ def all_nouns() -> dict[str, str]:
 
 def add_commands(arguments: list[str]) -> None:
     """Add the command group that the command line names with its commands, other groups by name only; everything for completion."""
-    word = next((each for each in arguments if not each.startswith("-")), None)
-    everything = _COMPLETING in os.environ
-    nouns = NOUNS if word in {*COMMANDS, *NOUNS} and not everything else all_nouns()
-    unknown = word not in {*COMMANDS, *nouns}
     app.registered_commands.clear()
     app.registered_groups.clear()
+    if arguments[:1] in (["--version"], ["-V"]):
+        return
+    word = next((each for each in arguments if not each.startswith("-")), None)
+    everything = _COMPLETING in os.environ
+    nouns = NOUNS if word in {*COMMANDS, *GROUPS, *NOUNS} and not everything else all_nouns()
+    unknown = word not in {*COMMANDS, *GROUPS, *nouns}
     for name, (module, function) in COMMANDS.items():
         if everything or unknown or name == word:
             app.command(name)(getattr(_module(module), function))
-    for module in GROUPS:
-        if everything or unknown:
+    for name, module in GROUPS.items():
+        if everything or unknown or name == word:
             app.add_typer(import_module(module).app)
     for noun, what in nouns.items():
         if everything or noun == word:

@@ -1,10 +1,15 @@
 """The verbs that need no database: versions, settings, next; and how wrong usage is told."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from tests.e2e import command
 from tests.e2e.command import ROOT, inside
+
+WINGS, LEDGER, API = "lodger.engine.features", "sqlalchemy", "fastapi"
 
 
 def test_version_is_that_of_the_package() -> None:
@@ -13,6 +18,37 @@ def test_version_is_that_of_the_package() -> None:
     version = said.out.split()[1]
     assert f'version = "{version}"' in (ROOT / "pyproject.toml").read_text()
     assert inside("version", "--json").json["lodger"] == version
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed", "unneeded"),
+    [
+        ("--version", (), (WINGS, LEDGER, "rich", "pydantic")),
+        ("version", (), (WINGS, LEDGER)),
+        ("next @daily", (), (WINGS, LEDGER, "rich")),
+        ("errors", (), (WINGS, LEDGER)),
+        ("profile list", (), (WINGS, "lodger.engine.service")),
+        ("config show", (), (WINGS, "lodger.engine.service")),
+        ("bench rules --help", (), (WINGS, LEDGER)),
+        ("node list", (WINGS,), (API, "alembic", "sqlalchemy.orm", "lodger.engine.web", "lodger.engine.node.node")),
+        ("db check", (WINGS,), (API, "alembic", "lodger.engine.web", "lodger.engine.node.node")),
+    ],
+)
+def test_a_command_imports_what_it_needs(
+    arguments: str, needed: tuple[str, ...], unneeded: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Importing is most of what a small command costs; what works on ledgers knows the wings' tables."""
+    asked = "import sys; from lodger.engine.cli.entry import run; run(sys.argv[1:]); print(*sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", asked, *arguments.split()],
+        capture_output=True,
+        text=True,
+        env=command.bare(),
+        cwd=tmp_path,
+        check=True,
+    )
+    loaded = set(said.stdout.splitlines()[-1].split())
+    assert (loaded.intersection(unneeded), set(needed) - loaded) == (set(), set())
 
 
 def test_settings_are_listed_with_their_source() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import lodger.engine.features  # noqa: F401 - the wings' tables: to be created, checked, and brought back from the future
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
