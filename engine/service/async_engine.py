@@ -78,7 +78,7 @@ class Threads:
         )
 
     async def _in_turn(self, tenant_id: object, work: Callable[[], T]) -> T:
-        """Run a slow verb in a thread, a few of one tenant at a time."""
+        """Run a slow verb in a thread; only a few of one tenant run at a time, the others wait."""
         bound = partial(contextvars.copy_context().run, work)
         async with self._turns.setdefault(tenant_id, asyncio.Semaphore(SLOW_PER_TENANT)):
             return await asyncio.get_running_loop().run_in_executor(self._slow, bound)
@@ -113,7 +113,7 @@ AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
 
 
 def _carried(hook: "Hook | AsyncHook") -> "Hook":
-    """Return the function for the hooks' thread: a coroutine function runs on the event loop that it was set on."""
+    """Return a hook as a function for the hooks' thread; a coroutine function runs on the event loop that it was set on."""
     if not inspect.iscoroutinefunction(hook):
         return hook
     loop = asyncio.get_running_loop()

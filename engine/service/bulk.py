@@ -102,7 +102,7 @@ class Bulk:
     def _next(
         self, context: StoreContext, connection: Connection, do: str, of: str, cursor: str | None, limit: int
     ) -> BulkResult:
-        """Apply a change to the next part of the matching entries."""
+        """Change the next matching objects; ``of`` identifies the filter that a cursor belongs to."""
         if not 1 <= limit <= MAX_PART:
             raise InputError("limit_invalid", limit=limit, maximum=MAX_PART)
         if cursor is None:

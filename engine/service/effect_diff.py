@@ -63,7 +63,7 @@ def changes(effects: Iterable[dict[str, Any]]) -> list[EffectChange]:
 
 
 def _shown(effect: dict[str, Any]) -> tuple[str, list[EffectRow]]:
-    """Return the mark with the title of an effect, and its rows."""
+    """Return the title of an effect, which begins with its mark, and its values before and after."""
     kind, place = effect.get("effect", "?"), f"{effect.get('set', '')} {_value(effect.get('id'))}".strip()
     before = {name: _value(value) for name, value in _pairs(effect, "before")}
     match kind:

@@ -418,6 +418,7 @@ class Engine(Nouns[Sync]):
         return ["clock_wrong"] if isinstance(clock, SteadyClock) and clock.stepped_us else []
 
     def _row_security_problems(self) -> list[str]:
+        """Return the codes of databases whose row security hides rows or is not used, or that do not answer."""
         found: set[str] = set()
         for place in (None, *self.datasets.databases):
             try:

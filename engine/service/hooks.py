@@ -38,7 +38,7 @@ class HookSpec:
 
 
 def _over(event: Event, _late_ms: float) -> bool:
-    """Whether an event is the last of its action."""
+    """Whether an event is the end of an action, which is not tried again."""
     return event.kind == "finished" and event.details["state"] in {"done", "failed", "cancelled"}
 
 
@@ -118,6 +118,7 @@ class Hooks:
         return forget
 
     def _on_event(self, event: Event) -> None:
+        """Queue a call of each hook that an event fits; events that the full queue does not take are dropped and counted."""
         for spec, tenant_id, hook in self._set:
             if tenant_id in {None, event.tenant_id} and spec.fits(event, self._late_ms):
                 try:
@@ -136,7 +137,7 @@ class Hooks:
 
     @property
     def there(self) -> bool:
-        """Whether the thread exists: a hook was set, and the hooks are not closed."""
+        """Whether the hooks' thread exists: a hook was set, and the hooks are not closed."""
         return self._thread is not None
 
     def close(self) -> None:

@@ -156,6 +156,7 @@ class _Timer:
         self._end_s = self._time() + every_s
 
     def left_s(self) -> float:
+        """Seconds until the next check, negative when it is due."""
         return self._end_s - self._time()
 
     def is_over(self) -> bool:
@@ -183,7 +184,7 @@ class _Channel:
     left_s: float = 0.0
 
     def id(self) -> str:
-        """Return the id of the last event."""
+        """Return the id of the latest change: name of the channel, number of the change, and instant of the look that found it."""
         return f"{self.name}.{self.number}.{self.looked_us}"
 
     def add(self, action: Action) -> Change:
@@ -194,7 +195,7 @@ class _Channel:
         return change
 
     def missed(self, name: str, number: int) -> list[Change] | None:
-        """Return the changes after one of this channel; None if they are not all known."""
+        """Return the changes after the numbered one of the channel of this name; None if they are not all known."""
         first = self.last[0][0] if self.last else self.number + 1
         if name != self.name or not first - 1 <= number <= self.number:
             return None
@@ -358,7 +359,8 @@ class LiveChanges:
                         await watcher.moved.wait()
 
     def _opened(self, tenant_id: str) -> _Channel:
-        """Return the channel of a tenant; once it has begun, it has all changes that happened before."""
+        """Return the channel of a tenant with a running task that looks for changes; channels that were unused for LINGER_S are
+        dropped."""
         now_s = self._clock.elapsed_s()
         for each, channel in list(self._channels.items()):
             if channel.task is None and channel.left_s < now_s - LINGER_S:
@@ -408,7 +410,7 @@ class LiveChanges:
                     self._end(channel, queue)
 
     def _tell(self, channel: _Channel, queue: "asyncio.Queue[Change | None]", change: Change) -> None:
-        """Send a change to a subscriber; one that is too slow is ended."""
+        """Queue a change for a subscriber; a subscription whose queue is full is ended."""
         try:
             queue.put_nowait(change)
         except asyncio.QueueFull:

@@ -36,7 +36,8 @@ _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
 
 
 def _resolved(text: str) -> str:
-    """Return a text, or the value of the environment variable that it names."""
+    """Return the text, or the value of the environment variable that a text such as ``$NAME`` names; raises ValueError if it is not
+    set."""
     found = _VARIABLE.fullmatch(text)
     if found is None:
         return text
@@ -212,6 +213,7 @@ class Platform(Table):
     @field_validator("url")
     @classmethod
     def _canonical(cls, url: str) -> str:
+        """Check the URL of the platform; return it without a slash at the end."""
         try:
             target.read(url)
         except Refused as refused:
@@ -223,6 +225,7 @@ class Platform(Table):
     @field_validator("secret")
     @classmethod
     def _strong(cls, secret: str) -> str:
+        """Check that the secret is long enough to sign requests."""
         try:
             strong = len(base64.b64decode(secret.removeprefix(signature.PREFIX), validate=True)) >= MIN_SECRET
         except ValueError:
@@ -260,6 +263,7 @@ def functions_of(file: PlatformFile) -> Iterator[functions.PlatformFunction]:
 
 
 def _declare(engine: "Engine", _value: object, file: PlatformFile) -> None:
+    """Let scripts of an engine call the functions of the file."""
     for each in functions_of(file):
         with file.named("functions", *each.name.split(".")):
             engine.put_function(each)

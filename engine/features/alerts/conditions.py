@@ -182,11 +182,11 @@ def last_success(connection: Connection, schedule_id: str, since_us: int) -> int
 
 
 def _of(rule: AlertRule, columns: Any) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition that an action belongs to a rule's schedules."""
+    """Return the SQL conditions that an action belongs to a rule's tenant and schedules."""
     mine = (columns.tenant_id == rule.tenant_id,)
     return mine if rule.schedule_id is None else (*mine, columns.schedule_id == rule.schedule_id)
 
 
 def _text(us: int | None) -> str | None:
-    """Return an instant as text."""
+    """Return an instant as RFC 3339 text; None for None."""
     return None if us is None else instant_text(from_us(us))

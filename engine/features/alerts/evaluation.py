@@ -213,7 +213,7 @@ def list_raised(connection: Connection, tenant_id: str, *, open_only: bool, limi
 def hear(
     connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], _now_us: int
 ) -> int:
-    """Queue a slow-down, if the tenant has alert rules; other events of the engine raise no alert."""
+    """Queue a slow-down, if the tenant has alert rules; other events raise no alert. Return 0: no message enters the outbox yet."""
     if event != SLOWED or not isinstance(data, dict):
         return 0
     details = {name: value for name, value in data.items() if name not in ("tenant", "schedule", "action")}
@@ -226,12 +226,12 @@ def hear(
 
 
 def _key(row: dict[str, Any]) -> _Key:
-    """Return rule, kind and subject of an alert."""
+    """Return rule, kind and subject of an alert's row, which identify an open alert."""
     return row["tenant_id"], row["rule"], row["schedule_id"], row["kind"], row["subject"]
 
 
 def _of(rule: AlertRule, row: dict[str, Any]) -> bool:
-    """Whether an alert belongs to a rule."""
+    """Whether an alert's row belongs to a rule."""
     return (row["tenant_id"], row["rule"]) == (rule.tenant_id, rule.name)
 
 

@@ -82,7 +82,7 @@ def rows(rule: AlertRule, subject: str, lines: Sequence[str], raised: list[Any],
 
 
 def _about(alert: Alert) -> str:
-    """Return the subject of an alert's message."""
+    """Return what has happened to which schedule or budget, in words."""
     of = f"schedule {alert.schedule}" if alert.schedule else str(alert.details.get("budget", "an action"))
     return one_line(f"{of} {_WORDS[alert.kind]}")
 
@@ -94,7 +94,7 @@ _WORDS = {
 
 
 def _line(alert: Alert) -> str:
-    """Return an alert in one line."""
+    """Return an alert as one line of a message."""
     details = ", ".join(f"{name} {_plain(value)}" for name, value in alert.details.items())
     action = f", action {alert.action_id}" if alert.action_id else ""
     return one_line(f"{instant_text(alert.opened_at)}  {_about(alert)}: {details}{action}")

@@ -79,6 +79,7 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
 
 
 def _too_large(tenant_id: str) -> Conflict:
+    """Return the error of a tenant whose archive would be too large."""
     return Conflict("tenant_too_large", tenant=tenant_id, mib=MAX_BYTES >> 20, row_mib=MAX_ROW_BYTES >> 20)
 
 
@@ -107,7 +108,7 @@ def _rows(connection: Connection, table: Table, tenant_id: str) -> Iterator[Any]
 
 
 def _behind(key: list[Any], place: list[Any]) -> Any:
-    """Return the condition that a row comes after a key."""
+    """Return the SQL condition that a row's key comes after a place, for reading page by page."""
     from sqlalchemy import literal, tuple_
 
     values = [literal(value, column.type) for column, value in zip(key, place, strict=True)]

@@ -56,7 +56,7 @@ class Renaming:
             if isinstance(value, str):
                 row[name] = self._text(value)
                 if (table.name, name) in _TELLING:
-                    row[name] = json.dumps(self._told(json.loads(row[name])))
+                    row[name] = json.dumps(self._renamed_json(json.loads(row[name])))
         if table is access.audit:
             for name in ("target", "named"):
                 row[name] = self._new if row[name] == self._old else row[name]
@@ -65,7 +65,8 @@ class Renaming:
         return row
 
     def _seal(self, row: Row, place_of: Callable[[Row], tuple[tuple[str, ...], tuple[str, ...]]]) -> None:
-        """Encrypt values for the new tenant."""
+        """Encrypt the secret values of a row for the new tenant; ``place_of`` returns the place that they are bound to, and their
+        columns."""
         place, columns = place_of(row | {"tenant_id": self._old})
         there, _columns = place_of(row | {"tenant_id": self._new})
         for column in columns:
@@ -75,20 +76,24 @@ class Renaming:
         row["key_id"] = self._vault.keyring.newest()[0]
 
     def _text(self, text: str) -> str:
+        """Replace every known id in a text by its new one."""
         return _ID.sub(lambda found: self._ids.get(found[0], found[0]), text)
 
-    def _told(self, value: Any) -> Any:
+    def _renamed_json(self, value: Any) -> Any:
+        """Return a JSON value with the new tenant id in the members that name the tenant."""
         if isinstance(value, list):
-            return [self._told(each) for each in value]
+            return [self._renamed_json(each) for each in value]
         if not isinstance(value, dict):
             return value
         of_tenant = value.get("id") == self._old and "generation" in value
         names = {"tenant_id", "tenant"} | ({"id", "name"} if of_tenant else set())
         return {
-            name: self._new if name in names and each == self._old else self._told(each) for name, each in value.items()
+            name: self._new if name in names and each == self._old else self._renamed_json(each)
+            for name, each in value.items()
         }
 
     def _record(self, body: bytes) -> bytes:
+        """Return a compressed record of an attempt with new ids in it."""
         try:
             opened = zlib.decompressobj().decompress(body, _MAX_RECORD)
             return zlib.compress(self._text(opened.decode()).encode(), 1)

@@ -176,6 +176,7 @@ class TenantImport:
         return tenants.get(self._connection, self._tenant)
 
     def _tenant_row(self, cells: list[Any], now_us: int) -> None:
+        """Insert the tenant's own row, suspended, once its limits, grants, people and labels are checked."""
         row = validation.read(s.tenants, cells)
         try:
             limits, grants = json.loads(row["limits"]), row["grants"] and json.loads(row["grants"])
@@ -195,7 +196,7 @@ class TenantImport:
         tenants.suspend(self._context, self._connection, self._tenant, now_us)
 
     def _read(self, table: Table, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a row with ids of this ledger."""
+        """Return a row of the archive with ids of this ledger, checked."""
         if self._renaming is not None:
             row = self._renaming.row(table, row)
         row["tenant_id"] = self._tenant

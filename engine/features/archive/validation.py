@@ -201,10 +201,12 @@ def _bounds(name: str, kind: Integer) -> tuple[int, int]:
 
 
 def _check_script(row: Row, _cells: Row) -> None:
+    """Check the name of a script."""
     names.check_path_part(row["name"], "archive_invalid.name")
 
 
 def _check_version(_row: Row, cells: Row) -> None:
+    """Check the files, used scripts and typed params of a script version."""
     if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
         raise TypeError("modules must be an object of texts")
     for file in authored(cells["modules"]):
@@ -216,10 +218,12 @@ def _check_version(_row: Row, cells: Row) -> None:
 
 
 def _check_schedule(row: Row, _cells: Row) -> None:
+    """Check the name of a schedule."""
     names.check(row["name"], "archive_invalid.name")
 
 
 def _check_action(row: Row, cells: Row) -> None:
+    """Check the outcome of an action, and that an unfinished one can run."""
     _check_outcome(row, cells)
     if row["state"] in OPEN:
         steps = cells.get("steps")
@@ -240,6 +244,7 @@ def _check_outcome(row: Row, cells: Row) -> None:
 
 
 def _check_attempt(row: Row, cells: Row) -> None:
+    """Check the outcome and the effects of an attempt."""
     _check_outcome(row, cells)
     if not all(isinstance(each, dict) for each in cells.get("effects") or ()):
         raise TypeError("an effect must be an object")
@@ -279,11 +284,13 @@ def _check_message(row: Row, cells: Row) -> None:
 
 
 def _check_secret(_row: Row, cells: Row) -> None:
+    """Check the hosts of a secret."""
     for each in cells["hosts"]:
         parse_origin(each)
 
 
 def _check_document(_row: Row, cells: Row) -> None:
+    """Check that a document is an object."""
     if not isinstance(cells["body"], dict):
         raise TypeError("a document must be an object")
 

@@ -167,6 +167,7 @@ def _slots(revision: Revision, start_us: int, end_us: int, accounted_us: int) ->
 def _slot_states(
     connection: Connection, schedule_id: str, start_us: int, end_us: int
 ) -> tuple[dict[datetime, str], frozenset[datetime]]:
+    """Return the states of slots in [start, end) that have a row of their own, and the slots that a backfill has run before."""
     rows = connection.execute(
         select(_a.slot, _a.state, _a.origin).where(
             _a.schedule_id == schedule_id,

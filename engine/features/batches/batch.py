@@ -201,6 +201,7 @@ class Preparation:
         return found
 
     def _contents(self, connection: Connection, given: list[tuple[int, Any]]) -> Iterator[_Script]:
+        """Return the scripts of a batch with their sources read and linked; wrong ones are refused."""
         found = []
         for index, item in given:
             if self.depends_on_refused("scripts", item):
@@ -246,6 +247,7 @@ class Preparation:
         return sorted(found, key=lambda each: each.index)
 
     def _schedules(self, given: list[tuple[int, Any]]) -> Iterator[_Schedule]:
+        """Yield the schedules of a batch with their rules compiled; wrong ones are refused."""
         for index, item in given:
             if self.depends_on_refused("schedules", item):
                 continue
@@ -295,23 +297,26 @@ class _Store:
         }
 
     def run(self) -> Batch:
+        """Store tenants, scripts and schedules with their audit rows; return how many of each."""
         made = self._tenants(), self._scripts(), self._schedules()
         insert_many(self._connection, audit_rows, self._audit)
         return Batch(*made, self._kept, self._batch.unchecked)
 
     def _note(self, verb: str, tenant_id: str, target: str, named: str | None, after: dict[str, Any]) -> None:
+        """Queue a row of the audit log about a created object."""
         subject = audit.AuditSubject(verb, tenant_id, target, named)
         self._audit.append(
             audit.row(self._context, self._audit_context, subject, None, after, self._batch.now_us)
         )  # fmt: skip
 
     def _exists(self, error: Explained) -> None:
-        """Count an object that exists, or refuse it."""
+        """Count an object that exists already as kept, or raise its error."""
         if not self._batch.keep:
             raise error
         self._kept += 1
 
     def _tenants(self) -> int:
+        """Insert the tenants of the batch; return their number."""
         rows, turns, again = [], [], 0
         for index, tenant, values, turn in self._batch.tenant_rows(self._connection):
             with self._batch.refusing("tenants", index, {"tenant_id": tenant}):
@@ -334,7 +339,7 @@ class _Store:
         return len(rows) + again
 
     def _require_room(self, tenant_id: str, kept: Mapping[str, int]) -> str:
-        """Return a tenant's limits.
+        """Return a tenant's limits, if its storage is not used up by what it keeps.
 
         Raises:
             NotFound: tenant_unknown.
@@ -349,10 +354,12 @@ class _Store:
         return limits
 
     def _counts(self, query: Prepared, ids: set[str]) -> Counter[str]:
+        """Return how many objects each of these tenants has, by a query."""
         rows = query.rows(self._connection, {"tenants": sorted(ids)}) if ids else []
         return Counter({row.tenant_id: row.number for row in rows})
 
     def _scripts(self) -> int:
+        """Insert the scripts of the batch with their first versions; return their number."""
         given = self._batch.scripts
         ids = {each.item["tenant_id"] for each in given}
         wanted = {(each.item["tenant_id"], each.item["name"]) for each in given}
@@ -390,6 +397,7 @@ class _Store:
         return len(rows)
 
     def _schedules(self) -> int:
+        """Insert the schedules of the batch with their revisions and clocks; return their number."""
         given = self._batch.schedules
         ids = {each.item["tenant_id"] for each in given}
         numbers = self._counts(_schedule_counts, ids)

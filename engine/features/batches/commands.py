@@ -20,7 +20,7 @@ _KINDS = ("tenants", "scripts", "schedules")
 
 
 def _parts(given: dict[str, Any]) -> Iterator[dict[str, list[Any]]]:
-    """Divide a file: tenants come before scripts and these before schedules."""
+    """Yield the parts of a file in which it is sent: tenants come before scripts, and these before schedules."""
     part: dict[str, list[Any]] = {}
     count = size = 0
     for kind in _KINDS:
@@ -36,6 +36,7 @@ def _parts(given: dict[str, Any]) -> Iterator[dict[str, list[Any]]]:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    """Return the content of a batch's file; raises InputError (batch_file_invalid)."""
     try:
         given = json.loads(read_whole(file, maximum=MAX_BYTES))
     except ValueError as error:

@@ -18,6 +18,7 @@ MAX_LOGO = 256 * 1024
 
 
 def _colour(text: str) -> str:
+    """Check a CSS colour; return it in the form in which it was understood."""
     from tinycss2 import parse_one_component_value
     from tinycss2.color4 import Color, parse_color
 
@@ -29,12 +30,14 @@ def _colour(text: str) -> str:
 
 
 def _logo(path: str) -> str:
+    """Check that a logo's file is of a type that pages can show."""
     if Path(path).suffix.lower() not in LOGOS:
         raise ValueError(f"a logo is a file that ends with {', '.join(LOGOS)}")
     return path
 
 
 def _language(tag: str) -> str:
+    """Check that the pages exist in a language."""
     from lodger.engine.web.texts import LANGUAGES
 
     if tag not in LANGUAGES:
@@ -82,6 +85,7 @@ class Brand:
 
 
 def _keep(engine: "Engine", value: Branding, file: PlatformFile) -> None:
+    """Give an engine's pages the brand of the file."""
     try:
         engine.of_surfaces[NAME] = Brand(value, file.path.parent)
     except (OSError, ValueError) as error:

@@ -8,12 +8,14 @@ from lodger.engine.output.views import when, words
 
 
 def _connection(each: Any) -> None:
+    """Show a connection: its state, problem and hosts."""
     say(
         f"connection {each.name}: {each.state}{', ' + each.problem if each.problem else ''}, hosts {' '.join(each.hosts)}"
     )
 
 
 def _consent(made: Any) -> None:
+    """Show the link of a consent."""
     say(f"open within ten minutes, once: {made.url}")
 
 

@@ -54,11 +54,12 @@ _TEXT = re.compile(r"[!-~]{1,2000}", re.ASCII)
 
 
 def _place(row: Any) -> tuple[str, ...]:
-    """Return what the values of a row are bound to: its client and where its tokens may be sent."""
+    """Return the place that a row's encrypted values are bound to: tenant, name and settings, with where its tokens may be sent."""
     return ("connection", row["tenant_id"], row["name"], row["settings"])
 
 
 def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
+    """Check the row of a connection in an archive."""
     _check(row["name"], **json.loads(row["settings"]))
 
 
@@ -149,6 +150,7 @@ def _check(
     name: str, *, token_url: str, client_id: str, hosts: Iterable[str], scopes: Iterable[str], authorize_url: str | None,
     redirect_uri: str | None, auth: str,
 ) -> None:  # fmt: skip
+    """Raise InputError (connection_invalid, host_invalid) unless the settings of a connection are valid."""
     if not _NAME.fullmatch(name):
         raise InputError("connection_invalid", field="name", reason="1 to 63 ASCII letters, digits and _")
     for label, url in (("token_url", token_url), ("authorize_url", authorize_url), ("redirect_uri", redirect_uri)):
@@ -191,7 +193,7 @@ def _check(
 
 
 def _in_the_clear(origin: Origin) -> bool:
-    """Whether what goes to an origin crosses a network without TLS."""
+    """Whether requests to an origin cross a network without TLS."""
     return origin.scheme == "http" and not (origin.host in {"localhost", "::1"} or _LOOPBACK.fullmatch(origin.host))
 
 
@@ -229,10 +231,12 @@ def put(
 
 
 def _mine(tenant_id: str, name: str) -> tuple[Any, Any]:
+    """Return the SQL conditions that a row is the connection of this name of a tenant."""
     return _c.tenant_id == tenant_id, _c.name == name
 
 
 def _seal(vault: Vault, row: dict[str, Any], kept: Kept) -> Sealed:
+    """Encrypt the secret values of a connection, bound to its row."""
     return vault.seal(json.dumps(asdict(kept)), *_place(row))
 
 
@@ -270,7 +274,7 @@ def keep(
     vault: Vault, connection: Connection, before: Opened, tokens: Tokens, now_us: int, *, consented: bool = False
 ) -> None:  # fmt: skip
     """Store new tokens, unless the connection was replaced meanwhile, or its grant by a person's consent."""
-    row = _unreplaced(vault, connection, before, consented=consented)
+    row = _row_if_same(vault, connection, before, consented=consented)
     if row is None:
         return
     now = open_row(vault, row).kept
@@ -285,8 +289,9 @@ def keep(
     prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
 
 
-def _unreplaced(vault: Vault, connection: Connection, before: Opened, *, consented: bool = False) -> AnyRow | None:
-    """Return the row of a connection if its client and, unless a person has consented anew, its grant are the same as before."""
+def _row_if_same(vault: Vault, connection: Connection, before: Opened, *, consented: bool = False) -> AnyRow | None:
+    """Return the row of a connection if it was not replaced since ``before``: same client, and same grant unless a person has
+    consented anew."""
     about = before.about
     row = connection.execute(select(connections).where(*_mine(about.tenant_id, about.name)).with_for_update()).first()
     if row is None or _connected(row).created_at != about.created_at or row.settings != before.settings:
@@ -302,7 +307,7 @@ def give_up(
     """Note that a provider refuses; tell the tenant's receivers of events when a grant was revoked."""
     about = before.about
     values = {"state": "revoked" if revoked else "failed", "problem": reason, "renewing_us": None, "updated_us": now_us}
-    row = _unreplaced(vault, connection, before)
+    row = _row_if_same(vault, connection, before)
     if row is None:
         return
     if row.state == values["state"]:
@@ -371,6 +376,7 @@ def keys_in_use(connection: Connection) -> set[str]:
 
 
 def _connected(row: AnyRow) -> Connected:
+    """Return the connection of a row, without its secrets."""
     settings = json.loads(row.settings)
     return Connected(
         row.tenant_id, row.name, row.state, row.problem, settings["token_url"], settings["client_id"], tuple(settings["hosts"]),

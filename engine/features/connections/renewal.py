@@ -55,6 +55,8 @@ class Renewals:
         return found
 
     async def _read(self, tenant_id: str, name: str) -> Opened | None:
+        """Read and decrypt a connection in a thread; None if there is none."""
+
         def look() -> Opened | None:
             with self._context.database.read() as connection:
                 return connections.find(self._vault, connection, tenant_id, name)
@@ -62,6 +64,7 @@ class Renewals:
         return await asyncio.to_thread(look)
 
     async def _token(self, opened: Opened) -> str:
+        """Return a valid token of a connection; renew it first if need be, or wait while another node does."""
         about = opened.about
         given_up_s = asyncio.get_running_loop().time() + connections.RENEWING_US / 1_000_000
         while (token := _valid(opened, self._context.clock.now_us())) is None:
@@ -124,6 +127,8 @@ class Renewals:
                 await self._write(lambda connection: connections.end_renewal(connection, about.tenant_id, about.name))
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
+        """Run a function in a transaction that writes, in a thread."""
+
         def run() -> T:
             with self._context.database.write() as connection:
                 return work(connection)
@@ -186,6 +191,7 @@ def _valid(opened: Opened, now_us: int) -> str | None:
 
 
 def _require_grant(opened: Opened) -> None:
+    """Raise CallRefused if the connection can get no token: revoked, or waiting for a consent."""
     about = opened.about
     if about.state == "revoked":
         raise _refused(about, about.problem or "", revoked=True)
@@ -201,6 +207,7 @@ def _require_grant(opened: Opened) -> None:
 
 
 def _refused(about: Connected, reason: str, *, revoked: bool) -> CallRefused:
+    """Return the refusal of a call whose connection gets no token, with the command that mends it."""
     if not revoked:
         return CallRefused(
             "connection_failed",
@@ -214,7 +221,8 @@ def _refused(about: Connected, reason: str, *, revoked: bool) -> CallRefused:
 
 
 def _away(name: str, reason: str) -> CallRefused:
-    """Return the refusal after which the attempt is repeated as after a fault of the engine, if the script does not catch it."""
+    """Return the refusal while a provider does not answer: unless the script catches it, the attempt is repeated as after a fault of
+    the engine."""
     return CallRefused(
         "connection_unavailable", f"connection {name} gets no token now: {reason}", outcome=Outcome.ENGINE_FAULT
     )

@@ -27,10 +27,12 @@ _WORDS = frozenset({"access_denied", "invalid_scope", "invalid_request", "server
 
 
 def _page(text: str, status: int = 200) -> Response:
+    """Return a page with one sentence."""
     return PlainTextResponse(text + "\n", status, _HEADERS)
 
 
 def _expired() -> Response:
+    """Return the page for a link that is not valid, or no longer."""
     return _page("This link is not valid, or no longer: ask for a new one.", 404)
 
 

@@ -90,6 +90,7 @@ def read(answer: Answer) -> Tokens | NoTokens:
 
 
 def _object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; empty for anything else."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -98,6 +99,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _is_token(given: object) -> bool:
+    """Whether a value is text that can be sent as a token in a header."""
     return isinstance(given, str) and SHORTEST <= len(given) <= MAX_TOKEN and given.isascii() and is_value(given)
 
 

@@ -113,4 +113,5 @@ class LedgerUnreachable(Unavailable):
 
 
 def _place(row: AnyRow) -> TenantPlace:
+    """Return the tenant's place in a row of the directory."""
     return TenantPlace(row.tenant, row.ledger, row.target, row.source, bool(row.resumes))

@@ -61,6 +61,7 @@ def pages(
 
 
 def _tenant(entry: Any) -> str | None:
+    """Return the id of the tenant that an entry of a list is, or belongs to; None without one."""
     return entry.id if isinstance(entry, Tenant | TenantActivity) else getattr(entry, "tenant_id", None)
 
 
@@ -123,5 +124,6 @@ def _activity(found: Sequence[Activity]) -> Activity:
 
 
 def _highest(found: Sequence[Any], name: str) -> float | None:
+    """Return the highest value of an attribute that is not None; None if all are."""
     known = [value for each in found if (value := getattr(each, name)) is not None]
     return max(known, default=None)

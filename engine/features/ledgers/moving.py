@@ -64,6 +64,7 @@ def move(system: "System", tenant_id: str, ledger: str) -> TenantPlace:
 
 
 def _hold(tenant_id: str, engine: Engine) -> None:
+    """Hold a tenant in a ledger while it is moved."""
     with engine.context.database.write() as connection:
         ready_queue.lock(connection, [tenant_id])
         tenants.hold(engine.context, connection, tenant_id, _now_us(engine))
@@ -71,6 +72,7 @@ def _hold(tenant_id: str, engine: Engine) -> None:
 
 
 def _now_us(engine: Engine) -> int:
+    """Microseconds since 1970 by the engine's clock."""
     return engine.context.clock.now_us()
 
 
@@ -93,6 +95,7 @@ def _changed(system: "System", before: TenantPlace, **values: Any) -> TenantPlac
 
 
 def _begin(system: "System", place: TenantPlace, ledger: str) -> TenantPlace:
+    """Note in the directory where a tenant goes, if that ledger has none of its id, and whether it was active."""
     here, there = (system.member(name).run(partial(_state, place.tenant)) for name in (place.ledger, ledger))
     if there not in (None, tenants.MOVING):
         raise Conflict("tenant_exists", tenant=place.tenant)
@@ -100,6 +103,7 @@ def _begin(system: "System", place: TenantPlace, ledger: str) -> TenantPlace:
 
 
 def _state(tenant_id: str, engine: Engine) -> str | None:
+    """Return the state of a tenant in a ledger, None if the ledger does not have it."""
     try:
         return engine.tenants.get(tenant_id).state
     except NotFound:
@@ -125,6 +129,7 @@ def _finish(system: "System", place: TenantPlace) -> TenantPlace:
 
 
 def _resume(place: TenantPlace, engine: Engine) -> None:
+    """End the hold of a moved tenant, and resume it if it was active before the move."""
     context = engine.context
     with context.database.write() as connection:
         if tenants.release(connection, place.tenant) and place.resumes:
@@ -141,6 +146,7 @@ def _clear(tenant_id: str, engine: Engine) -> None:
 
 
 def _erase(connection: Connection, tenant_id: str) -> None:
+    """Delete a tenant that is held for a move, with its changes of collections."""
     if tenants.release(connection, tenant_id):
         tenants.erase(connection, tenant_id)
         connection.execute(feeds.changes.delete().where(_of_owner(tenant_id)))
@@ -159,6 +165,7 @@ class _Copy:
 
 
 def _of_owner(tenant_id: str) -> Any:
+    """Return the SQL condition that a change belongs to a collection of a tenant."""
     # Tables of the platform are the platform's to move.
     return (feeds.changes.c.owner == tenant_id) & feeds.changes.c.source.startswith("collection:")
 

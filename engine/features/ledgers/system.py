@@ -147,6 +147,7 @@ class System(table.Nouns[Sync]):
         return cast("Engine", cls(open_engine(named[0]), named, open_engine))
 
     def _opened(self, open_engine: Callable[[NamedLedger], Engine], named: NamedLedger) -> Engine:
+        """Open a ledger and enter its tenants in the directory; a SQLite file with known tenants must exist."""
         file = named.url.removeprefix("sqlite:///")
         if "://" not in file and not Path(file).exists() and self._counts()[named.name]:
             raise Unavailable("not_a_ledger.absent", place=file)  # opening would create an empty one
@@ -272,7 +273,8 @@ class System(table.Nouns[Sync]):
         return self._members[place.ledger]
 
     def _found(self, tenant_id: str, *, new: bool) -> TenantPlace | None:
-        """Look for a tenant that was created in a ledger itself, and note where it is."""
+        """Return the place of a tenant that the directory does not know: found in the ledgers themselves, and entered; None if none
+        has it."""
         try:
             engine = self.ask_each(partial(_lives_in, tenant_id))
         except LedgerUnreachable:
@@ -300,12 +302,14 @@ class System(table.Nouns[Sync]):
         return found
 
     def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Carry out an operation for a proxy; an error of the directory names the first ledger."""
         try:
             return self._carry_out(operation, args, kwargs)
         except Unavailable as error:  # of the directory: the other ledgers were named
             raise self.home.explained(error) from error
 
     def _carry_out(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Carry out an operation in the ledgers that it concerns, and return the merged answer."""
         if operation.name in self._own:
             return self._own[operation.name](*args, **kwargs)
         given = proxy.signature(operation.function).bind(*args, **kwargs)
@@ -441,6 +445,7 @@ class System(table.Nouns[Sync]):
         return made
 
     def _require_all(self) -> None:
+        """Raise Unavailable if a ledger cannot be reached."""
         for each in self._members.values():
             each.run(lambda engine: engine.tenants.get(PLATFORM))
 
@@ -477,6 +482,7 @@ class System(table.Nouns[Sync]):
     def _stream(
         self, operation: Operation, tenant_id: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Generator[Any]:
+        """Yield the entries of a stream of all ledgers, or of the tenant's, merged by their ids."""
         members = list(self._members.values()) if tenant_id is None else [self.where(tenant_id)]
         parts = [operation.function(getattr(each.opened(), operation.noun), *args, **kwargs) for each in members]
         try:
@@ -539,6 +545,7 @@ class System(table.Nouns[Sync]):
             return run(self._members[name], **items)
 
     def _roomiest(self) -> str:
+        """Return the name of the ledger with most room for tenants; raises Conflict (ledgers_full)."""
         counts = self._counts()
         left = {
             each.name: (
@@ -553,19 +560,23 @@ class System(table.Nouns[Sync]):
         raise Conflict("ledgers_full")
 
     def _counts(self) -> Any:
+        """Return the number of tenants by ledger, read again after COUNTED_S."""
         if monotonic() > self._counted[0] + COUNTED_S:
             self._counted = monotonic(), _directory_read(self.engine, directory.counts)
         return self._counted[1]
 
     def _delete(self, tenant_id: str) -> None:
+        """Delete a tenant in its ledger and in the directory."""
         self.where(tenant_id).run(lambda engine: engine.tenants.delete(tenant_id))
         _directory_write(self.engine, directory.drop, tenant_id)
 
     def _move(self, tenant_id: str, ledger: str) -> TenantPlace:
+        """Move a tenant to another ledger, see :func:`~lodger.engine.features.ledgers.moving.move`."""
         self._counted = float("-inf"), self._counted[1]
         return moving.move(self, tenant_id, ledger)
 
     def _list(self) -> list[LedgerState]:
+        """Return the state of each ledger."""
         counts = _directory_read(self.engine, directory.counts)
         unfinished = _directory_read(self.engine, directory.moving)
         return [
@@ -579,11 +590,13 @@ class System(table.Nouns[Sync]):
 
 
 def _directory_read(engine: Engine, look: Callable[..., T], *args: Any) -> T:
+    """Run a query on the directory in the first ledger."""
     with engine.context.database.read() as connection:
         return look(connection, *args)
 
 
 def _directory_write(engine: Engine, change: Callable[..., object], *args: Any) -> None:
+    """Run a change of the directory in a transaction of the first ledger."""
     with engine.context.database.write() as connection:
         change(connection, *args)
 
@@ -606,6 +619,7 @@ def _problem(member: Member) -> Unavailable | None:
 
 
 def _nodes(member: Member) -> tuple[str, ...]:
+    """Return the names of a ledger's living nodes; none if it cannot be reached."""
     try:
         return tuple(each.name for each in member.run(lambda engine: engine.nodes.list()) if each.state == "alive")
     except Unavailable:

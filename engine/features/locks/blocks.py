@@ -36,7 +36,7 @@ def _third_s(lease: float | str | timedelta) -> float:
 def _held(
     locks: "Locks[Sync]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> Iterator[Lock | None]:
-    """Hold a lock, for threads."""
+    """Hold a lock during a block of a thread, renewing its lease; yields None if another holder has it."""
     mine = holder_name(holder)
     lock = locks.take(name, mine, lease, slot=slot)
     if lock is None:
@@ -67,7 +67,7 @@ def _held(
 async def _held_async(
     locks: "Locks[Async]", name: str, lease: float | str | timedelta, slot: datetime | None, holder: str | None
 ) -> AsyncIterator[Lock | None]:
-    """Hold a lock, for asyncio."""
+    """Hold a lock during a block of asyncio, renewing its lease; yields None if another holder has it."""
     mine = holder or f"{holder_name(None)}-{id(asyncio.current_task())}"
     lock = await locks.take(name, mine, lease, slot=slot)
     if lock is None:

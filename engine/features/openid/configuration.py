@@ -55,6 +55,7 @@ class Rule(Table):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        """Check that the parts of a rule belong together."""
         if (self.claim is None) != (self.value is None):
             raise ValueError("claim and value belong together")
         if self.role.of_platform != (self.tenant is None and self.tenant_claim is None):
@@ -127,11 +128,13 @@ def _claim(claims: Mapping[str, Any], name: str) -> Any:
 
 
 def _has(found: Any, value: Any) -> bool:
+    """Whether a claim is this value, or a list that has it; 1 is not true."""
     values = found if isinstance(found, list) else [found]
     return any(type(each) is type(value) and each == value for each in values)
 
 
 def _keep(engine: "Engine", value: SignIn, file: PlatformFile) -> None:
+    """Give an engine's pages the provider of the file."""
     engine.of_surfaces[NAME] = value
 
 

@@ -70,6 +70,7 @@ class OpenIdPages:
         return self._provider
 
     async def _start(self, request: Request) -> Response:
+        """Send a browser to the provider, with a cookie that binds the sign-in to it."""
         provider = self._configured()
         secret, kept = secrets.token_urlsafe(32), sign_in.page_after(request)
         state, nonce, verifier = await self._api.calls.run("sign-in", lambda: self._derived(secret))
@@ -84,6 +85,7 @@ class OpenIdPages:
         return answer
 
     async def _end(self, request: Request) -> Response:
+        """Answer a browser that comes back from the provider: with a session, or with a page that says why there is none."""
         provider, address = self._configured(), client(request)
         try:
             answer = await self._signed_in(request, provider)
@@ -125,6 +127,7 @@ class OpenIdPages:
         return await self._begun(request, caller, state, id_token, str(next_page))
 
     async def _begun(self, request: Request, caller: Caller, state: str, id_token: str, next_page: str) -> Response:
+        """Begin the session of a caller and lead the browser to ``next_page``; each ``state`` is valid once."""
         from lodger.engine.features.openid.provider import failed
 
         provider = self._configured()
@@ -152,16 +155,20 @@ class OpenIdPages:
         return await provider.end_session_url(id_token, self._address(request, "/sign-in"))
 
     def _callback(self, request: Request) -> str:
+        """Return the address that the provider sends browsers back to."""
         return self._configured().configured.callback or self._address(request, CALLBACK)
 
     def _address(self, request: Request, path: str) -> str:
+        """Return the absolute URL of a path of this server, as the request reached it."""
         return str(request.base_url).rstrip("/") + path
 
     def _key(self) -> bytes:
+        """Return the signing key of this ledger."""
         with self._api.engine.context.database.read() as connection:
             return signing_keys.signing_key(connection)
 
     def _serializer(self) -> URLSafeTimedSerializer:
+        """Return the serializer that signs the content of the cookie."""
         return URLSafeTimedSerializer(self._key(), salt="lodger.openid")
 
     def _derived(self, secret: Any) -> tuple[str, str, str]:
@@ -175,6 +182,7 @@ class OpenIdPages:
 
 
 def _cookie(request: Request) -> str:
+    """Return the name of the cookie that binds a sign-in to its browser."""
     return cookie_name(request.url.scheme == "https") + "-sign-in"
 
 

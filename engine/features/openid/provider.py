@@ -109,6 +109,7 @@ class Provider:
             return None
 
     def _checked(self, text: str, keys: Any, nonce: str, access_token: Any) -> dict[str, Any]:
+        """Return the claims of an ID token, once its signature and claims such as issuer, audience and nonce are checked."""
         mine = self.configured
         try:
             token = jwt.decode(
@@ -129,6 +130,7 @@ class Provider:
         return dict(claims)
 
     async def _get(self, client: AsyncOAuth2Client, url: str, *, withhold_token: bool = True) -> dict[str, Any]:
+        """Return the JSON object at a URL of the provider; raises Unavailable (signin_unreachable)."""
         answer = await client.request("GET", url, withhold_token=withhold_token)
         try:
             answer.raise_for_status()
@@ -140,6 +142,7 @@ class Provider:
         return found
 
     def _client(self, callback: str) -> AsyncOAuth2Client:
+        """Return an OAuth client for the provider's configuration."""
         mine = self.configured
         return AsyncOAuth2Client(
             mine.client_id, mine.client_secret, scope=" ".join({"openid": None} | dict.fromkeys(mine.scopes)), redirect_uri=callback,
@@ -157,6 +160,7 @@ class Provider:
             raise self._unreachable(str(error) or "it does not answer") from None
 
     def _unreachable(self, reason: str) -> Unavailable:
+        """Return the error of a provider that does not answer as it should."""
         return Unavailable("signin_unreachable", issuer=self.configured.issuer, reason=reason)
 
 

@@ -167,4 +167,5 @@ def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
 
 
 def _instant_text(us: int) -> str:
+    """Return microseconds since 1970 as RFC 3339 text with Z."""
     return from_us(us).isoformat().replace("+00:00", "Z")

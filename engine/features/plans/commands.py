@@ -7,10 +7,12 @@ from lodger.engine.output.result_output import say
 
 
 def _limits(plan: Any) -> str:
+    """Return the limits of a plan in words."""
     return ", ".join(f"{name} {value}" for name, value in sorted(plan.limits.items())) or "the defaults"
 
 
 def _plan(plan: Any) -> None:
+    """Show a plan with its limits."""
     say(f"plan {plan.name}: {_limits(plan)}")
 
 

@@ -104,4 +104,5 @@ def erase(connection: Connection, name: str) -> Plan:
 
 
 def _plan(row: AnyRow) -> Plan:
+    """Return the plan of a row."""
     return Plan(row.name, json.loads(row.limits), from_us(row.created_us), from_us(row.updated_us))

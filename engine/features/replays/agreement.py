@@ -120,7 +120,8 @@ def compare(record: AttemptRecord, host: RecordedHost, now: Ended) -> tuple[str,
 
 
 def _unanswered(record: AttemptRecord, made: list[MadeCall], *, failed: bool) -> tuple[str, str]:
-    """Return the verdict on a run by its calls up to one that the record has no answer to: later calls tell nothing."""
+    """Return verdict and reason for a run with a call that the record has no answer to, judged by the calls up to it: later ones tell
+    nothing."""
     call = made[-1]
     was, so_far = _seen(record.calls, failed=failed), _seen(made[:-1], failed=failed)
     if so_far != was[: len(so_far)]:
@@ -161,7 +162,7 @@ def _seen(calls: "tuple[RecordedCall, ...] | list[MadeCall]", *, failed: bool) -
 
 
 def _reads(calls: "tuple[RecordedCall, ...] | list[MadeCall]") -> dict[tuple[str, str], list[int]]:
-    """Return for each read that is used, behind how many changes each of its answers stands."""
+    """Return the reads whose answers matter, by name and arguments: for each answer, how many changes were made before it."""
     found: dict[tuple[str, str], list[int]] = {}
     changes = 0
     for each in calls:

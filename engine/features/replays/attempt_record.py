@@ -233,7 +233,7 @@ def invalid(why: str) -> InputError:
 
 
 def one_form(name: str, arguments: str) -> str:
-    """Return the arguments of a call in the form in which calls are recorded and compared.
+    """Return the arguments of a call, JSON text, in the form in which calls are recorded and compared.
 
     The line of the script is left out, which an edit moves, and so are values of headers that may be keys.
     """

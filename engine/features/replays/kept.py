@@ -80,6 +80,7 @@ class KeptRecords:
         return Recording(always=kept == "all")
 
     def _is_fresh(self, tenant_id: str) -> bool:
+        """Whether the choices of a tenant were read less than FRESH_S ago."""
         read_s = max(self._usual_s, self._known.get(tenant_id, (-FRESH_S,))[0])
         return self._clock.elapsed_s() - read_s < FRESH_S
 

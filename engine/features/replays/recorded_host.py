@@ -93,7 +93,7 @@ class RecordedHost:
         return not self._record.complete or self._record.ended.outcome in STOPPED
 
     def _depart(self, departure: Departure) -> None:
-        """Note the first call that differs; from then on answers have no order."""
+        """Store the first call that differs from the record; from then on answers have no order."""
         self.departure = departure
         for turn in self._turns.values():
             if not turn.done():

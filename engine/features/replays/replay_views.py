@@ -86,6 +86,7 @@ def _shown(part: str, value: Any) -> str:
 
 
 def _first_different(recorded: Sequence[tuple[str, str]], now: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """Return the first log line that differs between two runs, as text of the recorded and of the present one."""
     at = next(
         (n for n, (one, two) in enumerate(zip(recorded, now, strict=False)) if one != two), min(len(recorded), len(now))
     )

@@ -158,6 +158,7 @@ class UrlRequests:
 
 
 def _not_verified() -> UrlRefused:
+    """Return the refusal of a request with a wrong signature."""
     return UrlRefused(401, "signature_invalid")
 
 

@@ -329,13 +329,13 @@ def miss(connection: Connection, missed: Iterable[tuple[str, str, int]]) -> None
 
 
 def _run(stored: dict[str, object]) -> ShadowRun:
-    """Return a comparison from its stored form."""
+    """Return a comparison from its stored JSON."""
     slot = stored["slot"]
     return ShadowRun(**stored | {"slot": None if slot is None else datetime.fromisoformat(str(slot))})  # type: ignore[arg-type]  # as add() wrote it
 
 
 def _of(live: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition for the shadow of a script."""
+    """Return the SQL conditions that a row is the shadow of a script."""
     return _t.tenant_id == live.tenant_id, _t.script_id == live.script_id
 
 
@@ -345,7 +345,7 @@ def _delete(connection: Connection, live: ScriptVersion) -> None:
 
 
 def _require(connection: Connection, live: ScriptVersion) -> AnyRow:
-    """Return the row of a script's shadow."""
+    """Return the row of a script's shadow; raises NotFound (shadow_unknown) without one."""
     row = connection.execute(select(script_shadows).where(*_of(live))).first()
     if row is None:
         raise _unknown(live)

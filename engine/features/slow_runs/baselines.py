@@ -69,6 +69,7 @@ def store_baselines(connection: Connection, reviews: Iterable[Review], now_us: i
 
 
 def _event_data(found: Review, slowdown: Slowdown) -> dict[str, object]:
+    """Return the data of the event about a slow-down: tenant, schedule, action, step and the durations."""
     claim = found.claim
     named = {"tenant": claim.tenant_id, "schedule": claim.schedule_id, "action": claim.action_id, "step": claim.step}
     return named | asdict(slowdown)

@@ -68,16 +68,17 @@ def review(baseline: Baseline | None, timings: Sequence[Timing]) -> tuple[Baseli
 
 
 def _level(timings: Sequence[Timing]) -> float:
-    """Return the median of timings."""
+    """Return the median duration of timings, milliseconds."""
     return median(each.wall_ms for each in timings)
 
 
 def _is_slower(level_ms: float, than_ms: float) -> bool:
+    """Whether a level is at least FACTOR times, and MIN_MORE_MS more than, another."""
     return level_ms >= max(than_ms * FACTOR, than_ms + MIN_MORE_MS)
 
 
 def _onset(timings: Sequence[Timing]) -> Onset:
-    """A jump when somewhere in the known runs one window is twice as long as the window before it."""
+    """Return ``jump`` if somewhere in the known runs one window of them is twice as slow as the window before it, else ``drift``."""
     windows = [_level(timings[start : start + RECENT]) for start in range(len(timings) - RECENT + 1)]
     jumped = any(_is_slower(after, before) for after, before in zip(windows, windows[RECENT:], strict=False))
     return Onset.JUMP if jumped else Onset.DRIFT

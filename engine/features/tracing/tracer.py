@@ -203,4 +203,5 @@ def _attributes(claim: Claim) -> dict[str, Any]:
 
 
 def _names_service() -> bool:
+    """Whether the environment names the service for OpenTelemetry."""
     return "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")

@@ -48,6 +48,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,61}", re.ASCII)  # messages to the 
 
 
 def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
+    """Check the row of a webhook in an archive."""
     check(row["name"], row["url"], cells["events"], row["style"])
 
 
@@ -289,7 +290,7 @@ def subscriptions(connection: Connection, tenant_ids: Sequence[str]) -> dict[str
 
 
 def exist(tenant: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that a webhook of the tenant of a column, or of the platform, is on."""
+    """Return the SQL condition that the tenant in this column, or the platform, has a webhook that is on."""
     return exists().where(_c.tenant_id.in_((tenant, PLATFORM)), _c.state == "on")
 
 

@@ -71,6 +71,7 @@ class ModuleCheck:
             return thread.submit(asyncio.run, self._compile(job)).result()
 
     async def _compile(self, job: Job) -> tuple[Report | None, float]:
+        """Compile a module in a worker that is started for it; see :meth:`judge`."""
         from lodger.engine.node.executors.sandbox_executor import code_cache
         from lodger.sandbox.wasm.compiler import Compiler
         from lodger.sandbox.workers.warm_pool import WarmPool

@@ -164,7 +164,7 @@ class SourceCheck:
         return explained(problem, modules) or idle(modules)
 
     def _parsed(self, tenant_id: str, modules: dict[str, str], held: Limits) -> ScriptError | None:
-        """Return the error of the runtime's parser."""
+        """Return the error that the runtime's parser finds, by each way in which the entry can be read."""
         entry, library = _entry(modules), is_library(modules)
         others = [
             file
@@ -198,6 +198,7 @@ class SourceCheck:
         )
 
     def _parse_as_module(self, tenant_id: str, modules: dict[str, str], limits: Limits) -> ScriptError | None:
+        """Parse a module: an import of a file that does not exist is appended to the entry, so that none of it runs."""
         entry = _entry(modules)
         text = modules[entry]
         found = self._parse(tenant_id, modules | {entry: f'{text}\nimport "{NOWHERE}"'}, limits)
@@ -247,12 +248,12 @@ def _entry(modules: dict[str, str]) -> str:
 
 
 def _settled(problem: ScriptError, modules: dict[str, str]) -> bool:
-    """Whether no other interpretation of the entry can succeed."""
+    """Whether no other way to read the entry can succeed, after this error."""
     return problem.name != "SyntaxError" or problem.file not in {None, _entry(modules)}
 
 
 def _ahead(problem: ScriptError | None, entry: str, text: str) -> ScriptError | None:
-    """Move an error on the appended line to the end of the author's last line."""
+    """Move an error on the line that the check appended to the end of the author's last line."""
     last = text.count("\n") + 1
     if problem is None or problem.file != entry or problem.line is None or problem.line <= last:
         return problem
@@ -260,7 +261,8 @@ def _ahead(problem: ScriptError | None, entry: str, text: str) -> ScriptError | 
 
 
 def _column(problem: ScriptError, line: str) -> int | None:
-    """Return the column: the parser's is wrong, but it names the unexpected token, which may occur only once in the line."""
+    """Return the column of a syntax error: the parser's, else that of the unexpected token that it names, if it occurs once in the
+    line."""
     token = _UNEXPECTED.search(problem.message)
     if problem.column is not None or token is None or line.count(token[1]) != 1:
         return problem.column

@@ -41,6 +41,7 @@ class TrialBudget:
             self._write(tenant_id, cpu_ms)
 
     def _write(self, tenant_id: str, cpu_ms: float) -> None:
+        """Add CPU time to the tenant's usage of the day, in a transaction of its own."""
         with self._context.database.write() as connection:
             trials.charge(self._context, connection, tenant_id, cpu_ms)
 

@@ -410,6 +410,7 @@ def _found(connection: Connection, tenant_id: str | None, action_id: str) -> Act
 
 
 def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -> str:
+    """Return the id of a schedule that is given by id, or by name with its tenant."""
     if is_id(schedule):
         return schedule
     if tenant_id is None:
@@ -418,6 +419,7 @@ def _schedule_id(connection: Connection, tenant_id: str | None, schedule: str) -
 
 
 def _delay_us(delay: float | str | timedelta) -> int:
+    """Return a delay in microseconds; raises InputError if it is negative, too long or no duration."""
     if isinstance(delay, str):
         return parse_duration(delay)
     if not isinstance(delay, timedelta) and not abs(delay) < MAX_GRACE_S * 1e9:  # false for NaN, too

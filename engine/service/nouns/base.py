@@ -182,6 +182,7 @@ class Noun(Operations[M]):
 
     @property
     def _now_us(self) -> int:
+        """Microseconds since 1970 by the engine's clock."""
         return self.context.clock.now_us()
 
     def _read(self, look: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -65,18 +65,18 @@ class Grants(Noun[M]):
     def _changed(
         self, verb: Callable[..., Any], tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()
     ) -> Held:
-        """Add grants of a tenant and remove others."""
+        """Give and take grants of a tenant in one audited transaction; return those that it then holds."""
         with self._changing(verb, tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
             grants.change_grants(self.context, change.connection, tenant_id, give, take)
             return self._held(change, tenant_id)
 
     def _seen(self, change: Change, tenant_id: str) -> None:
-        """Note the grants before a change for the audit log."""
+        """Record the grants before a change for the audit log."""
         held = grants.list_grants(self.context, change.connection, tenant_id)
         change.before({"grants": held}, of=tenants.get(change.connection, tenant_id))
 
     def _held(self, change: Change, tenant_id: str) -> Held:
-        """Return the grants after a change, and note them for the audit log."""
+        """Record the grants after a change for the audit log, and return them."""
         now = grants.list_grants(self.context, change.connection, tenant_id)
         return change.made(now, after={"grants": now})

@@ -92,7 +92,7 @@ class Previews(Noun[M]):
         return Preview(recurrence.text(), slots.found, slots.shifted, recurrence.ends() and clocked, searched_to, never)
 
     def _zoned(self, tenant_id: str, change: dict[str, Any]) -> dict[str, Any]:
-        """Return a change of rules whose zone was taken away with the tenant's zone instead."""
+        """Return a change of rules; where it takes the zone away (None), the tenant's zone takes its place."""
         if change.get("tz", UNCHANGED) is not None:
             return change
         return change | {"tz": self._read(tenants.get, tenant_id).tz}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def _compared(version: ScriptVersion) -> dict[str, str]:
-    """Return the compared parts: the files, and the versions of other scripts that they import."""
+    """Return the text of each part by which two versions are compared: files, and the versions of imported scripts."""
     lines = "\n".join(f"{root} version {number}" for root, number in sorted(version.uses.items()))
     return version.modules | ({"imports:": lines} if lines else {})
 

@@ -217,7 +217,7 @@ class Tenants(Noun[M]):
 
 
 def _day(given: date | str | None) -> date | None:
-    """Return a day; an instant is refused."""
+    """Return a date from a date or its text, None for None; raises InputError for an instant."""
     if isinstance(given, datetime):
         raise InputError("day_invalid.instant", given=given)
     if given is None or isinstance(given, date):

@@ -175,7 +175,7 @@ class Route(Endpoint):
 
 
 def _instant(given: object) -> datetime:
-    """Return an instant from its text."""
+    """Return an instant from its text in JSON."""
     if not isinstance(given, str) or not _DATE.match(given):
         raise ValueError("an instant is text such as 2027-01-01T09:00:00Z")
     return _READER.validate_python(given)

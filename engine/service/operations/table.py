@@ -125,7 +125,7 @@ def _table(engine: Any) -> OperationTable:
 
 
 def _collected(noun: str, kind: type) -> Iterator[Operation]:
-    """Yield the operations of a noun."""
+    """Yield the operations that the class of a noun declares."""
     for verb in {name: None for base in reversed(kind.__mro__) for name in vars(base)}:
         function = inspect.getattr_static(kind, verb)
         found = declared(function)
