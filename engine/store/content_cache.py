@@ -112,7 +112,7 @@ class ContentCache:
             self._versions_bytes -= self._versions.pop(key).size
 
     def _keep(self, key: VersionKey, source: VersionContent) -> VersionContent:
-        """Cache a version; the oldest leave when there are too many or too large ones."""
+        """Cache a version and return it; the oldest versions leave the cache when there are too many or too large ones."""
         self._versions[key] = source
         self._versions_bytes += source.size
         while len(self._versions) > 1 and (len(self._versions) > KEPT or self._versions_bytes > KEPT_BYTES):

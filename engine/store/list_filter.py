@@ -129,7 +129,7 @@ def _require_storable(values: list[str]) -> None:
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return the end of a match at a position, or the position."""
+    """Return where a pattern's match ends that begins at a position; the position itself without a match."""
     found = pattern.match(text, at)
     return at if found is None else found.end()
 
@@ -145,12 +145,12 @@ def _unquoted(value: str) -> str:
 
 
 def _like(column: ColumnElement[Any], pattern: str) -> ColumnElement[bool]:
-    """Compare a column with a pattern, without distinction of case."""
+    """Return the condition that a column is like a pattern, without distinction of case."""
     return func.lower(column).like(func.lower(pattern), escape=_ESCAPE)
 
 
 def _escaped(text: str) -> str:
-    """Return a text as a pattern that matches itself."""
+    """Return a text as a pattern of LIKE that matches only this text."""
     return re.sub(r"([\\%_])", r"\\\1", text)
 
 

@@ -212,7 +212,8 @@ class RevisionCache:
         return found
 
     def uncached(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
-        """Return those of these revisions (tenant, schedule, number, accounted up to) that are not cached."""
+        """Return those of these revisions that are not cached; each is (tenant, schedule, number, instant up to which slots are
+        accounted)."""
         with self._lock:
             return [each for each in wanted if each[:3] not in self._kept]
 

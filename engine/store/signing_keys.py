@@ -25,7 +25,7 @@ def _serializer(secret: bytes, salt: str) -> URLSafeSerializer:
 
 
 def _sha256(data: bytes = b"") -> object:
-    """Return a SHA-256, imported at first use."""
+    """Return a SHA-256 object of hashlib, which is imported at first use."""
     import hashlib
 
     return hashlib.sha256(data)
@@ -45,7 +45,7 @@ def encode_cursor(connection: Connection, of: str, place: Json) -> str:
 
 
 def seal_cursor(key: bytes, of: str, place: Json) -> str:
-    """Return the same text, with a key that was read before."""
+    """Return the text of :func:`encode_cursor`, signed with a key that was read before."""
     text = _serializer(key, "cursor").dumps([of, place])
     return text.decode() if isinstance(text, bytes) else text
 

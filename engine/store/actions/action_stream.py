@@ -92,7 +92,7 @@ def change_stamps(connection: Connection, wanted: Collection[Key]) -> dict[Key, 
 
 
 def _stage(action: Action) -> Stage:
-    """Return the values by which a change of an action is noticed."""
+    """Return state, attempt and step of an action, by which its changes are noticed."""
     return (action.state, action.attempt, action.step)
 
 

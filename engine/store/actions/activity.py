@@ -221,7 +221,7 @@ def _outcomes(tally: Tally) -> dict[str, int]:
 
 
 def _percentile(tally: Tally, part: float) -> float | None:
-    """Return a percentile of lateness, milliseconds; beyond the last bound, that bound."""
+    """Return the percentile ``part`` (0 to 1) of lateness in milliseconds, None without any; beyond the last bound, that bound."""
     numbers: Counter[int] = Counter()
     for (_state, _why, bucket), number in tally.items():
         if bucket >= 0:

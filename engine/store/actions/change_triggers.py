@@ -84,7 +84,7 @@ def request_continuation(
 def _request(
     context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, key: str | None, due_us: int
 ) -> bool:
-    """Request a run that reads changes; return whether it was stored."""
+    """Store a request for a run that reads changes; return False if the schedule or its tenant was suspended or deleted meanwhile."""
     try:
         actions.run_now(context, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
     except (Conflict, NotFound):  # suspended or deleted meanwhile: unread changes are found when it is resumed

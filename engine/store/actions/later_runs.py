@@ -88,6 +88,7 @@ def deliver(connection: Connection, run: LaterRun, request_key: str | None) -> N
 
 
 def _bound_script(connection: Connection, run: LaterRun) -> BoundScript:
+    """Return the newest version of the script that a later run names; raises CallRefused if it cannot run with these params."""
     try:
         script = bind(connection, run.tenant_id, run.script)
         validate_params(script.fields, json.loads(run.params))
@@ -130,6 +131,7 @@ _bound = select(_c.id).where(_c.tenant_id == bindparam("tenant"), is_requested).
 
 
 def _request_key(script: BoundScript, key: str) -> str:
+    """Return the request key of a later run's action: the script's id and the key that the script gave."""
     return f"{script.script_id}{_BETWEEN}{key}"
 
 
@@ -146,5 +148,5 @@ def rebound_key(request_key: str | None, before: str, script_id: str) -> str | N
 
 
 def _refused(error: NotFound | InputError) -> CallRefused:
-    """Return an error of a later run as a refusal for the script."""
+    """Return an error about a script or its params as the refusal that the calling script sees."""
     return CallRefused(error.code, f"{error.what}: {error.why}" if error.why else error.what)

@@ -77,7 +77,7 @@ def _scripts(
     *,
     newer: bool,
 ) -> tuple[str, int, str | None]:
-    """Return the script, version and steps that a repeated action runs."""
+    """Return the id of the script, its version and the JSON text of the steps' versions that a repeated action runs."""
     if row.script_id is None:
         first = select(tables.schedule_revisions.c.script_id).where(
             tables.schedule_revisions.c.tenant_id == row.tenant_id,

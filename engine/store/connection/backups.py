@@ -127,6 +127,7 @@ def exists(place: str) -> bool:
 
 
 def _with_connection(driver: Driver, url: URL, work: Callable[[Connection], T], *, write: bool = False) -> T:
+    """Run a function in a transaction on a database that no node has open; raises Unavailable for errors of the host."""
     engine = driver.open(url, synchronous="FULL", patience_s=3600.0)
     try:
         with engine.connect() as connection:

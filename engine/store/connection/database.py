@@ -60,7 +60,7 @@ _open: WeakSet["Database"] = WeakSet()
 
 
 def _forked() -> None:
-    """Open the databases of a forked process anew."""
+    """Make the databases of a forked process open connections of their own."""
     for each in list(_open):
         each._reopen()
 
@@ -130,7 +130,7 @@ class Database:
             raise
 
     def _upgrade(self, connection: Connection, progress: Progress) -> None:
-        """Migrate the schema."""
+        """Migrate the schema to that of this version; ``progress`` is called before each migration."""
         from lodger.engine.store.migrations.upgrade import upgrade
 
         clock = select(self.driver.now_us()) if self.driver.has_clock else None
@@ -195,7 +195,7 @@ class Database:
 
     @property
     def transactions(self) -> int:
-        """How many transactions this process has ended."""
+        """Number of transactions that this process has ended."""
         return self.written + self.read_count
 
     def _reopen(self) -> None:

@@ -58,6 +58,6 @@ def joined(database: Database, committed: Callable[[], None]) -> Connection | No
 
 
 def _identity(database: Database) -> str | None:
-    """Return the identity of the ledger in a database."""
+    """Return the identity of the ledger that a database holds; None if it holds none."""
     with database.read() as connection:
         return connection.scalar(select(ledger.c.identity))

@@ -52,6 +52,7 @@ class Bytewise(ColumnElement[str]):
 
     @property
     def _from_objects(self) -> Any:
+        """Tables that the expression selects from, which SQLAlchemy asks for."""
         return self.column._from_objects
 
 
@@ -76,4 +77,5 @@ class transaction_number(GenericFunction[int]):  # noqa: N801 - it is SQL's
 
 @compiles(transaction_number)
 def _transaction_number(_element: object, compiler: Any, **_options: Any) -> str:
+    """Compile the number of the present transaction in the SQL of a driver."""
     return _driver(compiler).transaction_number_sql()

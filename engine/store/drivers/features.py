@@ -148,15 +148,16 @@ class JsonPath(Protocol):
         """Return the database's name for the type of the value at a path."""
 
     def _absent(self) -> ColumnElement[bool]:
+        """Return the condition that there is no value, or null."""
         return (self._kind.is_(None)) | (self._kind == "null")
 
     def _through(self) -> ColumnElement[bool]:
-        """Whether the path leads through a list."""
+        """Return the condition that the path leads through a list."""
         kinds = (self._kind_at(self._parts[:at]) for at in range(1, len(self._parts)))
         return or_(false(), *(kind.is_not_distinct_from("array") for kind in kinds))
 
     def missing(self) -> ColumnElement[bool]:
-        """Whether the path leads to no value but null, through lists neither."""
+        """Return the condition that the path leads to no value but null, not even through lists."""
 
     def held(self, rank: int) -> tuple[ColumnElement[bool], ColumnElement[Any]]:
         """Return whether the value has this type rank, and the value."""
@@ -271,13 +272,13 @@ class RowSecurity(Protocol):
         """Whether a write to a table runs code with the writer's rights, or may do so."""
 
     def setting(self, name: str) -> str:
-        """Return the name of the database setting that holds, for a set, the tenant as its tenant column stores it."""
+        """Return the name of the database setting that holds the tenant for a dataset of this name, as its tenant column stores it."""
 
     def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:
         """Assign settings, including the role, until the transaction ends."""
 
     def leave(self, connection: Connection) -> None:
-        """Act as before :meth:`assume`."""
+        """Act as the user of before :meth:`assume` again."""
 
     def assume(self, connection: Connection) -> None:
         """Act as the role from now on."""

@@ -113,7 +113,7 @@ class CompiledOnce:
         return lambda: [*map(self._make, answer())]
 
     def _bound(self, connection: Connection, values: Values) -> tuple[str, Any]:
-        """Return the SQL text and its parameters."""
+        """Return the SQL text of a statement, and these values as its parameters."""
         if not self._text:
             self._compile(connection)
         bound = {**self._constants, **values}

@@ -70,7 +70,7 @@ _queue = (
 # in the order of service reads only as many rows as it returns.
 # What ends while this waits for a lock is seen by the next statement only: there the running actions are counted apart.
 def _startable(driver: Driver) -> Select[Any]:
-    """Return the query of queues in the order of service."""
+    """Return the query of tenants' queues with an action that may start, in the order in which they are served."""
     return _queue.add_columns((null() if driver.has_row_locks else ready_queue.running).label("running")).where(
         driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
@@ -117,7 +117,7 @@ _held_lease = Prepared(lambda _driver: _leased)
 
 
 def _look(leased: Select[Any]) -> Prepared:
-    """Return the query of sets in use, and whether a lease may claim."""
+    """Return the query that precedes a claim: which sets of labels are in use, and whether a lease may claim."""
     may_claim = leased.where(nodes.c.paused_us.is_(None)).scalar_subquery().label("may_claim")
     return Prepared(lambda _driver: ready_queue.sets_in_use.add_columns(may_claim))
 
@@ -374,6 +374,7 @@ def _start(
 
 
 def _revision_keys(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
+    """Return tenant, schedule and revision of the actions that have one."""
     return {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
 
 
@@ -456,6 +457,8 @@ def _build_claims(
     sources: dict[VersionKey, VersionContent],
     known: dict[str | None, ScheduleRuns],
 ) -> list[Claim]:
+    """Return the claims of started actions, from their rows, compiled revisions, script versions and the runs of their schedules
+    (``known``)."""
     ahead: dict[str, tuple[int, ...]] = {}
     days = {tenant: usage.day_usage(context, tenant_rows[tenant]) for tenant in {row.tenant_id for row in rows}}
     claims = []

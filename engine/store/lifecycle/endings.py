@@ -148,7 +148,7 @@ def settle(
     schedule_concurrency.release(connection, changes.finished)
     failed = schedule_concurrency.count_failures(connection, changes.counted)
     halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
-    _bind(connection, endings)
+    _require_missing_tables(connection, endings)
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
     heard = [(each, end.error) for each, end in zip(settled, endings, strict=True) if end.row.has_receivers]
     _publish_ends(connection, heard, now_us)
@@ -207,8 +207,8 @@ def _needed_label(ending: Ending) -> str | None:
     return SET + ending.error.message.partition(" ")[0]
 
 
-def _bind(connection: Connection, endings: Iterable[Ending]) -> None:
-    """Let actions wait for nodes with the tables that they need."""
+def _require_missing_tables(connection: Connection, endings: Iterable[Ending]) -> None:
+    """Let actions that met a table which their node lacks wait for nodes that have it."""
     for ending in endings:
         label = _needed_label(ending)
         if label is not None:
@@ -254,6 +254,7 @@ def _next_state(row: AnyRow, outcome: Outcome, wait_s: float | None, now_us: int
 
 
 def _action_values(ending: Ending, state: str, due: int | None, faults: FailureCounts, now_us: int) -> dict[str, Any]:
+    """Return the values of an action's row after an attempt, with its key for an update."""
     row, error = ending.row, ending.error
     return {
         "k_tenant": row.tenant_id,
@@ -290,14 +291,17 @@ _start_next_step = UpdateMany(
 
 
 def _update_key(row: AnyRow) -> dict[str, Any]:
+    """Return the key of an action's row for an update."""
     return {"k_tenant": row.tenant_id, "k_id": row.id}
 
 
 def _error_text(error: ScriptError | None) -> str | None:
+    """Return an error as JSON text; None for None."""
     return None if error is None else json.dumps(asdict(error), ensure_ascii=False)
 
 
 def _attempt_key(row: AnyRow) -> dict[str, Any]:
+    """Return the key of the row of an action's present attempt."""
     return {"tenant_id": row.tenant_id, "action_id": row.id, "step": row.step, "n": row.attempt}
 
 
@@ -320,7 +324,8 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
 
 
 def _charge(used: usage.Charges, ending: Ending, now_us: int) -> None:
-    """Charge an attempt: calls and reads to the day of its start, effects to the day of its end. One that was in vain is free."""
+    """Charge an attempt to its tenant: calls and reads to the day of its start, effects to the day of its end; faults of the engine
+    and conflicts are free."""
     row, outcome = ending.row, ending.outcome
     if outcome.blames is Blame.ENGINE or outcome is Outcome.CONFLICT:
         return
@@ -351,6 +356,7 @@ def _publish_ends(connection: Connection, ends: Sequence[tuple[Settled, ScriptEr
 
 
 def _event_data(settled: Settled, error: ScriptError | None) -> dict[str, Any]:
+    """Return the data of the event that an action has ended."""
     error_shown = None
     if error is not None:
         error_shown = {"name": error.name, "message": error.message, "file": error.file, "line": error.line}

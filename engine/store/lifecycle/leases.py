@@ -126,6 +126,7 @@ def unregister(connection: Connection, lease: Lease, now_us: int) -> list[tuple[
 
 
 def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
+    """Lock the tenants of the actions that satisfy these conditions."""
     lock_matching(connection, select(actions.c.tenant_id).where(*which).distinct())
 
 
@@ -183,6 +184,7 @@ def _take_back(context: StoreContext, connection: Connection, node_ids: list[str
 
 
 def _worker_lost(row: object, message: str) -> Ending:
+    """Return the end of a running action's attempt as ``worker_lost``."""
     return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
 
 

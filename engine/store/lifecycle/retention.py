@@ -186,6 +186,7 @@ def _in_time(
 
 
 def _delete_actions(connection: Connection, rows: Sequence[AnyRow], tenant_ids: list[str], now_us: int) -> None:
+    """Delete these actions of locked tenants with all that belongs to them, and note which slots are gone."""
     for tenant in tenant_ids:
         sizes = storage_usage.of_actions(connection, tenant, [row.id for row in rows if row.tenant_id == tenant])
         storage_usage.add_history(connection, {tenant: -sizes.total()})

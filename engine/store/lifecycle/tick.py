@@ -144,6 +144,7 @@ def pause_failing(context: StoreContext, connection: Connection, tenant_id: str,
 
 
 def _pause_if_failing(context: StoreContext, connection: Connection, row: AnyRow) -> bool:
+    """Pause a schedule whose failures in a row have reached its limit; return whether it was paused."""
     conduct = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision).conduct
     if not conduct.stops(row.failures):
         return False
@@ -269,7 +270,7 @@ def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing 
 def _add_rows(
     connection: Connection, changes: _Changes, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
 ) -> None:  # fmt: skip
-    """Add the rows of one schedule and node key to the sheet, with their effect on its unfinished actions."""
+    """Add the actions of one schedule and node key to the changes of a tick, with their effect on its unfinished actions."""
     runs = [step for step in steps if isinstance(step, Run)]
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):
@@ -287,6 +288,7 @@ def _add_rows(
 
 
 def _assign_ids(context: StoreContext, rows: list[dict[str, Any]]) -> None:
+    """Give each row a fresh id, in ascending order."""
     for each, identity in zip(rows, context.ids.new_batch(len(rows)), strict=True):
         each["id"] = identity
 
@@ -310,6 +312,7 @@ def _pause_with_note(context: StoreContext, connection: Connection, row: AnyRow,
 
 
 def _unfinished_counts(revision: Revision, unfinished: Unfinished) -> UnfinishedCounts:
+    """Return the unfinished actions as the overlap policy of a revision counts them."""
     overlap, counts = revision.policies.overlap, unfinished.counts
     if overlap is Overlap.ALLOW:
         return UnfinishedCounts()
@@ -387,6 +390,7 @@ def _clock_values(
     searching: bool = False,
     last_slot_us: int | None = None,
 ) -> dict[str, Any]:
+    """Return the values of a clock's row after its slots up to ``now_us`` were accounted, with its key for an update."""
     return {
         "k_tenant": row.tenant_id,
         "k_schedule": row.schedule_id,
@@ -466,7 +470,8 @@ def due_instants(connection: Connection, until_us: int) -> list[int]:
 
 
 def ask_any_due(connection: Connection, now_us: int) -> Callable[[], bool]:
-    """Return whether a clock is due, or its pause has ended: after a tick, one of a tenant that another transaction has locked."""
+    """Ask whether a clock is due or its pause has ended, which after a tick is one whose tenant is locked; the returned function
+    returns the answer."""
     asked = _any_due.ask(connection, {"now": now_us})
     return lambda: bool(asked()[0][0])
 

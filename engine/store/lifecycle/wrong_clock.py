@@ -110,6 +110,7 @@ def _past(table: Table) -> Iterator[Column[Any]]:
 
 
 def _is_ahead(table: Table, limit_us: int) -> Any:
+    """Return the condition that an instant of the past in a row lies after a limit."""
     return or_(*(column > limit_us for column in _past(table)))
 
 
@@ -165,6 +166,7 @@ def _return_actions(connection: Connection, limit_us: int, now_us: int) -> None:
 
 
 def _return_rows(connection: Connection, table: Table, limit_us: int, now_us: int) -> None:
+    """Move the instants of a table's rows in the future back to now, planned ones by as much."""
     past = list(_past(table))
     plans = [column for column in table.columns if column.name in _PLANS]
     keys = list(table.primary_key.columns)

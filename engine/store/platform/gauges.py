@@ -98,4 +98,5 @@ def _nodes(context: StoreContext, connection: Connection, now_us: int) -> list[t
 
 
 def _by_state(name: str, rows: object) -> list[Sample]:
+    """Return a sample for each (state, number) of a metric."""
     return [Sample(name, (("state", state),), number) for state, number in sorted(rows)]  # type: ignore[call-overload]  # rows of two

@@ -173,7 +173,7 @@ def publish_metrics(
 
 
 def probe(connection: Connection) -> None:
-    """Write a row and delete it: fails on a full disk."""
+    """Write a row and delete it again, which fails on a full disk."""
     connection.execute(insert(node_figures).values(process="probe", node="", figures="", written_us=0))
     connection.execute(delete(node_figures).where(node_figures.c.process == "probe"))
 

@@ -92,7 +92,7 @@ def _one_limit(rows: Any) -> Select[Any]:
 
 
 def _limit_each(rows: Any) -> Select[Any]:
-    """Select the first due actions of each queue."""
+    """Return the query of the first due actions of each queue, with a limit for each."""
     ranked = union_all(
         *(_first_of_priority(int(rank), rows.c.tenant, rows.c.labels, rows.c.maximum, rows) for rank in Priority)
     ).subquery()

@@ -61,7 +61,8 @@ clocks = _rows.add_columns(_perhaps)
 
 
 def _joined(when: ColumnElement[int], first: Any = None) -> Select[Any]:
-    """Return the query for databases that join tables by key whatever their statistics are."""
+    """Return the query of due clocks, or of those among ``first``, for databases that join tables by key whatever their statistics
+    are."""
     query = _rows if first is None else _rows.join(first, _is_same(first.c, _clock))
     return query.add_columns(tenants.c.generation, _has_open.label("may_be_busy")).where(
         _is_due(when, first), tenants.c.state == "active"
@@ -69,12 +70,14 @@ def _joined(when: ColumnElement[int], first: Any = None) -> Select[Any]:
 
 
 def _is_due(when: ColumnElement[int], first: Any) -> ColumnElement[bool]:
+    """Return the condition that a clock's instant has come; with ``first``, keys of clocks, the planner uses no index for it."""
     # A sum has no index: keys that are given are looked up, whatever the statistics of due clocks are.
     found: ColumnElement[bool] = (when if first is None else when + literal_column("0")) <= bindparam("now")
     return found
 
 
 def _is_same(one: Any, other: Any) -> ColumnElement[bool]:
+    """Return the condition that two rows have the same tenant and schedule."""
     found: ColumnElement[bool] = (one.tenant_id == other.tenant_id) & (one.schedule_id == other.schedule_id)
     return found
 
@@ -86,7 +89,7 @@ def _lateral(name: str, table: Table, *columns: Any, where: ColumnElement[bool])
 
 
 def _fenced(when: ColumnElement[int], first: Any = None) -> Select[Any]:
-    """Return the query with optimization fences."""
+    """Return the query of due clocks with fences that keep the planner from reading whole tables."""
     # Keys of ``first``, if given: no other tenant is locked, in whichever order the planner joins.
     key, given = (_clock, schedule_clock) if first is None else (first.c, first)
     tenant = _lateral(
@@ -162,10 +165,12 @@ _any_pause_ended = (
 
 
 def _with_awake(driver: Driver, *, fewest_first: bool) -> Select[Any]:
+    """Return the query of due clocks with a column that says whether the pause of any clock has ended."""
     return _due_clocks(driver, _clock.next_at, fewest_first=fewest_first).add_columns(_any_pause_ended)
 
 
 def _handing_on(driver: Driver, *, fewest_first: bool) -> Select[Any]:
+    """Return the query of due clocks that keeps their schedules for the next query of the transaction."""
     return driver.hand_on(_with_awake(driver, fewest_first=fewest_first), "schedule_id", "clocks")
 
 
@@ -184,7 +189,8 @@ def due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_firs
 
 
 def ask_due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_first: bool = False) -> Answer:
-    """Ask for the same, and hand the schedules on as ``clocks``, where the driver has row locks."""
+    """Ask for what :func:`due_clocks` returns; where the driver has row locks, the schedules are handed on as ``clocks`` to the next
+    query."""
     return _handing[fewest_first].ask(connection, {"now": now_us, "most": maximum, "half": maximum // 2})
 
 

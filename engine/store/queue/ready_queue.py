@@ -59,7 +59,7 @@ running = (
 
 
 def _first(rank: int) -> Select[Any]:
-    """Select when the first ready action of a tenant's queue is due."""
+    """Return the query of when the first ready action with this priority of a tenant's queue is due."""
     # One index lookup per priority, instead of a sort of all waiting actions.
     first = (
         select(actions.c.due_at)
@@ -191,7 +191,7 @@ def label_sets(connection: Connection, labels: Collection[str], first: AnyRow) -
 
 
 def _sets(connection: Connection, after: Select[Any], following: str | None) -> list[str]:
-    """Read the distinct values of an index, one lookup for each."""
+    """Return the distinct sets of labels in an index, each found by one lookup behind the one before; ``following`` is the first."""
     found: list[str] = []
     while following is not None and len(found) < MAX_SETS:
         found.append(following)

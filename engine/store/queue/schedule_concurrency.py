@@ -107,13 +107,13 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
 
 
 def ask_unfinished(connection: Connection) -> Callable[[], dict[tuple[str, str], Unfinished]]:
-    """Ask for the same of the schedules that were handed on as ``clocks``."""
+    """Ask for what :func:`unfinished` returns, of the schedules that were handed on as ``clocks``."""
     asked = _unfinished_handed.ask(connection, {})
     return lambda: _counted(asked())
 
 
 def _counted(rows: Iterable[Any]) -> dict[tuple[str, str], Unfinished]:
-    """Return the unfinished actions by schedule and node."""
+    """Return the numbers of unfinished actions by schedule and node key, from rows of a count."""
     found: dict[tuple[str, str], Unfinished] = {}
     for schedule, node_key, state, held, origin, count in rows:
         before = found.get((schedule, node_key), NONE_UNFINISHED)
@@ -158,7 +158,7 @@ NONE_UNFINISHED = Unfinished(UnfinishedCounts())
 
 
 def _counting(tenant: Any, schedule: Any, kept: Any, more: Any) -> Any:
-    """Return the statement that counts failures in a row of a schedule."""
+    """Return the statement that sets a schedule's number of failures in a row to ``kept`` (0 or 1) times the old one, plus ``more``."""
     mine = (schedules.c.tenant_id == tenant, schedules.c.id == schedule)
     # A success after a success writes nothing.
     changes = (schedules.c.failures > 0) | (more > 0)

@@ -25,6 +25,7 @@ from lodger.engine.store.schema.scheduling import Name, Us
 
 
 def _in_roles(roles: Iterable[Role]) -> str:
+    """Return the SQL condition that a column ``role`` is one of these roles."""
     return "role IN ({})".format(", ".join(sorted(f"'{role.value}'" for role in roles)))
 
 

@@ -67,6 +67,7 @@ def digest_of(modules: Mapping[str, str]) -> str:
 
 
 def _check_module(wasm: bytes, limit: int) -> None:
+    """Refuse bytes that are no WebAssembly module, or more than the limit."""
     if not wasm.startswith(MAGIC):
         raise InputError("not_webassembly")
     if len(wasm) > limit:
@@ -149,6 +150,7 @@ def _modules(source: str | Mapping[str, str], limit: int, name: str | None) -> d
 
 
 def _check_map(file: str, size: int, limit: int) -> None:
+    """Refuse a source map of another file than main.js, or one that is too large; ``limit`` is that of sources, bytes."""
     if file != source_maps.FILE:
         raise InputError("source_map_invalid.name", file=file, only=source_maps.FILE)
     maximum = min(MAPS_PER_SOURCE * limit, MAX_MAP)

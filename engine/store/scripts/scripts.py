@@ -156,6 +156,7 @@ def check_name(tenant_id: str, name: str, *, offered: bool = False) -> None:
 
 
 def _check_counts(connection: Connection, tenant_id: str, before: ScriptVersion | None, allowed: Allowance) -> None:
+    """Refuse a further version of a script, or a further script, beyond the tenant's allowance."""
     if before is not None and before.version >= allowed.versions:
         raise Conflict("versions_full", name=before.name, maximum=before.version)
     if before is None:
@@ -230,7 +231,7 @@ def content(connection: Connection, version: ScriptVersion) -> Content:
 
 
 def _same(version: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition for the row of a version."""
+    """Return the SQL conditions for the row of a version."""
     return (
         script_versions.c.tenant_id == version.tenant_id,
         script_versions.c.script_id == version.script_id,

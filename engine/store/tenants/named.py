@@ -30,13 +30,13 @@ class Named(Generic[T]):
     unknown: Callable[[str, str], NotFound]
 
     def find(self, connection: Connection, tenant_id: str, name: str) -> T | None:
-        """Return a thing, None if there is none of this name."""
+        """Return a tenant's thing of this name, None if there is none."""
         c = self.table.c
         row = connection.execute(self.rows.where(c.tenant_id == tenant_id, c.name == name)).first()
         return None if row is None else self.make(row)
 
     def get(self, connection: Connection, tenant_id: str, name: str) -> T:
-        """Return the entry of a tenant with this name.
+        """Return a tenant's thing of this name.
 
         Raises:
             NotFound: :attr:`unknown`.
@@ -59,7 +59,7 @@ class Named(Generic[T]):
         ]
 
     def count(self, connection: Connection, tenant_id: str) -> int:
-        """Return how many a tenant has."""
+        """Return how many things of the table a tenant has."""
         return connection.scalar(select(func.count()).where(self.table.c.tenant_id == tenant_id)) or 0
 
     def erase(self, connection: Connection, tenant_id: str, name: str) -> T:

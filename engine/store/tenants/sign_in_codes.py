@@ -48,6 +48,7 @@ def spend(connection: Connection, state: str, now_us: int) -> bool:
 
 
 def _store(connection: Connection, code: str, expires_us: int, **values: str | None) -> None:
+    """Insert a code, as its hash."""
     prepared.write(connection, insert(sign_in_codes).values(digest=_digest(code), expires_us=expires_us, **values))
 
 

@@ -123,10 +123,12 @@ def plan_limits(connection: Connection, name: str, *, lock: bool = True) -> tupl
 
 
 def _cap(context: StoreContext, own: str, plan: str) -> int:
+    """Return how many actions of a tenant may run at once, by its own limits and its plan's (JSON texts)."""
     return context.content_cache.allowance(f"[{plan},{own}]").concurrent_runs
 
 
 def _zone(tz: str | None) -> str | None:
+    """Return the IANA name of a zone, None for None; raises RuleInvalid (zone_unknown)."""
     return None if tz is None else zone(tz).key
 
 
@@ -293,7 +295,7 @@ def hold(context: StoreContext, connection: Connection, tenant_id: str, now_us: 
 
 
 def release(connection: Connection, tenant_id: str) -> bool:
-    """Let a tenant that moves be a suspended one; return whether it moved."""
+    """End the hold of a tenant that moves, which is suspended then; return whether it was held."""
     ready_queue.lock(connection, [tenant_id])
     mine = (tenants.c.id == tenant_id, tenants.c.state == MOVING)
     return connection.execute(update(tenants).where(*mine).values(state=_SUSPENDED)).rowcount == 1
@@ -352,6 +354,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
 
 
 def _set_state(connection: Connection, tenant: Tenant, state: str) -> None:
+    """Store the state of a tenant, with the next generation; raises Conflict (tenant_moving) during a move."""
     if tenant.state == MOVING:
         raise Conflict("tenant_moving", tenant=tenant.id)
     prepared.write(

@@ -165,6 +165,7 @@ def caller_of(row: AnyRow | None, now_us: int) -> Caller | str:
 
 
 def _caller_or_refusal(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | str:
+    """Return the caller of a token's row with its last use, or the reason for refusal: ``expired``, ``revoked``."""
     if row.revoked_us is not None:
         return "revoked"
     if row.expires_us is not None and row.expires_us <= now_us:

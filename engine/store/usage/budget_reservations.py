@@ -44,7 +44,7 @@ Free = dict[tuple[str, int, str], int]
 
 
 def reserve(context: StoreContext, connection: Connection, wishes: Sequence[ReservationRequest]) -> list[int]:
-    """Return a share for each wish, in order: the larger size while enough is left, else the needed amount, less or nothing.
+    """Return a share for each request, in order: its ``lot`` while enough is left, else its ``need``, or what is left of that.
 
     An attempt that is over, or has moved to another node, gets nothing.
     """

@@ -81,7 +81,7 @@ class Excess:
 
 
 def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Excess:
-    """Compare a tenant's bytes with its limit."""
+    """Return which of a tenant's bytes exceed its limit."""
     return ask_excess(context, connection, tenant_id)()
 
 

@@ -176,13 +176,13 @@ def _warned(connection: Connection, used: Charges, allowed: Mapping[str, Allowan
 
 
 def _limited_budgets(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
-    """Return the charged budgets with a limit: column, limit, and column units in one unit of the limit."""
+    """Return the charged budgets that have a limit: usage column, limit, and how many units of the column are one unit of the limit."""
     drawn = ((name, *_scaled(allowed, name)) for name, amount in counts.items() if amount > 0)
     return [(name, limit, scale) for name, limit, scale in drawn if limit is not None]
 
 
 def _scaled(allowed: Allowance, name: str) -> tuple[int | None, int]:
-    """Return the limit of a day, and the column's units in one unit of the limit."""
+    """Return the limit of a budget's day, and how many units of its usage column are one unit of that limit."""
     if name == "cpu_us":
         return allowed.cpu_s_per_day, 1_000_000
     return allowed.runs_per_day if name == "runs" else allowed.of_day(name), 1

@@ -96,7 +96,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
 
 
 def _has_data(raw: Any) -> bool:
-    """Whether the server has said something unasked: mostly that it ends the connection."""
+    """Whether the server has sent data that nothing was asked for; mostly it says that it ends the connection."""
     waiting = select.poll()
     waiting.register(raw.fileno(), select.POLLIN)
     return bool(waiting.poll(0))
@@ -132,7 +132,7 @@ def connect(url: URL | str, patience_s: float = PATIENCE_S) -> Any:
 
 
 def _begin(connection: Connection) -> None:
-    """Set the options of a transaction; behind a pooler a session cannot hold them."""
+    """Set the options of a transaction that begins, because behind a pooler a session cannot hold them."""
     raw: Any = connection.connection.driver_connection
     if raw.pooled:
         for name, value in SESSION.items():
@@ -179,6 +179,7 @@ def explain(error: DBAPIError, place: str) -> Unavailable | None:
 
 
 def _is_connecting(error: DBAPIError) -> bool:
+    """Whether an error was raised while a connection was opened."""
     return type(error.orig).__name__ in {"OperationalError", "ConnectionTimeout"} and error.statement is None
 
 

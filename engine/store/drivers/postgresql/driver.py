@@ -466,6 +466,7 @@ class PostgresDriver(Driver):
 
     @staticmethod
     def _limit_waits(connection: Connection, lock: str, statement: str) -> None:
+        """Set the time limits for locks and statements of the present transaction, such as ``5s``."""
         for name, value in (("lock_timeout", lock), ("statement_timeout", statement)):
             prepared.later(connection, f"SET LOCAL {name} = '{value}'")
 

@@ -75,7 +75,7 @@ def statements(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _scripts(table: str, access: ScriptAccess) -> Iterator[str]:
-    """Yield the statements that grant the role of scripts access to a table."""
+    """Yield the statements that grant the role of scripts access to a table, to one tenant's rows."""
     grant = f"EXECUTE format('GRANT {access.privileges} ON {table} TO %I', role)"
     yield (
         f"DO $$ DECLARE role name := {ROLE_OF_USER}; "
@@ -132,6 +132,7 @@ def _append_only(table: str, deletable: str) -> Iterator[str]:
 
 
 def _row_trigger(trigger: RowTrigger) -> Iterator[str]:
+    """Yield the statements that create a trigger function and its triggers."""
     body = f"IF {trigger.condition} THEN {trigger.statement}; END IF;"
     yield _FUNCTION.format(name=trigger.name, body=body)
     for name, (event, condition) in trigger.events.items():

@@ -19,7 +19,7 @@ class JointReads:
         self._readers: list[greenlet] = []
 
     def wait(self) -> bool:
-        """Let the others go on until the kept statements were sent; False if the caller is none of the readers."""
+        """Let the other readers go on until the kept statements were sent; return False if the caller is no reader."""
         if getcurrent() is self._hub:
             return False
         self._hub.switch()
@@ -35,9 +35,9 @@ class JointReads:
 
         def answer(number: int, work: Callable[[], Any]) -> None:
             try:
-                answers[number] = partial(_same, work())
+                answers[number] = partial(_return_value, work())
             except Exception as error:  # noqa: BLE001 - the caller's
-                answers[number] = partial(_raised, error)
+                answers[number] = partial(_raise_error, error)
 
         for number, work in enumerate(works):
             self._readers.append(greenlet(partial(copy_context().run, answer, number, work), self._hub))
@@ -61,9 +61,11 @@ class JointReads:
                 failed = error
 
 
-def _same(value: Any) -> Any:
+def _return_value(value: Any) -> Any:
+    """Return the value: the result of a reader, to be called later."""
     return value
 
 
-def _raised(error: Exception) -> Any:
+def _raise_error(error: Exception) -> Any:
+    """Raise the error of a reader, when its result is asked for."""
     raise error

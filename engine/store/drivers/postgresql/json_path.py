@@ -93,7 +93,8 @@ class PostgresJsonPath(JsonPath):
         return (self._through() | self._kind.is_not_distinct_from("array")) & self._led("[*]", asked)
 
     def _led(self, end: str, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
-        """Return whether a value that the path leads to satisfies a condition: its lax form enters lists, one level of each."""
+        """Return the condition that a value which the path leads to satisfies another one; a lax path enters lists, one level at each
+        name."""
         path = cast("lax $." + ".".join(f'"{part}"' for part in self._names) + end, JSONPATH)
         each = func.jsonb_path_query(self._body, path).table_valued(column("value", JSONB())).render_derived()
         one: ColumnElement[Any] = literal_column("1")

@@ -140,7 +140,7 @@ class PostgresRowSecurity:
         prepared.later(connection, _ASSUME.format(role="'" + self.role.replace("'", "''") + "'"))
 
     def leave(self, connection: Connection) -> None:
-        """Act as before :meth:`assume`."""
+        """Act as the user of before :meth:`assume` again."""
         prepared.later(connection, _LEAVE)
 
     def home_of(self, connection: Connection, table: Table) -> str:
@@ -212,7 +212,7 @@ ENGINES = f"NOT starts_with(current_user::text, '{ROLE}')"
 
 
 def _bounded(start: str, name: str) -> str:
-    """Return a name of at most 63 bytes, as :data:`ROLE_OF_USER` does."""
+    """Return ``start`` and a name as one name of at most 63 bytes, with the digest of a longer name, as :data:`ROLE_OF_USER` does."""
     whole = start + name
     return whole if len(whole.encode()) <= 63 else start + hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
 

@@ -65,7 +65,7 @@ def array(values: Sequence[Any]) -> str:
 
 
 def _element(value: Any) -> str:
-    """Return a value as an element of an array's text."""
+    """Return a value as the text of an array's element."""
     if value is None:
         return "NULL"
     if isinstance(value, str):

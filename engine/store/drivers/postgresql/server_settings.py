@@ -57,7 +57,7 @@ def check(connection: Connection) -> list[Check]:
 
 
 def _trip_ms(connection: Connection) -> float:
-    """Return the time of a question that costs the server nothing, milliseconds."""
+    """Return the shortest of a few round trips to the server, milliseconds."""
     times = []
     for _ in range(TRIPS):
         begun_s = _clock.elapsed_s()

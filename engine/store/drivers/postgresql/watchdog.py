@@ -106,7 +106,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     @property
     def begins(self) -> bool:
-        """Whether the next statement need not be sent alone: others are kept for it, or it begins a transaction."""
+        """Whether the next statement can be kept: others are kept already, or it is the first of a transaction."""
         return (
             self._pipeline is not None
             or self._joint is not None
@@ -187,7 +187,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             self._joint = None
 
     def _flight(self) -> PQGen[None]:
-        """Send the commands of the pipeline and receive their results."""
+        """Send the commands of the pipeline and receive their results; a generator as psycopg's own."""
         pipeline: Any = self._pipeline
         failed: psycopg.Error | None = None
         try:
@@ -214,7 +214,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         yield from self._prepared.maintain_gen(self)
 
     def _leave(self) -> None:
-        """End the pipeline mode."""
+        """End the pipeline mode of the connection."""
         self._pipeline = None
         if self.pgconn.status != ConnStatus.BAD:
             with suppress(psycopg.Error):  # a lost connection has results that will never be read
@@ -257,6 +257,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             self.wait(generators.fetch_many(self.pgconn))
 
     def _check_intrans_gen(self, attribute: str) -> PQGen[None]:
+        """Refuse to change an attribute within a transaction, as psycopg does, except while the connection leaves one."""
         if self._is_leaving:  # what is set now is for the next transaction
             return
         yield from super()._check_intrans_gen(attribute)

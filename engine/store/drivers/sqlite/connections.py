@@ -64,6 +64,7 @@ class LedgerFile:
         self._opened = self._opened or _identity(self._path)
 
     def _require_same(self, *_of_event: object) -> None:
+        """Raise Unavailable (ledger_replaced) if the file is another one than at its first use; create it before that."""
         if self._opened is None:
             create_private(self._path)
         elif _identity(self._path) != self._opened:
@@ -187,12 +188,12 @@ class OneWriter:
         self._seen = seen
 
     def _disposed(self, _pool: Engine) -> None:
-        """Keep no lock after the pool was closed."""
+        """Keep no connection from now on: the pool was closed."""
         self._keeps = False
         self._drop()
 
     def _drop(self) -> None:
-        """Release the kept lock, unless a transaction holds it."""
+        """Close the kept connection, unless a transaction holds it."""
         # A transaction that is open does the same at its end.
         if self._lock.acquire(blocking=False):
             try:
@@ -201,6 +202,7 @@ class OneWriter:
                 self._lock.release()
 
     def _give_back(self) -> None:
+        """Close the kept connection."""
         connection, self._connection, self._seen = self._connection, None, None
         if connection is not None:
             connection.close()
@@ -218,6 +220,7 @@ def explain(message: str, place: str) -> Unavailable | None:
 
 
 def _is_on_read_only_disk(path: str) -> bool:
+    """Whether the folder of a file is on a file system that is mounted read-only."""
     try:
         return bool(os.statvfs(Path(path).absolute().parent).f_flag & os.ST_RDONLY)
     except OSError:

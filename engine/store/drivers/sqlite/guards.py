@@ -56,6 +56,7 @@ def _append_only(table: Table, deletable: str) -> Iterator[str]:
 
 
 def _row_trigger(trigger: RowTrigger) -> Iterator[str]:
+    """Yield the statements that create a trigger for each of its events."""
     for name, (event, condition) in trigger.events.items():
         yield (
             f"CREATE TRIGGER {trigger.name}_{name} AFTER {event} WHEN {condition} AND {trigger.condition} "

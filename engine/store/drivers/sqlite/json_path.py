@@ -51,7 +51,7 @@ class SqliteJsonPath(JsonPath):
         return self._is(func.json_type(self._body, path), rank), func.json_extract(self._body, path)
 
     def _is(self, kind: ColumnElement[Any], rank: int) -> Clause:
-        """Whether a JSON type belongs to a rank."""
+        """Return the condition that a JSON type belongs to a type rank."""
         names = self._TYPES[rank]
         return kind == names[0] if len(names) == 1 else kind.in_(names)
 
@@ -83,7 +83,8 @@ class SqliteJsonPath(JsonPath):
         return (self._through() | (self._kind == "array")) & self._elements(asked, spread=True)
 
     def _elements(self, asked: Callable[[TableValuedAlias], Clause], *, spread: bool) -> Clause:
-        """Return whether a value that the path leads to satisfies a condition; lists at its end are spread, or values themselves."""
+        """Return the condition that a value which the path leads to through lists satisfies another one; ``spread``: also the elements
+        of a list at its end."""
         text: ColumnElement[Any] = self._body
         steps: list[TableValuedAlias] = []
         source: Any = None

@@ -110,7 +110,7 @@ class Over:
         fetch(connection, *self._sent(rows, None))
 
     def _sent(self, rows: Sequence[GivenRow], params: GivenRow | None) -> tuple[str, tuple[Any, ...]]:
-        """Return the SQL text and its parameters for these rows."""
+        """Return the SQL text and the parameters for these rows and other bound values."""
         text, values = self._text(len(rows)), self._fixed | dict(params or {})
         if len(self._names) == 1:
             given: list[Any] = [row[self._names[0]] for row in rows]
