@@ -45,6 +45,7 @@ def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
         assert name.suffix in {
             ".py",
             ".js",
+            ".wat",
             ".cjs",
             ".ts",
             ".mako",
