@@ -143,7 +143,7 @@ def files_owned_by(folder: Path, uids: range) -> list[str]:
 
 
 def _rows(table: Path, uids: range) -> int:
-    """Count the rows of a table of the kernel that belong to these users."""
+    """Count the rows of a table of the kernel whose owner or creator is one of these user ids."""
     if not table.exists():
         return 0
     head, *rows = (line.split() for line in table.read_text().splitlines())

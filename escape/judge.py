@@ -119,7 +119,7 @@ class Judge:
 
     @staticmethod
     def _weigh(case: Case, trial: Trial) -> tuple[Status, str]:
-        """Return the status of a finished case by its own evidence."""
+        """Return the status of a finished case by its own evidence, and the evidence in words."""
         try:
             evidence = case.seen(trial)
         except Escaped as what:
@@ -138,7 +138,7 @@ class Judge:
     # -- the invariants --
 
     async def _after(self, trial: Trial) -> list[str]:
-        """Return the invariants that a case has broken."""
+        """Return the invariants that are broken after a case, in words."""
         await self._settled()
         broken = invariants.leaks(trial, self._canaries.secret) + invariants.verdict(trial) + self._canaries.changes()
         broken += [trial.facts[name] for name in ("left", "visited") if name in trial.facts]
@@ -150,6 +150,7 @@ class Judge:
             return broken
 
     async def _next_run(self) -> str:
+        """Run the neighbour once; return what is wrong with its report, "" if nothing."""
         assert self._neighbour is not None
         job = self._neighbour.job()
         if job is None:

@@ -143,7 +143,7 @@ def _mapped(place: Path) -> dict[str, str]:
 
 
 def _elsewhere(place: Path) -> dict[str, str]:
-    """Return which namespaces of a process differ from this one's."""
+    """Return facts about the namespaces, the root, the mounts and the network devices of a process."""
     facts = {}
     for name in _NAMESPACES:
         same = (place / "ns" / name).readlink() == Path(f"/proc/self/ns/{name}").readlink()

@@ -49,7 +49,7 @@ class EngineState:
 
 @cache
 def _list() -> dict[str, Any]:
-    """Return the list of known advisories."""
+    """Return the TOML list of known errors, parsed."""
     return tomllib.loads((files("lodger.sandbox") / "advisories.toml").read_text("utf-8"))
 
 
@@ -93,5 +93,5 @@ def _before(present: str, fixed_in: str) -> bool:
 
 
 def _parts(text: str) -> tuple[int, ...]:
-    """Return a version as numbers that can be compared."""
+    """Return the numbers of a version, which can be compared."""
     return tuple(int(part) for part in re.findall(r"\d+", text))

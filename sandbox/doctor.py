@@ -71,6 +71,7 @@ def _uid() -> str:
 
 
 def _entered_namespaces() -> frozenset[str]:
+    """Return the namespaces that a child process can enter on this host."""
     package = Path(__file__).resolve().parents[1]
     answer = subprocess.run(  # noqa: S603 - our own interpreter and text
         [sys.executable, "-I", "-S", "-E", "-c", _ENTER_NAMESPACES, str(package)],
@@ -83,12 +84,13 @@ def _entered_namespaces() -> frozenset[str]:
 
 
 def _namespaces() -> str:
-    """Return the missing namespaces; "" if none is missing."""
+    """Return the namespaces that cannot be entered, in words; "" if all can."""
     missing = FLAGS.keys() - _entered_namespaces()
     return "missing: " + " ".join(sorted(missing)) if missing else ""
 
 
 def _mount_namespace() -> str:
+    """Return why there is no empty root; "" if a mount namespace can be entered."""
     return "" if "mount" in _entered_namespaces() else "needs a mount namespace"
 
 
@@ -185,7 +187,7 @@ class Finding:
 
 
 def _layers(standing: dict[str, str]) -> int:
-    """Count the standing layers of walls."""
+    """Count the layers of walls that are active around workers."""
     return sum(not standing.get(name, "not raised") for name in LAYERS)
 
 

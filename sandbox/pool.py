@@ -54,6 +54,7 @@ class Pool(WarmPool):
     def _worker_run(
         self, job: Job, host: CallHandler, images: list[VersionImage], worker: WorkerEnd, context: AttemptContext
     ) -> WorkerRun:
+        """Return the driver of an attempt in a worker; the first one takes the image, if there is one."""
         # An image is tried once: where a worker ends before it is armed, the next one compiles.
         return WorkerRun(worker, job, host, context, images.pop() if images else None)
 

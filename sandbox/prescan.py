@@ -133,7 +133,7 @@ def _integer(digits: str) -> int | float:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, if no key is repeated."""
+    """Return the object of a JSON text's members; raises JsonRefused if a key is repeated."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise JsonRefused("duplicate_key", "an object has a duplicate key")

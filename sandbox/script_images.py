@@ -58,6 +58,7 @@ class ImageCompilation(Compilation):
 
 @cache
 def _realm() -> bytes:
+    """Return everything that the memory of a fresh guest depends on, for cache keys: the realm's key, and the code of the warm-up."""
     ours = files("lodger.sandbox.runtimes")
     texts = [(ours / name).read_bytes() for name in _WARM_UP]
     return packed((realm_key(read_sources()).encode(), *texts))
@@ -111,19 +112,19 @@ class ScriptImages:
         return await asyncio.shield(self._making.get(key) or self._begin(key, job))
 
     def _begin(self, key: _Key, job: Job) -> "asyncio.Task[bool]":
-        """Start to make the image of a script, in a worker of its own."""
+        """Start the task that makes the image of a version; return it."""
         task = self._making[key] = asyncio.get_running_loop().create_task(self._make(key, job))
         task.add_done_callback(partial(self._made, key))
         return task
 
     def _made(self, key: _Key, task: "asyncio.Task[bool]") -> None:
-        """Forget the finished task of an image."""
+        """Forget the finished task of an image; its error is reported by the attempts."""
         self._making.pop(key, None)
         if not task.cancelled():
             task.exception()  # a pool that cannot run anything is reported by its attempts
 
     async def _make(self, key: _Key, job: Job) -> bool:
-        """Make the image of a script; return whether there is one."""
+        """Find or compile the image of a version, in the turn of its tenant; return whether there is one."""
         modules = {**job.bundle.modules, **standard_modules.imported(job.bundle.modules)}
         async with self._turn:
             bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules)
@@ -137,7 +138,7 @@ class ScriptImages:
         return False
 
     def _note(self, key: _Key, bound: bytes | None) -> None:
-        """Remember the compiled code that belongs to a script."""
+        """Remember the cache key of a version's image; None: it has none."""
         self._known[key] = bound
         self._known.move_to_end(key)
         while len(self._known) > _MAX_KNOWN:

@@ -131,7 +131,7 @@ def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
 
 
 def _at(file: str, text: str, at: int, name: str, message: str) -> ScriptError:
-    """Return an error at a place of a file."""
+    """Return an error of this name and message at a position of a file."""
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     return ScriptError(name, message, f"    at {file}:{line}:{column}", file=file, line=line, column=column)

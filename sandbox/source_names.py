@@ -129,7 +129,7 @@ def _absent(
 
 
 def _run(text: str) -> str | None:
-    """Return the name of the default export's argument, if no other value can have it."""
+    """Return the name of the default export's argument; None if the name could have another value."""
     found = None if _ARGUMENT.search(text) else _NAMED.search(text)
     if found is None:
         return None
@@ -142,7 +142,7 @@ def _run(text: str) -> str | None:
 
 
 def _taken(text: str, run: str | None, words: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """Yield the members of its argument that the default export takes or reads, each with its first place."""
+    """Yield the members of the run, its argument, that the default export reads or takes by a pattern, each with its first position."""
     if found := _ARGUMENT.search(text):
         for part in re.finditer(r"(?:^|,)\s*([\w$]+)", found[1]):
             yield part[1], found.start(1) + part.start(1)
@@ -200,7 +200,7 @@ def _members(parts: list[tuple[str, int]], path: tuple[str, ...], *, called: boo
 
 
 def _at(file: str, text: str, at: int, message: str) -> ScriptError:
-    """Return an error of a name at a place."""
+    """Return an error about a name at a position of a file."""
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
     return ScriptError("ReferenceError", message, file=file, line=line, column=column)
 
@@ -215,7 +215,7 @@ def _unknown(file: str, text: str, at: int, said: str, name: str, known: frozens
 
 
 def _names(text: str) -> tuple[dict[str, int], set[str]]:
-    """Return the names that are read, with the place of the first use, and those that are or may be declared."""
+    """Return the names that are read, with the position of their first use, and those that are or may be declared."""
     parts = [(kind, text[start:end], start) for kind, start, end in tokens(text) if kind != "blank"]
     words = [part[1] if part[0] in ("word", "mark") else "" for part in parts] + ["", "", "", ""]
     close = _pairs(parts, words)
@@ -272,6 +272,7 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
 
 
 def _is_name(word: str) -> bool:
+    """Whether a word is a name, and no keyword."""
     return word not in _WORDS and (word[:1].isalpha() or word[:1] in ("_", "$"))
 
 

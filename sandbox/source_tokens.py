@@ -89,7 +89,7 @@ def _spaces(text: str) -> str:
 
 
 def outermost(code: str) -> str:
-    """Return the same for a text of :func:`code_of` with what lies inside of brackets as spaces, too."""
+    """Return a text of :func:`code_of` in which everything inside brackets is spaces, too."""
     depth, parts, at = 0, [], 0
     for found in _BRACKET.finditer(code):
         inner = code[at : found.start()]

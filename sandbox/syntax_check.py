@@ -91,6 +91,7 @@ class SyntaxChecker:
             last.join()
 
     def _open_thread(self) -> _CheckThread:
+        """Return the thread that checks, started anew if there is none; raises SandboxError after :meth:`close`."""
         if self._closed:
             raise _closed()
         # After a fork the thread does not exist in the child.
@@ -165,7 +166,7 @@ def _closed() -> SandboxError:
 
 
 async def _read(pool: Pool, slots: asyncio.Semaphore, job: Job, answer: "Future[Report]") -> None:
-    """Compile one source in a worker."""
+    """Compile one source in a worker, and set the report as the answer."""
     try:
         async with slots:
             report = await pool.run(job, _NoHost())

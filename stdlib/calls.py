@@ -55,6 +55,7 @@ def _call(
     apart: bool = False,
     computes: bool = False,
 ) -> HostCall:
+    """Return a row of the table of calls; ``arguments`` and ``counts`` are lists of words, such as ``name:name at?:any``."""
     table: dict[str, Argument] = {}
     for item in arguments.split():
         label, _, kind = item.partition(":")

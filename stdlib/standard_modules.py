@@ -72,7 +72,7 @@ def imported(modules: Mapping[str, str]) -> dict[str, str]:
 
 
 def _named(text: str) -> tuple[str, ...]:
-    """Return the standard modules that a source names in its imports."""
+    """Return the standard modules that a source seems to import."""
     key = hash(text), len(text)
     found = _known.get(key)
     if found is None:

@@ -139,6 +139,7 @@ def _value_axis(shares: Mapping[str, float]) -> Iterable[Markup]:
 
 
 def _time_axis(activity: Any) -> Iterable[Markup]:
+    """Yield the marks of the time axis, and a shade over the part that is not counted yet."""
     parts_of = activity.parts
     step = (WIDTH - LEFT - RIGHT) / len(parts_of)
     unread = sum(each.start < activity.complete_from for each in parts_of)

@@ -133,7 +133,7 @@ class Dashboard:
         self._api.framework.router.add_route(path, self._guarded(endpoint), include_in_schema=False)
 
     def _let_in(self, path: str, *methods: str) -> None:
-        """Let a path need no authentication: to be read, if no methods are given."""
+        """Let requests to a path need no authentication, by these methods; without any, those that read."""
         self._api.authentication.public.update((each, path) for each in methods or ("GET", "HEAD"))
 
     def _guarded(self, endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -149,12 +149,12 @@ class Dashboard:
         return answer
 
     def shown(self, request: Request, template: str, **values: object) -> Response:
-        """Return a page that is not kept."""
+        """Return a page that is rendered for this request only, and not kept."""
         self._speak(request)
         return self._html(rendering.environment().get_template(template).render(self._common(request), **values))
 
     def _speak(self, request: Request) -> str:
-        """Render what follows in the brand's language, else in the one that the request prefers; return it."""
+        """Set the language of what is rendered next: the brand's, else the one that the request prefers; return it."""
         brand = self._api.engine.of_surfaces.get("branding")
         language = (brand and brand.language) or preferred(request.headers.get("accept-language", ""))
         LANGUAGE.set(language)

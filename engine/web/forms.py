@@ -69,7 +69,8 @@ async def call(pages: "Dashboard", request: Request) -> Response:
 
 
 async def _asking(pages: "Dashboard", request: Request, route: Route) -> dict[str, str]:
-    """Return the fields of the page that asks: the session's token, where to return, and a key by which two clicks are one request."""
+    """Return the fields of the page that asks whether to go on: the session's token, where to return, and a key by which two clicks
+    are one request."""
     text, caller = session_of(request) or "", authenticated(request).caller
     csrf = await pages.api.authentication.in_ledger_of(
         caller, client(request), lambda connection: sessions.csrf(connection, text)
@@ -90,16 +91,18 @@ async def signed_in(pages: "Dashboard", request: Request) -> Response:
 
 
 def _root(request: Request) -> str:
+    """Return the path at which the application is mounted; empty at the host's root."""
     return str(request.scope.get("root_path", ""))
 
 
 def _given(request: Request) -> Values:
-    """Return the body that a button has."""
+    """Return the JSON body that the button of a form sends."""
     found = _json(request.query_params.get("body") or "{}")
     return found if isinstance(found, dict) else {}
 
 
 def _is(route: Route, method: str, path: str) -> bool:
+    """Whether a method and a path are those of a route."""
     return route.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), path) is not None
 
 
@@ -139,6 +142,7 @@ def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Valu
 
 
 def _json(text: str) -> Any:
+    """Return the value of a JSON text; the text itself if it is none, which the API refuses by the field's name."""
     try:
         return json.loads(text)
     except ValueError:

@@ -52,6 +52,7 @@ def coming(days: Sequence[ComingDay]) -> Grid:
 
 
 def _past_cell(day: PastDay, largest: int) -> Cell:
+    """Return the cell of a past day; ``largest`` is the most actions of any day."""
     done, failed = day.actions.get("done", 0), day.actions.get("failed", 0)
     missed = sum(count for state, count in day.actions.items() if state not in ("done", "failed"))
     words = [f"{count} {_(words_of(state))}" for state, count in day.actions.items()]

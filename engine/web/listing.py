@@ -122,10 +122,12 @@ def exported(reader: Reader, noun: str, form: str, terms: str = "") -> Response:
 
 
 def _as_json(entries: list[Any]) -> bytes:
+    """Return entries as a JSON array."""
     return f"[{','.join(json.dumps(to_jsonable(each)) for each in entries)}]".encode()
 
 
 def _as_csv(entries: list[Any]) -> bytes:
+    """Return entries as CSV, a column for each field that any of them has."""
     text, fields = io.StringIO(newline=""), [to_jsonable(each) for each in entries]
     columns = list(dict.fromkeys(name for each in fields for name in each))
     rows = csv.writer(text)

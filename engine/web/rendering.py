@@ -47,6 +47,7 @@ def instant(value: datetime | None) -> str:
 
 
 def _utc(value: datetime) -> str:
+    """Return an instant as UTC date and time to the second."""
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -258,4 +259,5 @@ def present(name: str) -> bool:
 
 
 def _places(name: str) -> list[Traversable]:
+    """Return the paths of a static file: in the sources, and among what the build made."""
     return [folder / name for folder in (FOLDER / "static", FOLDER / "built") if (folder / name).is_file()]

@@ -125,6 +125,7 @@ def _type_name(text: str) -> str | None:
 
 
 def _end_of_parameters(text: str) -> int:
+    """Return the position after the closing parenthesis of a signature's parameters; 0 if there is none."""
     depth = 0
     for at, character in enumerate(text):
         depth += (character in _OPEN) - (character in _CLOSE)
@@ -173,6 +174,7 @@ def _statement_end(text: str, at: int) -> tuple[int, tuple[int, int] | None]:
 
 
 def _skip_space(text: str, at: int) -> int:
+    """Return the position after spaces and semicolons."""
     while at < len(text) and (text[at].isspace() or text[at] == ";"):
         at += 1
     return at

@@ -76,11 +76,12 @@ def translated(source: str, look: Look) -> str:
 
 
 def _attribute(found: re.Match[str], look: Look) -> str:
+    """Return an attribute of a template with its value translated."""
     return f'{found[1]}{translated(found[2], look)}"'
 
 
 def _run(run: str, look: Look, code: str) -> str:
-    """Return a run of text and expressions with its message replaced; as it is without words."""
+    """Return a run of text and expressions with its message translated; unchanged if it has no words."""
     words = _EXPRESSION.sub("", run)
     if code or not re.search("[A-Za-z]{2}", words) or re.match(r'\s*data-[a-z-]+(="|$)', words):
         return run

@@ -160,6 +160,7 @@ class Boot:
         return twin
 
     def _enter_namespaces(self, launcher: int, outer: "tuple[str, ...]") -> None:
+        """Enter the namespaces that are left, let the launcher write the uid map, and record which are missing."""
         root = os.geteuid() == 0 and "user" not in outer
         entered = outer + namespaces.enter(("user", *namespaces.INNER) if root else namespaces.INNER)
         mapped = False
@@ -240,7 +241,7 @@ class Boot:
         make_calls(self._arming)
 
     def _lower(self, cpu_ms: int, data_bytes: int, address_bytes: int) -> None:
-        """Lower the limits of CPU time, private memory and address space, and set the CPU timer."""
+        """Lower the limits of CPU time, private memory and address space to the job's, and set the CPU timer."""
         self._numbers.write(
             min(self._cpu_seconds(cpu_ms), self._cpu_max),
             min(data_bytes, self._data_max),

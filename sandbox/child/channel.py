@@ -74,7 +74,7 @@ class SocketChannel:
         return bool(poll.poll(timeout_ms))
 
     def _exactly(self, count: int) -> bytes:
-        """Read this many bytes."""
+        """Read exactly this many bytes; raises Disconnected."""
         chunk = os.read(self._descriptor, count)  # a count of 0 returns at once
         if len(chunk) == count:
             return chunk

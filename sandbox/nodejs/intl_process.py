@@ -49,6 +49,8 @@ class Answer:
 
 @dataclass(slots=True)
 class _Question:
+    """A question as a line for the process, and the future of its answer."""
+
     line: bytes
     answer: "Future[Answer]" = field(default_factory=Future)
 
@@ -156,7 +158,7 @@ class _Keeper:
         self._used_us = 0
 
     def take(self, tenant: str, now: float) -> None:
-        """Serve another tenant, by another process."""
+        """Serve another tenant from now on, by another process."""
         self.end()
         self.tenant, self.since = tenant, now
 
@@ -184,7 +186,7 @@ class _Keeper:
             question.answer.set_exception(error)
 
     def _again(self, line: bytes) -> Answer:
-        """Ask a question that ended the last process once more."""
+        """Ask the question that ended the last process once more, in a new one."""
         answer = self._ask(line)
         if answer is None:
             raise TooCostly("it ended the process that answers")
@@ -259,6 +261,6 @@ def _ended() -> SandboxError:
 
 @cache
 def _program() -> str:
-    """Return the JavaScript of the process."""
+    """Return the text of the JavaScript program of the process."""
     shared = (files("lodger.stdlib") / "js" / "formats.js").read_text("utf-8")
     return f"function formats($) {{{shared}}}\n" + (files("lodger.sandbox.nodejs") / "intl.js").read_text("utf-8")

@@ -83,6 +83,7 @@ class Runtime:
         return self._warmed_up(guest)
 
     def _warmed_up(self, guest: Guest) -> "QuickRealm":
+        """Return a realm on a guest, after a rehearsal whose page faults its job does not have."""
         realm = QuickRealm(self.numbers, guest)
         if self._written is not None:
             self._written.copy()

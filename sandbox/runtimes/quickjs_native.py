@@ -104,6 +104,7 @@ class Runtime:
         return self._warmed_up(guest)
 
     def _warmed_up(self, guest: NativeGuest) -> NativeRealm:
+        """Return a realm on a guest, after a rehearsal whose page faults its job does not have."""
         realm = NativeRealm(guest)
         self._rehearse(_RehearsalGuest(guest))  # type: ignore[arg-type]  # it has the methods that a realm uses here
         realm.reseed()

@@ -131,6 +131,7 @@ class Timeline:
         return self._entries[-1][0] if self._entries and not self._entries[-1][1] else None
 
     def _real_ms(self) -> int:
+        """Return the real clock in milliseconds since 1970, which begins at the header's instant."""
         return (self._offset_us + (time.monotonic_ns() - self._start) // 1000) // 1000
 
     def _note(self, kind: int, ms: int) -> None:
@@ -141,6 +142,7 @@ class Timeline:
         self._reads, self._ms = 0, ms
 
     def _replayed_ms(self, entries: "list[tuple[int, int, int]]") -> int:
+        """Return the clock's milliseconds at the next reading of a trace, and count the reading."""
         while entries and entries[-1][0] == CHANGE and not entries[-1][1]:
             self._ms = entries.pop()[2]
         if entries and entries[-1][1]:

@@ -61,6 +61,7 @@ class CompilerRealm:
 
 
 def _check_start(bundle: bytes) -> None:
+    """Raise Unsuitable if the first bytes are not those of a WebAssembly module."""
     if bundle[:4] != MAGIC[:4]:
         raise Unsuitable("this is not WebAssembly: the file does not begin with the bytes 00 61 73 6d")
     if bundle[4:8] == b"\x0d\0\1\0":

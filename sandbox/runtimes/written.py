@@ -52,6 +52,7 @@ def region(name: str, rights: str = "rw-p") -> "tuple[int, int]":
 
 
 def _written_pages(rehearse: "Callable[[], None]", start: int, end: int) -> "list[int]":
+    """Return the numbers of the pages between two addresses that a rehearsal in a fork writes."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -70,6 +71,7 @@ def _written_pages(rehearse: "Callable[[], None]", start: int, end: int) -> "lis
 
 
 def _private_pages(start: int, end: int) -> bytes:
+    """Return the packed numbers of the pages between two addresses that only this process has."""
     count = (end - start) // PAGE
     map_of = os.open("/proc/self/pagemap", os.O_RDONLY)
     entries = struct.unpack(f"={count}Q", os.pread(map_of, 8 * count, start // PAGE * 8))

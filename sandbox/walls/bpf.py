@@ -85,7 +85,7 @@ def _tree(rules: "list[tuple[int, bytes]]", default: bytes) -> bytes:
 
 
 def _branch(test: int, value: int, yes: bytes, no: bytes) -> bytes:
-    """Return a test with both of its ways."""
+    """Return a test of the call's number, with the instructions for yes and for no."""
     steps = len(yes) // 8
     if steps <= _MAX_STEPS:
         return _op(test, value, 0, steps) + yes + no

@@ -82,7 +82,7 @@ def map_readable(descriptor: int, size: int) -> int:
 
 
 def buffer(content: bytes) -> "ctypes.Array[ctypes.c_char]":
-    """Return memory at a fixed address, for prepared system calls."""
+    """Return memory with this content at a fixed address, for prepared system calls."""
     return ctypes.create_string_buffer(content, len(content))
 
 

@@ -29,7 +29,7 @@ _journal = logging.getLogger("lodger.sandbox")
 
 @functools.cache
 def _compiler() -> tuple[bytes, ...]:
-    """Return the identity of the compiler: library, settings, processor."""
+    """Return the parts that identify the compiler: its library, settings and processor."""
     return (
         version("wasmtime").encode(),
         COMMANDS.text().encode(),
@@ -39,6 +39,7 @@ def _compiler() -> tuple[bytes, ...]:
 
 
 def _close_result(reading: "asyncio.Future[SealedCode | None]") -> None:
+    """Close the code that an abandoned read from the disk has found."""
     if not reading.cancelled() and reading.exception() is None:
         fetched = reading.result()
         if fetched is not None:
@@ -134,7 +135,7 @@ class CodeCache:
         self._bytes = 0
 
     def _forget(self, code: SealedCode | None) -> None:
-        """Release compiled code that left the cache."""
+        """Close compiled code that left the cache."""
         if code is not None:
             self._bytes -= code.size
             code.close()

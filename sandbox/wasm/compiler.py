@@ -53,6 +53,7 @@ class Compilation(WorkerRun):
         return frames.BUNDLE, self._job.bundle.wasm or b""
 
     def _longest_frames(self) -> dict[int, int]:
+        """Return the maximum payload of each kind of frame, with that of compiled code."""
         return super()._longest_frames() | {frames.ARTEFACT: self._limits.frame_bytes}
 
     def _frame(self, kind: int, payload: bytes) -> None:
@@ -65,7 +66,7 @@ class Compilation(WorkerRun):
             super()._frame(kind, payload)
 
     def _code(self, payload: bytes) -> None:
-        """Keep a part of the compiled code, up to the limit."""
+        """Append a part of the compiled code, up to the limit."""
         if self._writer.size + len(payload) > self.max_bytes:
             message = f"the compiled module is larger than {self.max_bytes} bytes"
             self._decide(Verdict(Outcome.SOURCE_TOO_LARGE, ScriptError("LimitExceeded", message)))

@@ -36,6 +36,7 @@ class DiskCache:
         self._folder = folder
 
     def _keyed_name(self, what: bytes) -> str:
+        """Return a keyed hash as a file name, which reveals nothing of a tenant."""
         return hmac.new(self._key, b"name" + what, "sha256").hexdigest()[:40]
 
     def place(self, tenant: str, binding: bytes) -> Path:
@@ -106,7 +107,7 @@ class DiskCache:
 
 
 def _files(folder: Path) -> list[tuple[int, int, Path]]:
-    """Return the files of a folder with their age and size."""
+    """Return (time of last use, size, path) of the files in a folder."""
     found = []
     with contextlib.suppress(OSError):  # another engine may delete files at the same time
         for path in folder.iterdir():
@@ -116,6 +117,7 @@ def _files(folder: Path) -> list[tuple[int, int, Path]]:
 
 
 def _delete_oldest(files: list[tuple[int, int, Path]], max_bytes: int, maximum: int | None = None) -> None:
+    """Delete files (age, size, path) beyond a total of bytes and a number, the oldest first."""
     held = 0
     for number, (_, size, path) in enumerate(sorted(files, reverse=True), 1):
         held += size
@@ -145,6 +147,7 @@ def lasting_key(folder: Path) -> bytes:
 
 
 def _new_key(place: Path) -> bytes:
+    """Store a random key in a file that only this user can read; return it."""
     key = os.urandom(SEAL_BYTES)
     descriptor, name = tempfile.mkstemp(dir=place.parent)
     try:

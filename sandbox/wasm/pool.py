@@ -218,10 +218,12 @@ class WasmPool:
         return zygote
 
     def _require_open(self) -> None:
+        """Raise ZygoteFailed if the pool was stopped."""
         if not self._open:
             raise ZygoteFailed("pool_stopped", "the pool was stopped")
 
     def _on_lost(self) -> None:
+        """Forget a zygote that has ended; the attempts that wait for its workers get others."""
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
             _journal.warning("the zygote of runtime wasm ended; the next attempt starts a new one")
@@ -229,12 +231,14 @@ class WasmPool:
         self._fail_expected()
 
     def _on_refused(self) -> None:
+        """Tell the attempt that has waited longest that its worker could not be forked."""
         # The kernel had no process, memory or descriptor for another worker.
         expected = self._expected.popleft()
         if not expected.done():
             expected.set_exception(NeverArmed())
 
     def _fail_expected(self) -> None:
+        """Tell all attempts that wait for a worker that none comes."""
         while self._expected:
             self._on_refused()
 

@@ -105,7 +105,7 @@ def _details(value: Any) -> dict[str, Any] | None:
 
 
 def _text(value: Any, maximum: int) -> str | None:
-    """Return a text of limited length; None for other values."""
+    """Return a text, cut to ``maximum`` characters; None for other values."""
     if not isinstance(value, str):
         return None
     return value[:maximum].encode("utf-8", "replace").decode()

@@ -85,7 +85,7 @@ def _offset(source: str, line: int, column: int) -> int | None:
 
 
 def _reading(source: str, start: int, name: str, *, variable: bool) -> int | None:
-    """Return the offset at which a property of a variable is read."""
+    """Return the offset, after ``start``, at which this name is read, as a variable or else as a property; None if the place is right."""
     text = source[start : start + _FARTHEST]
     before = source[max(0, start - 300) : start]
     if re.search(rf"\b{re.escape(name)}\s*$", before, re.ASCII):

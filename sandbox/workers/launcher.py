@@ -334,6 +334,7 @@ class Zygote:
             os.close(pidfd)
 
     def _on_control(self) -> None:
+        """Read the zygote's messages: that it is ready, forked workers, refusals, and exits of workers."""
         control = self._control
         while control is not None and control is self._control:
             try:
@@ -361,7 +362,7 @@ class Zygote:
                 self._lose()
 
     def _settle(self, problem: ZygoteFailed | None) -> None:
-        """Report that the zygote is ready, or why it failed."""
+        """End the wait for the start: the zygote is ready (None), or why it failed."""
         if self._ready is not None and not self._ready.done():
             if problem is None:
                 self._ready.set_result(None)
@@ -394,6 +395,7 @@ class Zygote:
         self._settle_drained()
 
     def _settle_drained(self) -> None:
+        """Wake :meth:`drained` once no worker lives or is requested."""
         if self._drained is not None and not self.requested and not self.workers:
             _settle_once(self._drained)
 
@@ -404,6 +406,7 @@ class Zygote:
         await self._drained
 
     def _record_death(self, message: bytes) -> None:
+        """Record the exit of a worker that the zygote has reported."""
         pid, status, user_us, system_us, peak_bytes, minor_faults = DEATH.unpack(message)
         worker = self.workers.pop(pid, None)
         if worker is not None:

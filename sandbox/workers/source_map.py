@@ -39,7 +39,7 @@ def mapped(found: Verdict, source_map: str) -> Verdict:
 
 
 def _shown(text: str, place: tuple[str, int, int] | None) -> str:
-    """Return a place of a stack as text."""
+    """Return the author's place as ``file:line:column``; the text itself without one."""
     return text if place is None else f"{place[0]}:{place[1]}:{place[2]}"
 
 

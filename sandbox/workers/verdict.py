@@ -38,7 +38,7 @@ def wall_limit(limits: Limits, last_call: str = "") -> Verdict:
 
 
 def _after(last_call: str) -> str:
-    """Return what is known of where a script was when it was stopped from outside."""
+    """Return words on where a script was when it was stopped from outside: after which host call."""
     return f"; its last call was {last_call}" if last_call else ""
 
 

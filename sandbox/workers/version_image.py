@@ -41,6 +41,7 @@ def read_image(descriptor: int, size: int) -> VersionImage | None:
 
 
 def _read_layout(descriptor: int, size: int) -> bytes | None:
+    """Return the layout at the end of an image's file; None if it is malformed."""
     end = size - IMAGE_HEAD.size
     if end < 0:
         return None

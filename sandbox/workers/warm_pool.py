@@ -219,6 +219,7 @@ class WarmPool:
         loop.add_reader(worker.socket.fileno(), self._on_readable, worker)
 
     def _on_readable(self, worker: WorkerEnd) -> None:
+        """Receive the message of a worker that warms up, or its end."""
         # Until an attempt takes over: the worker sends READY, and nothing may follow.
         if worker in self._warming:
             try:
@@ -234,6 +235,7 @@ class WarmPool:
             self._refill()
 
     def _on_warm(self, worker: WorkerEnd, message: bytes) -> None:
+        """Add a worker that has reported that it is ready; drop one that failed, and fork another, later after each failure."""
         handle = self._warming.pop(worker, None)
         if handle is None:
             return
@@ -260,6 +262,7 @@ class WarmPool:
         asyncio.get_running_loop().call_later(back_off, self._refill)
 
     def _on_refused(self) -> None:
+        """Fork again after a pause: the kernel could not create a process."""
         # The kernel had no process, memory or descriptor for another worker; running ones will release some.
         self.failures += 1
         self._last_message = "the kernel cannot create another process"
@@ -282,7 +285,7 @@ class WarmPool:
         return await asyncio.to_thread(runtime_settings, self.runtime, self.cache)
 
     def _requested(self) -> int:
-        """Return the number of requested workers that have not arrived yet."""
+        """Number of requested workers that have not arrived yet."""
         zygotes = self._retired if self._zygote is None else (self._zygote, *self._retired)
         return sum(zygote.requested for zygote in zygotes)
 
@@ -317,6 +320,7 @@ class WarmPool:
         del self._retired[zygote]
 
     async def _start_zygote(self) -> Zygote:
+        """Start a zygote, and record and check its walls."""
         zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self.cgroup)
         await zygote.start(self._settings)
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
@@ -332,6 +336,7 @@ class WarmPool:
         return zygote
 
     def _on_lost(self, zygote: Zygote) -> None:
+        """Drop the workers of a zygote that has ended, and start another one."""
         if self._zygote is not zygote:
             return  # a retired one: its workers were already marked as lost
         self._zygote = None
@@ -354,6 +359,7 @@ class WarmPool:
                 _journal.error("the zygote did not start: %s", problem.why)
 
     def _forget_workers(self) -> None:
+        """Kill the workers that have no attempt yet."""
         for handle in self._warming.values():
             handle.cancel()
         for idle in (*self._warming, *self._ready):

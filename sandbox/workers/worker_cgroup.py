@@ -68,6 +68,7 @@ class WorkerCgroup:
                 self._outer = None
 
     def _create_outer(self) -> Group:
+        """Create the group around the groups of all zygotes, with its limits. Raises NoGroup."""
         folder = self.folder or delegated_folder()
         prepare(folder, self.controllers)
         outer = Group(folder / f"lodger-{os.getpid()}-{next(_numbers)}")

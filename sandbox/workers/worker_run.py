@@ -225,13 +225,13 @@ class WorkerRun:
         self._decide(verdict.cancelled())
 
     def _decide(self, found: Verdict | None) -> None:
-        """Set the verdict, if there is none yet, and kill the worker."""
+        """Set the verdict, if there is none yet, and kill the worker; None: it is judged by its exit."""
         if not self._decided.done():
             self._decided.set_result(found)
             self._worker.kill()
 
     def _end(self) -> None:
-        """Stop watching the worker."""
+        """Stop watching the worker, its deadlines and its socket."""
         self._watch.stop()
         self._waiting.stop()
         self._worker.on_end = None
@@ -250,10 +250,12 @@ class WorkerRun:
         self._worker.close()
 
     async def _wait_until_reaped(self) -> None:
+        """Wait for the exit of the killed worker, so that its usage is known; log if it does not come."""
         if not await self._worker.wait_ended(_REAP_S):
             _journal.error("a killed worker was not reaped within %s s", _REAP_S)
 
     def _judge_death(self) -> Verdict:
+        """Return the verdict on a worker that ended by itself. Raises NeverArmed if it had no job yet."""
         death = self._worker.death
         if not self._armed:
             raise NeverArmed
@@ -262,10 +264,12 @@ class WorkerRun:
         return verdict.of_death(death.status, self._cpu_ms(), self._peak_bytes(), self._limits, self._last_call)
 
     def _cpu_ms(self) -> float:
+        """Return the CPU time of the job in milliseconds, without warm-up; 0 if the exit is not known."""
         death = self._worker.death
         return 0.0 if death is None else max(0.0, death.cpu_us / 1000 - self._watch.cpu_before_ms)
 
     def _peak_bytes(self) -> int:
+        """Return the job's peak of resident memory above an idle worker's; 0 if the exit is not known."""
         death = self._worker.death
         return 0 if death is None else max(0, death.peak_bytes - self._context.idle_bytes)
 
@@ -335,13 +339,14 @@ class WorkerRun:
                 self._loop.remove_reader(self._socket.fileno())
 
     def _read_remaining(self) -> None:
+        """Handle the frames that the ended worker left, and decide."""
         if (left := codec.drain(self._socket, self._incoming, self._longest)) is not None:
             for kind, payload in left:
                 self._frame(kind, payload)
             self._decide(None)
 
     def _room(self) -> bool:
-        """Return whether another call may begin."""
+        """Whether another host call may begin."""
         return len(self._calls) < MAX_CALLS_IN_FLIGHT and len(self._outgoing) <= self._limits.frame_bytes
 
     def _readable(self) -> None:
@@ -359,7 +364,7 @@ class WorkerRun:
         self._turn()
 
     def _turn(self) -> None:
-        """Handle a bounded number of whole frames."""
+        """Handle the complete frames that were received, a bounded number in one turn of the loop."""
         self._turn_due = self._backlog = self._call_waits = False
         incoming, head = self._incoming, frames.HEAD
         start = looked = 0

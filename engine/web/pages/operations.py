@@ -174,6 +174,7 @@ def _rules(record: Values) -> Values:
 
 
 def _is_shown(parameter: Parameter, tenant: str | None) -> bool:
+    """Whether the form of an operation has a field for a parameter; not for the tenant of the page, nor for a cursor."""
     return parameter.name != "cursor" and (parameter.name != "tenant_id" or parameter.place != "path" or tenant is None)
 
 

@@ -20,6 +20,7 @@ _STORY = "A small module is slow to compile: it is compiled in a separate worker
 
 
 def _compiled_in_time(trial: Trial) -> str:
+    """Check that the compiler was stopped within its limits of time and memory."""
     for report in trial.reports:
         if report.outcome is Outcome.OK:
             raise Escaped(f"it was compiled to its end, in {trial.took_ms:.0f} ms")
@@ -52,6 +53,7 @@ def _sums(count: int) -> bytes:
 
 
 def _table_jumps(count: int) -> bytes:
+    """Return a module of so many jumps by a table."""
     targets = b"\x0e" + leb(2000) + b"\0" * 2000 + b"\0"
     return functions(_body((b"\2\x40\x20\0" + targets + b"\x0b") * count, declared=_ONE_LOCAL))
 
@@ -120,6 +122,7 @@ def _text(body: str, items: str = "", memory: str = _MEMORY) -> Callable[[], byt
 
 @lru_cache(maxsize=1)
 def _machine_code() -> bytes:
+    """Return machine code that this host's compiler has made of a harmless command."""
     return compile_module(command("(call $say (i32.const 1))"))
 
 

@@ -99,6 +99,7 @@ _NAMES = (
 
 
 def _file_case(way: tuple[str, str, str, tuple[Outcome, ...]], file: tuple[str, str, str]) -> Case:
+    """Return the case in which a script imports a file of the host in one way."""
     name, mechanism, script, expect = way
     mark, path, what = file
     return Case(

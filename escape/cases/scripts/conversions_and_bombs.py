@@ -13,6 +13,7 @@ _SCRIPTS = attacks(__file__)
 
 
 def _never_ran(ran: bool) -> str:
+    """Raise Escaped if a script ran that should have been refused before any worker saw it."""
     if ran:
         raise Escaped("it was compiled and run")
     return "no worker saw it"

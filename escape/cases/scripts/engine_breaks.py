@@ -79,7 +79,7 @@ def _unanswered(trial: Trial) -> str:
 
 
 def _said(letter: str, text: str) -> Callable[[], bytes]:
-    """Return a function that assembles a guest which sends the host a text."""
+    """Return a function that assembles a guest which sends the host one text by an operation."""
     answers = {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text)})"}
     escaped = "".join(f"\\{byte:02x}" for byte in text.encode())
     # An answer is sent at its second message: the first reports that the script has returned.

@@ -37,6 +37,7 @@ _STORY = "Constructors and receivers are followed in search of a host function i
 
 
 def _own_frames(trial: Trial) -> str:
+    """Check that the stack of an error shows no frame of the glue."""
     error = trial.report.error
     stack = "" if error is None else error.stack
     if "eval_script" in stack or "$" in stack:
@@ -45,6 +46,7 @@ def _own_frames(trial: Trial) -> str:
 
 
 def _no_foreign_place(trial: Trial) -> str:
+    """Check that an error names no place outside of the script."""
     error = trial.report.error
     shown = "" if error is None else f"{error.stack} {error.file}"
     if "/etc/shadow" in shown or "lodger:" in shown:

@@ -124,6 +124,7 @@ def _refused(trial: Trial) -> str:
 
 
 def _on_its_line(trial: Trial) -> str:
+    """Check that a text of a script was written without control characters, each further line marked."""
     said = value_of(trial.report)["said"]
     if any(not char.isprintable() and char != "\n" for char in said) or not all(
         line.startswith("  | ") for line in said.split("\n")[1:]
@@ -133,6 +134,7 @@ def _on_its_line(trial: Trial) -> str:
 
 
 def _nothing_done(trial: Trial) -> str:
+    """Check that a program in limited Node.js did not do what it tried."""
     if (said := value_of(trial.report)["said"]) == "done":
         raise Escaped("it succeeded")
     return said or "the process was ended"

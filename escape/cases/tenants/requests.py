@@ -65,6 +65,7 @@ def requesting_host(limits: Limits) -> CallHandler:
 
 
 def _never_visited(trial: Trial) -> str:
+    """Check that the canary on the loopback address got no connection."""
     if "visited" in trial.facts:
         raise Escaped(trial.facts["visited"])
     return f"the canary was not visited; told {(trial.report.result or '')[:100]}"

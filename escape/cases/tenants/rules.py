@@ -33,6 +33,7 @@ def _timed(ask: Callable[[], Any]) -> Report:
 
 
 def _in_time(trial: Trial) -> str:
+    """Check that a rule was answered within its time."""
     found = value_of(trial.report)
     if not found["finished"]:
         raise Escaped(f"it was not answered: {found['why']}")
@@ -202,6 +203,7 @@ def _origin(text: str) -> str:
 
 
 def _not_read(trial: Trial) -> str:
+    """Check that no file was read as a zone."""
     found = value_of(trial.report)
     if found["read"] or not found["code"]:
         raise Escaped(f"{found['read']} bytes of a file were read as a zone")

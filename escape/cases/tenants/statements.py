@@ -85,6 +85,7 @@ PATTERNS = (
 
 
 def _matches_nothing(trial: Trial) -> str:
+    """Check that no row was found by a wildcard."""
     found = value_of(trial.report)
     rows = found["rows"] if isinstance(found, dict) and "rows" in found else found
     if isinstance(rows, list) and rows:

@@ -167,7 +167,7 @@ class TenantHost:
 
 
 async def _opened(names: Collection[str]) -> dict[str, OpenSecret]:
-    """Refuse every secret as unknown."""
+    """Return no secret: the host of the attack has none."""
     raise CallRefused("not_found", "there is no such secret")
 
 

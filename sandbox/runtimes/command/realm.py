@@ -98,7 +98,7 @@ class ModuleRealm:
     # -- the run --
 
     def _drive(self) -> int:
-        """Instantiate the module and run its start function."""
+        """Instantiate the module and run its start function; return its exit code."""
         instance = (ctypes.c_uint64 * 2)()
         trap = c_void_p()
         at = self._machine.lib.at
@@ -199,6 +199,7 @@ class ModuleRealm:
         return part
 
     def _log_full(self) -> bool:
+        """Whether the log has reached one of its limits."""
         limits = self._limits
         return bool(self._dropped) or self._lines >= limits["log_lines"] or self._log_bytes >= limits["log_bytes"]
 
@@ -270,10 +271,11 @@ class ModuleRealm:
         return Stopped("script_error", "Trap", name + where, details)
 
     def _full(self) -> bool:
-        """Return whether the memory cannot grow by a quarter; allocators then end the module by a trap or an exit."""
+        """Whether the memory cannot grow by a quarter; allocators then end the module by a trap or an exit."""
         return self.size() * 5 // 4 > self._limits["memory_bytes"]
 
     def _out_of_memory(self) -> Stopped:
+        """Return the end of a module that needs more than its memory."""
         maximum = self._limits["memory_bytes"] >> 20
         return Stopped("memory_limit", "LimitExceeded", f"the module needs more than its {maximum} MiB of memory")
 
@@ -304,5 +306,6 @@ class ModuleRealm:
 
 
 def _describe_frame(name: str, number: int, offset: int) -> str:
+    """Return a frame of a stack in words: function name, index and byte offset."""
     place = f" at byte 0x{offset:x}" if offset < _UNKNOWN else ""
     return f"{name or 'function'} (#{number}){place}"

@@ -145,7 +145,7 @@ class Wasi:
             return FAULT
 
     def _behind(self) -> "Command":
-        """Return the command that runs."""
+        """Return the command that runs; raises if there is none."""
         if self.command is None:
             raise RuntimeError("a call outside any attempt")
         return self.command
@@ -153,6 +153,7 @@ class Wasi:
     # -- what does not exist --
 
     def _no_such_descriptor(self, *_arguments: int) -> int:
+        """Answer a call on a descriptor that does not exist: EBADF."""
         return BADF
 
     def _nothing(self, *_arguments: int) -> int:
@@ -164,18 +165,22 @@ class Wasi:
         return NOSYS
 
     def _no_counts(self, count: int, size: int) -> int:
+        """Answer that there are no arguments or environment variables: write two zeros."""
         command = self._behind()
         command.poke(count, bytes(4))
         command.poke(size, bytes(4))
         return SUCCESS
 
     def _on_stream(self, descriptor: int, *_arguments: int) -> int:
+        """Answer a call without effect on a standard stream; EBADF for another descriptor."""
         return SUCCESS if descriptor < 3 else BADF
 
     def _not_in_a_stream(self, descriptor: int, *_arguments: int) -> int:
+        """Answer ESPIPE: a stream has no positions; EBADF for another descriptor."""
         return SPIPE if descriptor < 3 else BADF
 
     def _no_socket(self, descriptor: int, *_arguments: int) -> int:
+        """Answer ENOTSOCK: a stream is no socket; EBADF for another descriptor."""
         return NOTSOCK if descriptor < 3 else BADF
 
     # -- streams --
@@ -244,18 +249,21 @@ class Wasi:
     # -- time, chance, the end --
 
     def _clock_resolution(self, clock: int, out: int) -> int:
+        """Write the resolution of a clock, one millisecond."""
         if clock > 1:
             return INVAL
         self._behind().poke(out, pack("<Q", _MILLISECOND_NS))
         return SUCCESS
 
     def _clock_time(self, clock: int, _precision: int, out: int) -> int:
+        """Write the time of a clock in nanoseconds, in whole milliseconds."""
         if clock > 1:  # CPU clocks would be precise timers
             return INVAL
         self._behind().poke(out, pack("<Q", self._now_ms(clock) * _MILLISECOND_NS))
         return SUCCESS
 
     def _now_ms(self, clock: int) -> int:
+        """Return the milliseconds of clock 0, since 1970, or of clock 1, since the start."""
         command = self._behind()
         return (command.elapsed_us() if clock else command.clock_us()) // 1000
 

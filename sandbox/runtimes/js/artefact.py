@@ -115,6 +115,7 @@ def library_files() -> list[str]:
 
 
 def _check_packages() -> None:
+    """Raise RealmUnavailable if a file of a pinned npm package is missing or another one."""
     try:
         npm_packages.check()
     except npm_packages.PackageBroken as broken:
@@ -127,6 +128,7 @@ def _check_packages() -> None:
 
 
 def _is_capability(name: str) -> bool:
+    """Whether a file of the library declares a capability: cap-*.js."""
     return name.startswith("cap-") and name.endswith(".js")
 
 
@@ -267,6 +269,7 @@ def _usable(folder: Path | None, tried: list[str]) -> Iterator[Path]:
 
 
 def _no_folder(tried: list[str]) -> RealmUnavailable:
+    """Return the error of a machine without a usable cache folder; ``tried`` says why each is none."""
     return RealmUnavailable(
         "no_cache_folder",
         "no folder can be used for the cache of the script realm",

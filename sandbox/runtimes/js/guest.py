@@ -222,6 +222,7 @@ class Guest:
         return values[0] & _MASK
 
     def _raise_stop(self, error: int | None) -> None:
+        """Raise the end of a call into the guest: the exception of a host function, a trap, or an error of the library."""
         fault, self.machine.fault = self.machine.fault, None
         trap, self._trap.value = self._trap.value, None
         if fault is not None:

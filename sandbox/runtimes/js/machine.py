@@ -105,31 +105,38 @@ class Machine:
         return _BAD_DESCRIPTOR
 
     def _proc_exit(self, _words: "Words") -> None:
+        """End the guest: it has called ``proc_exit``."""
         raise WasmFault("the guest stopped")
 
     def _environ_get(self, _words: "Words") -> int:
+        """Answer that the guest has no environment."""
         return 0
 
     def _environ_sizes_get(self, words: "Words") -> int:
+        """Write that the guest has no environment."""
         guest = self._running()
         guest.poke(words[0] & _MASK, bytes(4))
         guest.poke(words[2] & _MASK, bytes(4))
         return 0
 
     def _clock_time_get(self, words: "Words") -> int:
+        """Write the clock in nanoseconds."""
         guest = self._running()
         guest.poke(words[4] & _MASK, (guest.host.clock_us() * 1000).to_bytes(8, "little"))
         return 0
 
     def _random_get(self, words: "Words") -> int:
+        """Write random bytes."""
         guest = self._running()
         guest.poke(words[0] & _MASK, guest.host.random(min(words[2] & _MASK, 65536)))
         return 0
 
     def _host_interrupt(self, _words: "Words") -> int:
+        """Answer whether the guest must stop now."""
         return int(self._running().host.interrupted())
 
     def _host_module_normalize(self, words: "Words") -> int:
+        """Give the guest the name of an imported module."""
         guest = self._running()
         base = guest.peek(words[0] & _MASK, words[2] & _MASK)
         wanted = guest.peek(words[4] & _MASK, words[6] & _MASK)
@@ -137,11 +144,13 @@ class Machine:
         return guest.give(guest.host.resolve(base, wanted), out)
 
     def _host_module_load(self, words: "Words") -> int:
+        """Give the guest the text of a module."""
         guest = self._running()
         name, out = guest.peek(words[0] & _MASK, words[2] & _MASK), words[4] & _MASK
         return guest.give(guest.host.source(name), out)
 
     def _host_call(self, words: "Words") -> int:
+        """Carry out a call of the bootstrap and give the guest its answer."""
         # name, its length, this, number of arguments, the arguments
         guest = self._running()
         operation = guest.peek(words[0] & _MASK, 1)[0]

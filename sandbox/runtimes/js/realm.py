@@ -234,7 +234,7 @@ class QuickRealm(HostFunctions):
         self._halting = self._noting = False
 
     def _hint(self) -> str:
-        """Return the words for the last host call, for error messages."""
+        """Return the words on the last host call for error messages; empty without one."""
         return f"; its last call was {self._last_call}" if self._last_call else ""
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
@@ -276,6 +276,7 @@ class QuickRealm(HostFunctions):
         return text.split(b" ", cuts)
 
     def _send_call(self, number: bytes, name: bytes, json: bytes) -> None:
+        """Send a host call to the parent; raises Stopped if its arguments are too large."""
         assert self._channel is not None
         if len(json) + len(name) + 5 > self._limits["frame_bytes"]:
             raise Stopped(
@@ -301,7 +302,7 @@ class QuickRealm(HostFunctions):
         self._channel.send(LOG, bytes((text[0] - 48,)) + cut(text[1:], self._limits["log_line_bytes"]))
 
     def _done(self, text: bytes | None) -> None:
-        """Send the result of the script to the parent."""
+        """Send the result of the script to the parent and end."""
         dropped, _, json = (text or b"0 ").partition(b" ")
         if text is None or len(json) > self._limits["result_bytes"]:
             raise Stopped(
@@ -381,12 +382,14 @@ class QuickRealm(HostFunctions):
     # -- the answer --
 
     def _count_dropped(self, dropped: bytes) -> None:
+        """Tell the parent how many log lines were dropped, if any."""
         assert self._channel is not None
         self._dropped = b"0"
         if dropped != b"0":
             self._channel.send(DROPPED, CALL_ID.pack(min(int(dropped), 0xFFFFFFFF)))
 
     def _send_answer(self, dropped: bytes, kind: int, payload: bytes) -> None:
+        """Send the frame that ends the attempt, after the number of dropped lines and the trace; raises Answered."""
         assert self._channel is not None
         self._count_dropped(dropped)
         self.timeline.send(self._channel, last=True)
@@ -406,6 +409,7 @@ class QuickRealm(HostFunctions):
         self._channel.answer(FAIL, bytes((len(outcome),)) + outcome + body + b"}")
 
     def _out_of_memory(self) -> Stopped:
+        """Return the end of a script that needed more than its memory."""
         maximum = self._limits["memory_bytes"] >> 20
         return Stopped(
             "memory_limit",

@@ -114,6 +114,7 @@ class NativeGuest:
         return done + 1
 
     def _call_native(self, native: "Any", given: "Any") -> None:
+        """Call a function of the engine; raises Thrown if there was no memory for it."""
         try:
             native(given)
         except self._refusal:
@@ -126,6 +127,7 @@ class NativeGuest:
     # -- called by the guest --
 
     def _host_call(self, letter: "str | None", text: "str | None") -> "str | None":
+        """Carry out a call of the bootstrap: a letter names the operation."""
         # Must not raise: the binding would turn it into an error that a script can catch.
         if letter is None or text is None:  # the binding had no memory for a text
             assert isinstance(self.host, NativeHostFunctions)
@@ -150,4 +152,5 @@ def _join_sources(sources: "list[str]") -> str:
 
 
 def _peak_bytes() -> int:
+    """Return the peak of this process's resident memory in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -79,10 +79,12 @@ class NativeRealm(QuickRealm, NativeHostFunctions):
         return False
 
     def _leave(self, code: int) -> None:
+        """End the process at once, except in a rehearsal."""
         if not self._rehearsal:
             os._exit(code)
 
     def _enter(self, way: bytes) -> bytes:
+        """Let the author's file be evaluated next; return the name of the global that it is to call with its default export."""
         name = b"$" + os.urandom(8).hex().encode()
         self.guest.enter(self._modules.entered(way, name))
         return name

@@ -18,6 +18,8 @@ _TAG_BOOL, _TAG_UNDEFINED, _TAG_EXCEPTION = 1, 3, 6
 
 
 class _Value(Structure):
+    """A value of the engine, as its 16 bytes."""
+
     _fields_ = (("bits", c_uint64), ("tag", c_int64))
 
 
@@ -67,6 +69,7 @@ class Rejections:
         library.JS_SetHostPromiseRejectionTracker(runtime, self._callback, None)
 
     def _on_rejection(self, context: int, promise: _Value, reason: _Value, handled: bool, _opaque: int | None) -> None:
+        """Call the tracker's function with a promise that was rejected, or has got a handler, its reason, and which of the two."""
         arguments = self._arguments
         arguments[0], arguments[1], arguments[2] = promise, reason, _Value(handled, _TAG_BOOL)
         answer = self._library.JS_Call(context, self._function, self._undefined, 3, arguments)
