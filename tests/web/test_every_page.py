@@ -87,30 +87,42 @@ def _as_admin(hostile: RunningApi, page: Page) -> None:
     page.goto(hostile.url + str(sign_in.link(hostile.engine)))
 
 
-def test_hostile_text_runs_nowhere(hostile: RunningApi, browser: Browser) -> None:
-    with opened(browser, viewport=PHONE) as page:
+def test_hostile_text_runs_nowhere_and_a_printed_page_has_its_tables_and_no_controls(
+    hostile: RunningApi, browser: Browser
+) -> None:
+    with opened(browser, color_scheme="dark") as page:
         page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
         _as_admin(hostile, page)
         seen = 0
         for path in ["/sign-in", *paths(hostile)]:
+            page.set_viewport_size(PHONE)
+            page.emulate_media(media="screen")
             page.goto(hostile.url + path)
             assert page.evaluate("typeof pwned") == "undefined", path
             assert page.locator("main img:not(.cm-widgetBuffer), main svg[onload], main script").count() == 0, path
             assert page.locator("a[href^='javascript']").count() == 0, path
             assert not re.search(r"\b12467\b", page.locator("main").inner_text()), path
             seen += NAME in page.locator("main").inner_text()
+            if path == "/sign-in":
+                continue
+            page.set_viewport_size(PRINTED)
+            page.emulate_media(media="print")
+            assert page.locator("body > header, main form, main button, footer").filter(visible=True).count() == 0, path
+            shown = "[...document.querySelectorAll('main td')].every((each) => getComputedStyle(each).display === 'table-cell')"
+            assert page.evaluate(shown), path
+            assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light", path
         assert seen > 8, "most pages show a name"
 
 
-@pytest.mark.parametrize("size", [WIDE, TABLET, PHONE], ids=lambda size: f"{size['width']} wide")
 def test_pages_follow_the_rules_of_accessibility_and_are_no_wider_than_their_window(
-    hostile: RunningApi, browser: Browser, size: dict[str, int]
+    hostile: RunningApi, browser: Browser
 ) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright",
         reason="NOT TESTED in a browser: axe is not installed (pip install axe-playwright-python)",
     )
-    with opened(browser, bypass_csp=True, color_scheme="light", viewport=size) as page:
+    every, contrast = {"type": "tag", "values": WCAG}, {"type": "rule", "values": ["color-contrast"]}
+    with opened(browser, bypass_csp=True, viewport=WIDE) as page:
         # Lists of all tenants look like those of one.
         for path in ["/sign-in", "", "/t/acme/schedules/none", *sorted({*paths(hostile)} - LIKE_OTHERS)]:
             if path:
@@ -119,27 +131,17 @@ def test_pages_follow_the_rules_of_accessibility_and_are_no_wider_than_their_win
                 _as_admin(hostile, page)
             page.evaluate(OPENED)
             page.evaluate(axe.Axe().axe_script)
-            _check(page, path, {"type": "tag", "values": WCAG})
-            page.emulate_media(color_scheme="dark")
+            for size, scheme, rules in ((WIDE, "light", every), (WIDE, "dark", contrast), (PHONE, "dark", every)):
+                page.set_viewport_size(size)
+                page.emulate_media(color_scheme=scheme)
+                _check(page, path, rules)
             back = page.evaluate(
                 "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
             )
             assert sum(back) < 128, f"{path}: {back}"
-            _check(page, path, {"type": "rule", "values": ["color-contrast"]})
-            page.emulate_media(color_scheme="light")
-            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
-
-
-def test_a_printed_page_has_its_tables_and_no_controls(hostile: RunningApi, browser: Browser) -> None:
-    with opened(browser, color_scheme="dark", viewport=PRINTED) as page:
-        _as_admin(hostile, page)
-        page.emulate_media(media="print")
-        for path in sorted({*paths(hostile)} - LIKE_OTHERS):
-            page.goto(hostile.url + path)
-            assert page.locator("body > header, main form, main button, footer").filter(visible=True).count() == 0, path
-            shown = "[...document.querySelectorAll('main td')].every((each) => getComputedStyle(each).display === 'table-cell')"
-            assert page.evaluate(shown), path
-            assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light", path
+            for size in (PHONE, TABLET, WIDE):
+                page.set_viewport_size(size)
+                assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
 
 
 def _check(page: Page, path: str, rules: dict[str, Any]) -> None:
