@@ -132,7 +132,7 @@ def within(what: str, found: float, bound: float) -> None:
 def answers(*wanted: Any) -> Check:
     """Return a check that the script's result is one of these values."""
 
-    def check(trial: Trial) -> str:
+    def check_result(trial: Trial) -> str:
         measured = within_limits(trial)
         for report in trial.reports:
             if report.outcome is Outcome.OK:
@@ -141,7 +141,7 @@ def answers(*wanted: Any) -> Check:
                     raise Escaped(f"answered {(report.result or '')[:200]}")
         return f"answered {(trial.report.result or '')[:120]}; {measured}"
 
-    return check
+    return check_result
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -152,14 +152,14 @@ def _same(one: Any, other: Any) -> bool:
 def where(what: str, holds: Callable[[Any], bool]) -> Check:
     """Return a check that the script's result has a property."""
 
-    def check(trial: Trial) -> str:
+    def check_property(trial: Trial) -> str:
         measured = within_limits(trial)
         for report in trial.reports:
             if report.outcome is Outcome.OK and not holds(value_of(report)):
                 raise Escaped(f"not {what}: {(report.result or '')[:200]}")
         return f"{what}; {measured}"
 
-    return check
+    return check_property
 
 
 def in_time(trial: Trial) -> str:
@@ -179,19 +179,19 @@ def survives(trial: Trial) -> str:
 def both(*checks: Check) -> Check:
     """Return a check that runs all given checks and returns the observation of the last."""
 
-    def check(trial: Trial) -> str:
+    def check_all(trial: Trial) -> str:
         said = ""
         for one in checks:
             said = one(trial)
         return said
 
-    return check
+    return check_all
 
 
 def ends_as(*wanted: Outcome, says: str = "") -> Check:
     """Return a check that the attempt ended with one of these outcomes, and with this text in its error."""
 
-    def check(trial: Trial) -> str:
+    def check_outcome(trial: Trial) -> str:
         measured = by_outcome(trial)
         for report in trial.reports:
             text = "" if report.error is None else f"{report.error.name}: {report.error.message}"
@@ -199,7 +199,7 @@ def ends_as(*wanted: Outcome, says: str = "") -> Check:
                 raise Escaped(f"ended as {report.outcome}: {(text or report.result or '')[:200]}")
         return f"ended as {trial.report.outcome}; {measured}"
 
-    return check
+    return check_outcome
 
 
 def all_different(trial: Trial) -> str:
@@ -213,13 +213,13 @@ def all_different(trial: Trial) -> str:
 def host_saw(*wanted: tuple[str, str]) -> Check:
     """Return a check that the host received exactly these calls."""
 
-    def check(trial: Trial) -> str:
+    def check_calls(trial: Trial) -> str:
         measured = within_limits(trial)
         if trial.asked != wanted:
             raise Escaped(f"the host received {str(trial.asked)[:200]}")
         return f"the host received {len(wanted)} calls as expected; {measured}"
 
-    return check
+    return check_calls
 
 
 def tells_nothing(trial: Trial) -> str:
@@ -254,18 +254,18 @@ def leaves_nothing(*wanted: Any) -> Check:
     """Return a check that the next tenant's result is unchanged, and that this one is among the wanted if any are given."""
     own = answers(*wanted) if wanted else within_limits
 
-    def check(trial: Trial) -> str:
+    def check_next_tenant(trial: Trial) -> str:
         if trial.facts.get("victim", "") != trial.facts.get("victim alone", ""):
             raise Escaped(f"the next tenant's script returned {trial.facts['victim'][:200]}")
         return own(trial) if "victim" not in trial.facts else "the next tenant's script returned its usual result"
 
-    return check
+    return check_next_tenant
 
 
 def fact(name: str, *wanted: str) -> Check:
     """Return a check that an inspection found one of these values."""
 
-    def check(trial: Trial) -> str:
+    def check_fact(trial: Trial) -> str:
         if not trial.facts.get(name):
             raise Unseen(f"this host does not show {name} of a worker to this user")
         found = trial.facts[name]
@@ -273,4 +273,4 @@ def fact(name: str, *wanted: str) -> Check:
             raise Escaped(f"{name} is {found}, wanted {' or '.join(wanted)}")
         return f"{name} is {found}, seen from outside"
 
-    return check
+    return check_fact

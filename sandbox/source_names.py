@@ -222,7 +222,7 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
     declared, defined = set[str](), set[int]()
     reached = 0  # words before it are declared already, if the lists and patterns that hold them are
 
-    def declare(start: int, end: int) -> None:
+    def declare_words(start: int, end: int) -> None:
         nonlocal reached
         declared.update(words[max(start, reached) : end])
         reached = max(reached, end)
@@ -233,7 +233,7 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
             declared.add(words[at + 2] if after == "*" else after)
         elif word == "import" and after not in ("(", "."):
             end = next((here for here in range(max(at, reached), len(words)) if words[here] in ("from", ";", "")), at)
-            declare(at, end)
+            declare_words(at, end)
         elif word in ("const", "let", "var", "using"):
             here = at + 1
             while words[here + 1] == "," and _is_name(words[here]):
@@ -251,7 +251,7 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
                 (then == "=" and words[end + 2] == ">") or (then == "{" and before not in _CONTROL)
             )
             if pattern or function:
-                declare(at, end)
+                declare_words(at, end)
             if function and then == "{":
                 defined.add(at - 1)
     used: dict[str, int] = {}

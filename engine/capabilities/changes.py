@@ -37,7 +37,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     owner = feed.owner_of(rows, session.claim.tenant_id)
     limit = min(given["limit"] or DEFAULT_LIMIT, MAX_CHANGES)
 
-    def ask(connection: Connection) -> Batch:
+    def read_changes(connection: Connection) -> Batch:
         if given["from"] == "now":
             return Batch([], feed.last(connection, state.source, owner), more=False)
         at = START if given["from"] == "start" else state.at
@@ -45,7 +45,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
             feed.require_complete(connection, state.source, owner, at)
         return feed.read(connection, state.source, owner, at, limit, consumer=session.consumer)
 
-    found, to, more = await session.read(ask, rows)
+    found, to, more = await session.read(read_changes, rows)
     session.budgets.spend("rows_read", len(found))
     if to != state.at:
         session.journal.consume(
@@ -61,10 +61,10 @@ async def _position(session: Session, rows: Dataset) -> FeedPosition:
     state = session.journal.feeds.get(source)
     if state is None:
 
-        def ask(connection: Connection) -> Position | None:
+        def read_position(connection: Connection) -> Position | None:
             return cursors.read(connection, session.claim.tenant_id, session.consumer, source)
 
-        found = await session.read(ask)
+        found = await session.read(read_position)
         state = session.journal.feeds[source] = FeedPosition(source, found, found or START)
     return state
 

@@ -144,13 +144,13 @@ async def _first_rows(session: Session, rows: Dataset, tree: Filter, limit: int)
     journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> tuple[list[Row], bool]:
+    def query_page(connection: Connection) -> tuple[list[Row], bool]:
         reader = Reader(connection, session.scope, journal.written)
         committed, cut = reader.page(rows, tree, order, limit, without=left, max_bytes=MAX_CHOSEN_BYTES)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)
         return journal.page(rows, tree, order, limit, None, committed, transform, cut=cut), cut
 
-    return await session.read(ask, rows)
+    return await session.read(query_page, rows)
 
 
 HANDLERS = {

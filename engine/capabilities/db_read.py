@@ -42,7 +42,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> tuple[list[Row], bool] | None:
+    def query_page(connection: Connection) -> tuple[list[Row], bool] | None:
         reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
         if not (included or fields) and _knows_indexes(session, rows, tree):
             prepared.last(connection)
@@ -52,7 +52,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
         company.fetch(reader, ((each.target, _column_values(found[:limit], each.link.name)) for each in included))
         return (found, cut) if reader.is_current() else None
 
-    while (answer := await session.read(ask, rows)) is None:  # an index has come or gone
+    while (answer := await session.read(query_page, rows)) is None:  # an index has come or gone
         pass
     found, cut = answer
     shown: list[dict[str, Any]] = []
@@ -99,11 +99,11 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
     if included:
         session.budgets.spend("queries", len(included))
 
-        def ask(connection: Connection) -> None:
+        def fetch_related(connection: Connection) -> None:
             reader = Reader(connection, session.scope)
             company.fetch(reader, ((each.target, [row[each.link.name]]) for each in included))
 
-        await session.read(ask, rows)
+        await session.read(fetch_related, rows)
     return on_wire(rows, row) | _related(session, company, included, row)
 
 
@@ -197,22 +197,22 @@ async def _parts(
     journal, left = session.journal, session.journal.excluded_keys(rows)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
-    def ask(connection: Connection) -> tuple[AggregateQuery, PartialAggregates] | None:
+    def query_aggregate(connection: Connection) -> tuple[AggregateQuery, PartialAggregates] | None:
         reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
         if wanted.spans() is None and not fields and _knows_indexes(session, rows, tree):
             prepared.last(connection)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)
 
-        def found(asked: AggregateQuery) -> PartialAggregates:
+        def merged(asked: AggregateQuery) -> PartialAggregates:
             committed = reader.aggregate(rows, tree, asked, without=left)
             return aggregate.merge_aggregates(asked, committed, journal.aggregate_rows(rows, tree, asked, transform))
 
         spans = wanted.spans()
-        whole = wanted if spans is None else wanted.with_periods(found(spans))
-        answer = whole, found(whole)
+        whole = wanted if spans is None else wanted.with_periods(merged(spans))
+        answer = whole, merged(whole)
         return answer if reader.is_current() else None
 
-    while (answer := await session.read(ask, rows)) is None:
+    while (answer := await session.read(query_aggregate, rows)) is None:
         pass
     return answer
 
@@ -221,11 +221,11 @@ async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None
     """Read one committed row; it counts as a query."""
     session.budgets.spend("queries")
 
-    def ask(connection: Connection) -> Row | None:
+    def query_row(connection: Connection) -> Row | None:
         prepared.last(connection)
         return Reader(connection, session.scope).rows(rows, [key]).get(key)
 
-    return await session.read(ask, rows)
+    return await session.read(query_row, rows)
 
 
 def read_key(rows: Dataset, given: Any) -> Any:

@@ -97,7 +97,7 @@ async def _posted(
     body = strict_json.dump({name.removesuffix("_id"): value for name, value in asdict(about).items()}).encode()
     url, origin = f"{place.url}/{function.name}", target.read(place.url).origin
 
-    def here(wanted: Origin) -> bool:
+    def is_platform(wanted: Origin) -> bool:
         return wanted == origin
 
     headers = (
@@ -105,7 +105,7 @@ async def _posted(
         *signature.headers([place.secret], about.idempotency_key, SystemClock().now_us() // 1_000_000, body),
     )  # fmt: skip
     request = Request(
-        "POST", url, headers, body, Redirect.MANUAL, allowed=here, payer=about.tenant_id, total_s=function.timeout_s,
+        "POST", url, headers, body, Redirect.MANUAL, allowed=is_platform, payer=about.tenant_id, total_s=function.timeout_s,
         late=f"no complete answer came within {function.timeout_s:g} s", max_body=MAX_BODY, trusted=True,
     )  # fmt: skip
     try:
@@ -144,11 +144,11 @@ def _threaded(function: PlatformFunction, about: FunctionCall) -> "asyncio.Futur
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
-    def settle(result: Any, error: BaseException | None) -> None:
+    def set_outcome(result: Any, error: BaseException | None) -> None:
         if not done.done():
             done.set_result(result) if error is None else done.set_exception(error)
 
-    def work() -> None:
+    def call_function() -> None:
         result, raised = None, None
         try:
             result = function.answered_by(about)  # type: ignore[operator]  # it is no Endpoint
@@ -157,11 +157,11 @@ def _threaded(function: PlatformFunction, about: FunctionCall) -> "asyncio.Futur
         except BaseException as error:  # noqa: BLE001 - SystemExit of a function must not end a thread in silence
             raised = RuntimeError(repr(error))
         try:
-            loop.call_soon_threadsafe(settle, result, raised)
+            loop.call_soon_threadsafe(set_outcome, result, raised)
         except RuntimeError:
             _log.warning("function %s ended after its node was stopped", function.name)
 
-    threading.Thread(target=work, name=f"lodger-function-{function.name}", daemon=True).start()
+    threading.Thread(target=call_function, name=f"lodger-function-{function.name}", daemon=True).start()
     return done
 
 

@@ -34,11 +34,11 @@ async def _known(session: Session, scope: str, key: str) -> KnownValue:
     if not held.known and not held.written:
         session.budgets.spend("queries")
 
-        def ask(connection: Connection) -> str | None:
+        def read_value(connection: Connection) -> str | None:
             prepared.last(connection)
             return kv_store.read(connection, session.claim.tenant_id, scope, [key], session.now_us).get(key)
 
-        held.base = held.now = await session.read(ask)
+        held.base = held.now = await session.read(read_value)
         held.known = True
     return held
 
@@ -122,11 +122,11 @@ async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]
     own = {key: held.now for (of, key), held in session.journal.values.items() if of == scope and held.written}
     session.budgets.spend("queries")
 
-    def ask(connection: Connection) -> list[tuple[str, str]]:
+    def list_committed(connection: Connection) -> list[tuple[str, str]]:
         many = limit + len(own)
         return kv_store.list_page(connection, session.claim.tenant_id, scope, prefix, after, many, session.now_us)
 
-    found: dict[str, str | None] = dict(await session.read(ask))
+    found: dict[str, str | None] = dict(await session.read(list_committed))
     found |= {key: value for key, value in own.items() if key.startswith(prefix) and key > after}
     kept = [(key, value) for key, value in sorted(found.items()) if value is not None][:limit]
     shown: list[dict[str, Any]] = []

@@ -118,11 +118,11 @@ async def _listens(reading: int) -> bool:
     loop = asyncio.get_running_loop()
     came = loop.create_future()
 
-    def look() -> None:
+    def read_report() -> None:
         if not came.done():
             came.set_result(os.read(reading, 1) == b"1")
 
-    loop.add_reader(reading, look)
+    loop.add_reader(reading, read_report)
     try:
         return bool(await came)
     finally:

@@ -200,13 +200,13 @@ def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None
     bar.start()
     reported: set[str] = set()
 
-    def hear(found: "Finding") -> None:
+    def show_finding(found: "Finding") -> None:
         bar.advance(task)
         if found.status in ("escaped", "failed") and found.case.id not in reported:
             reported.add(found.case.id)
             bar.console.print(f"{found.status:10} {found.case.id}", markup=False, highlight=False)
 
-    return hear, bar.stop
+    return show_finding, bar.stop
 
 
 def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:

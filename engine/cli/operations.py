@@ -78,7 +78,7 @@ def _function(operation: Operation) -> Callable[..., None]:
     positional = _positional(operation, parameters)
     helps = explained(function)
 
-    def run(**said: Any) -> None:
+    def run_command(**said: Any) -> None:
         db, as_json = said.pop("db"), said.pop("as_json")
         if declared.confirm is not None:
             confirm(declared.confirm, said, yes=said.pop("yes"), as_json=as_json)
@@ -106,10 +106,10 @@ def _function(operation: Operation) -> Callable[..., None]:
     signature = [_parameter(each, hints[each.name], helps, positional=each.name in positional) for each in ordered]
     signature += [_option("yes", Yes, False)] if declared.confirm else []
     signature += [_option("db", Database, None), _option("as_json", AsJson, False)]
-    run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # what the parser of options reads
-    run.__annotations__ = {each.name: each.annotation for each in signature}
-    run.__doc__ = re.sub(r"^Return ", "Show ", _sentence(summary(function)))
-    return run
+    run_command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # what the parser of options reads
+    run_command.__annotations__ = {each.name: each.annotation for each in signature}
+    run_command.__doc__ = re.sub(r"^Return ", "Show ", _sentence(summary(function)))
+    return run_command
 
 
 def _positional(operation: Operation, parameters: Sequence[inspect.Parameter]) -> tuple[str, ...]:

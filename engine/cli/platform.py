@@ -44,13 +44,13 @@ def preparation(expose: str | None, platform: Path | None) -> "Callable[[sync.En
     if tell is None and file is None:
         return None
 
-    def prepare(engine: "sync.Engine") -> None:
+    def prepare_engine(engine: "sync.Engine") -> None:
         if tell is not None:
             tell(engine)
         if file is not None:
             file.apply(engine)
 
-    return prepare
+    return prepare_engine
 
 
 def named(place: str) -> "Callable[[sync.Engine], Any]":

@@ -277,7 +277,7 @@ class Serving:
 
         loop = asyncio.get_running_loop()
 
-        def write(event: "Event") -> None:
+        def write_event(event: "Event") -> None:
             # The reader of standard output may end, or its disk fill: the node goes on.
             with suppress(OSError):
                 if self._as_json:
@@ -286,11 +286,11 @@ class Serving:
                     say(event_lines.line(event))
                 sys.stdout.flush()
 
-        def listen(event: "Event") -> None:
+        def forward_event(event: "Event") -> None:
             if event.kind in event_lines.KINDS:
-                loop.call_soon_threadsafe(write, event)
+                loop.call_soon_threadsafe(write_event, event)
 
-        stack.callback(engine.on_event(listen))
+        stack.callback(engine.on_event(forward_event))
         return await stack.enter_async_context(engine.node(name=self._name))
 
     def _first_token(self, engine: "sync.Engine") -> None:

@@ -274,7 +274,7 @@ def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -
     ProcessCollector(registry=registry)
     prometheus = make_wsgi_app(registry)
 
-    def answer(environ: Any, start_response: Any) -> Iterable[bytes]:
+    def answer_request(environ: Any, start_response: Any) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path not in {"/health/live", "/health/ready"}:
             return cast("Iterable[bytes]", prometheus(environ, start_response))
@@ -283,18 +283,18 @@ def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -
         return [json.dumps(body).encode()]
 
     try:
-        server = make_server(host, port, answer, _Server if ":" not in host else _ServerOfIPv6, _QuietHandler)
+        server = make_server(host, port, answer_request, _Server if ":" not in host else _ServerOfIPv6, _QuietHandler)
     except OSError as error:
         raise Unavailable("address_taken.metrics", host=host, port=port, reason=error.strerror or str(error)) from None
     thread = threading.Thread(target=server.serve_forever, name="lodger-metrics", daemon=True)
     thread.start()
 
-    def stop() -> None:
+    def stop_server() -> None:
         server.shutdown()
         server.server_close()
         thread.join()
 
-    return server.server_port, stop
+    return server.server_port, stop_server
 
 
 def health(problems: list[str]) -> tuple[bool, dict[str, Any]]:

@@ -148,7 +148,7 @@ def _orders(random: Random, shop: Shop, now: datetime, people: list[Row], first:
 def _carts(random: Random, shop: Shop, now: datetime, people: list[Row], first: int) -> list[Row]:
     """Return drawn shopping carts of a shop, numbered from ``first``."""
 
-    def row(number: int) -> Row:
+    def cart_row(number: int) -> Row:
         person, items = random.choice(people), random.randrange(1, 7)
         left = random.random() < 0.55
         return {
@@ -162,14 +162,14 @@ def _carts(random: Random, shop: Shop, now: datetime, people: list[Row], first: 
             "modified": _ago(random, now, 0.02, 6) if left else _ago(random, now, 1, 60),
         }
 
-    return [row(number) for number in range(shop.carts)]
+    return [cart_row(number) for number in range(shop.carts)]
 
 
 def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first: int) -> list[Row]:
     """Return drawn support tickets of a shop, numbered from ``first``."""
     waiting = max(3, shop.tickets // 20)
 
-    def row(number: int) -> Row:
+    def ticket_row(number: int) -> Row:
         person, is_open = random.choice(people), number >= shop.tickets - waiting
         opened = _ago(random, now, 0.1, 5) if is_open else _ago(random, now, 2, HISTORY_DAYS)
         return {
@@ -183,7 +183,7 @@ def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first
             "answered": None if is_open else opened + timedelta(minutes=random.randrange(4, 2000)),
         }
 
-    return [row(number) for number in range(shop.tickets)]
+    return [ticket_row(number) for number in range(shop.tickets)]
 
 
 def _ago(random: Random, now: datetime, min_days: float, max_days: float) -> datetime:

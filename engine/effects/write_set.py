@@ -82,7 +82,7 @@ class WriteSet:
     def part(self, *, foreign: bool) -> "WriteSet":
         """Return the part that belongs to the other database, or the part that belongs to the ledger's."""
 
-        def mine(effect: Effect) -> bool:
+        def belongs(effect: Effect) -> bool:
             away = isinstance(effect, ROW_EFFECTS) and database_of(effect.rows) is not None
             return away is foreign
 
@@ -91,7 +91,7 @@ class WriteSet:
             self.action_id,
             self.step,
             self.datasets,
-            tuple((index, effect) for index, effect in self.effects if mine(effect)),
+            tuple((index, effect) for index, effect in self.effects if belongs(effect)),
             {rows: held for rows, held in self.expected_rows.items() if (database_of(rows) is not None) is foreign},
             () if foreign else self.held,
             self.consumer,

@@ -49,12 +49,12 @@ class DbExecutor:
 
         done: list[T] = []
 
-        def committed() -> None:
+        def count_quiet() -> None:
             # Before the commit is counted: between the two, the version stays as it is.
             self._quiet += quiet or (is_plain is not None and is_plain(done[0]))
 
         def transaction() -> T:
-            with self._database.write(committed) as connection:
+            with self._database.write(count_quiet) as connection:
                 done.append(work(connection))
                 if quiet and self._server_watcher is not None:
                     self._server_watcher.overlook(connection)

@@ -68,11 +68,15 @@ def windows_of(
 def with_present_starts(rules: ScheduleRules, present: ScheduleRules) -> ScheduleRules:
     """Return rules in which a rule that is given again keeps the start that it has among the present ones."""
 
-    def kept(spec: RuleSpec, among: tuple[RuleSpec, ...]) -> RuleSpec:
+    def with_present_start(spec: RuleSpec, among: tuple[RuleSpec, ...]) -> RuleSpec:
         return next((each for each in among if spec in (each, replace(each, counted_from=None))), spec)
 
-    included = tuple(kept(spec, present.rules) for spec in rules.rules)
-    return replace(rules, rules=included, exclusions=tuple(kept(spec, present.exclusions) for spec in rules.exclusions))
+    included = tuple(with_present_start(spec, present.rules) for spec in rules.rules)
+    return replace(
+        rules,
+        rules=included,
+        exclusions=tuple(with_present_start(spec, present.exclusions) for spec in rules.exclusions),
+    )
 
 
 def with_absolute_times(rules: ScheduleRules, anchor: datetime) -> ScheduleRules:

@@ -113,12 +113,12 @@ def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
         expose_headers=ANSWER_HEADERS, max_age=600,
     )  # fmt: skip
 
-    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+    async def apply_cors(scope: Scope, receive: Receive, send: Send) -> None:
         # Paths with a credential of their own answer other origins themselves.
         own = scope["type"] == "http" and route_path(scope).startswith(tuple(OPEN_PREFIXES))
         await (app if own else middleware)(scope, receive, send)
 
-    return choose
+    return apply_cors
 
 
 class CommonHeaders:
@@ -156,7 +156,7 @@ class CommonHeaders:
         scope.setdefault("state", {})["request_id"] = request_id
         begun = False
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
@@ -173,11 +173,11 @@ class CommonHeaders:
             _require_unambiguous(headers)
             _require_readable(scope)
             _require_uncompressed(headers)
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send_with_headers)
         except Exception as error:
             if begun:
                 raise  # half an answer is out: the server cuts the connection
-            await problem(error, scope)(scope, receive, sending)
+            await problem(error, scope)(scope, receive, send_with_headers)
 
 
 def _require_unambiguous(headers: Headers) -> None:

@@ -165,12 +165,12 @@ class Authentication:
         scheme, _, text = header.partition(" ")
         now_us = self._context.clock.now_us()
 
-        def look(connection: Connection) -> Found | None:
+        def authenticate_token(connection: Connection) -> Found | None:
             sent = text.strip() if scheme.lower() == "bearer" else ""
             found = tokens.authenticate(connection, sent, now_us)
             return None if found == "unknown" else found
 
-        found = await self._read(address, look)
+        found = await self._read(address, authenticate_token)
         if found is None or isinstance(found, str):
             self._limits.failure(address)
             _log.warning("rejected a token from %s: %s", address, found or "unknown")
@@ -190,11 +190,11 @@ class Authentication:
         """Return the caller of the session in a cookie, which other sites may not use; raises Refused."""
         now_us = self._context.clock.now_us()
 
-        def look(connection: Connection) -> tuple[Caller, bool] | None:
+        def find_session_caller(connection: Connection) -> tuple[Caller, bool] | None:
             prepared.last(connection)
             return sessions.find_caller(connection, text, now_us)
 
-        found = await self._read(address, look)
+        found = await self._read(address, find_session_caller)
         if found is None or isinstance(found, str):
             self._limits.failure(address)
             raise unauthorized("session_over")
@@ -216,14 +216,14 @@ class Authentication:
     async def _read(self, address: str, look: Callable[[Connection], Found | None]) -> Found | None:
         """Return the first result of a function over all ledgers: a tenant's sessions live in its own, the platform's in the first."""
 
-        def of_ledger(engine: Engine) -> tuple[Found] | None:
+        def look_in_ledger(engine: Engine) -> tuple[Found] | None:
             with engine.context.database.read() as connection:
                 found = look(connection)
             if isinstance(found, tuple) and found[0].tenant_id is None and engine.context is not self._context:
                 return None
             return None if found is None else (found,)
 
-        there = await self._threads.run(address, lambda: self._engine.ask_each(of_ledger))
+        there = await self._threads.run(address, lambda: self._engine.ask_each(look_in_ledger))
         return None if there is None else there[0]
 
     async def in_ledger_of(
@@ -231,12 +231,12 @@ class Authentication:
     ) -> T:
         """Run a function in a transaction of the ledger with a caller's token."""
 
-        def run() -> T:
+        def run_in_transaction() -> T:
             database = self._engine.at(caller.tenant_id).context.database
             with database.write() if writes else database.read() as connection:
                 return work(connection)
 
-        return await self._threads.run(address, run)
+        return await self._threads.run(address, run_in_transaction)
 
 
 def is_page(request: Request) -> bool:

@@ -95,7 +95,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
         name for name, each in inspect.signature(route.function).parameters.items() if each.kind is each.VAR_POSITIONAL
     }
 
-    async def endpoint(request: Request, **path: Any) -> Response:
+    async def answer_request(request: Request, **path: Any) -> Response:
         query = path.pop("query", None)
         _check_query(request, query_model)
         arguments = {"tenant_id": None, **path} if route.everywhere else dict(path)
@@ -130,9 +130,9 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
             verb = partial(getattr(noun, route.verb), arguments.pop(first), *many, **arguments)
         return await calls.carry_out(request, route, verb, raw)
 
-    endpoint.__signature__ = _signature(route, query_model)  # type: ignore[attr-defined]  # what the framework reads
-    endpoint.__name__ = route.identity
-    return endpoint
+    answer_request.__signature__ = _signature(route, query_model)  # type: ignore[attr-defined]  # what the framework reads
+    answer_request.__name__ = route.identity
+    return answer_request
 
 
 def _signature(route: Route, query_model: type[QueryModel] | None) -> inspect.Signature:
@@ -187,7 +187,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         """Return this description, with the place that the API is mounted at."""
         return JSONResponse(description() | {"servers": [{"url": request.scope.get("root_path") or "/"}]})
 
-    async def lines(request: Request, tenant_id: str | None, query: ExportQuery) -> Response:
+    async def stream_entries(request: Request, tenant_id: str | None, query: ExportQuery) -> Response:
         share = authenticated(request).key
         if tenant_id is not None:
             await calls.run(share, lambda: _require_tenant(engine, tenant_id))
@@ -222,7 +222,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
     )
     async def export_all(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
         """Return the whole audit log, oldest first, one JSON object a line."""
-        return await lines(request, None, query)
+        return await stream_entries(request, None, query)
 
     @router.get(
         ROOT + "/tenants/{tenant_id}/audit/export", operation_id="audit_export", dependencies=[permission(Role.VIEWER, of_tenant=True)],
@@ -232,7 +232,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         request: Request, tenant_id: Annotated[str, Path(max_length=200)], query: Annotated[ExportQuery, Query()]
     ) -> Response:
         """Return a tenant's audit log, oldest first, one JSON object a line."""
-        return await lines(request, tenant_id, query)
+        return await stream_entries(request, tenant_id, query)
 
 
 def _require_tenant(engine: Engine, tenant_id: str) -> None:

@@ -61,10 +61,10 @@ class Live:
         """Return the changes of the ledger that a tenant lives in."""
         engine = await self._threads.run("", lambda: self._engine.at(tenant_id))
 
-        async def read(look: Any) -> Any:
+        async def read_ledger(look: Any) -> Any:
             return await self._threads.run("", lambda: _read(engine, look))
 
-        return self._changes.setdefault(id(engine), LiveChanges(engine, read))
+        return self._changes.setdefault(id(engine), LiveChanges(engine, read_ledger))
 
     def enter(self, token_id: str) -> None:
         """Count a stream of a token in."""
@@ -120,7 +120,7 @@ class Live:
         found, clock = authenticated(request), self._engine.context.clock
         token_id, session = found.caller.token_id, session_of(request) if found.by == "session" else None
 
-        def look(connection: Connection) -> bool:
+        def is_valid(connection: Connection) -> bool:
             now_us = clock.now_us()
             if found.by == "platform":
                 return False
@@ -128,7 +128,7 @@ class Live:
                 return sessions.find_caller(connection, session, now_us) is not None
             return not isinstance(tokens.caller_by_id(connection, token_id, now_us), str)
 
-        return look
+        return is_valid
 
 
 class Stream(StreamingResponse):

@@ -84,7 +84,7 @@ class Calls:
             if before is not None:
                 return before
 
-        def work() -> tuple[Any, Response, bool]:
+        def run_verb() -> tuple[Any, Response, bool]:
             replica = nullcontext() if route.changes else reads_from_replica()
             with use_audit_context(audit_context), replica, unreachable_ledgers() as missing:
                 record = verb()
@@ -96,7 +96,9 @@ class Calls:
             return record, answer, bool(stored) and stored[0].encode() != answer.body
 
         try:
-            record, answer, is_completed = await (self._long.run_held(work) if route.long else self.run(share, work))
+            record, answer, is_completed = await (
+                self._long.run_held(run_verb) if route.long else self.run(share, run_verb)
+            )
         except Repeated:
             again = await self.run(share, lambda: self._before(request, key, digest))
             if again is None:
@@ -118,13 +120,15 @@ class Calls:
         """Return the response that was stored under an idempotency key, with the ledger that has it; None if none was."""
         token_id = authenticated(request).caller.token_id
 
-        def look(engine: Engine) -> tuple[StoreContext, StoredResponse] | None:
+        def find_in_ledger(engine: Engine) -> tuple[StoreContext, StoredResponse] | None:
             with engine.context.database.read() as connection:
                 found = idempotency.find(connection, token_id, key)
             return None if found is None else (engine.context, found)
 
         tenant_id = request.path_params.get("tenant_id")
-        return self._engine.ask_each(look) if tenant_id is None else look(self._engine.at(tenant_id))
+        return (
+            self._engine.ask_each(find_in_ledger) if tenant_id is None else find_in_ledger(self._engine.at(tenant_id))
+        )
 
     def _act(self, request: Request, route: Route, key: str, digest: str, stored: list[str]) -> AuditContext:
         """Return the audit context of a request, with its conditions; ``stored`` receives the text that is kept for a repeated
@@ -134,14 +138,14 @@ class Calls:
         if expect is not None and not route.tagged:
             raise Refused(400, "header_invalid.if_match")
 
-        def remember(connection: Connection, record: object) -> None:
+        def store_response(connection: Connection, record: object) -> None:
             stored[:] = [text_of(route, record)]
             answer = StoredResponse(digest, route.status, stored[0], _headers(request, route, record))
             idempotency.store(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
 
         actor = in_the_name_of(caller.called, _text_of(request, "lodger-acting-as"))
         vouches = None if caller.tenant_id is None else caller.name
-        kept = remember if key else None
+        kept = store_response if key else None
         return AuditContext(actor, "http", why(request), None, request_id(request), expect, kept, vouches)
 
     def _before(self, request: Request, key: str, digest: str) -> Response | None:
@@ -183,10 +187,10 @@ def require(request: Request, tenant_id: str | None, role: Role) -> Caller:
 def permission(role: Role, *, of_tenant: bool) -> Any:
     """Return the check of a route's role, made before anything of the request is read: a refused caller learns nothing of it."""
 
-    async def check(request: Request) -> None:
+    async def require_role(request: Request) -> None:
         require(request, request.path_params["tenant_id"] if of_tenant else None, role)
 
-    return Depends(check)
+    return Depends(require_role)
 
 
 def tenant_unknown(tenant_id: str) -> Refused:
@@ -288,10 +292,10 @@ def expectation(request: Request) -> Callable[[Any], None] | None:
         raise Refused(400, "header_invalid.if_none_match")
     wanted = None if match is None else {part.strip() for part in match.split(",")}
 
-    def expect(record: object) -> None:
+    def require_match(record: object) -> None:
         if none is not None and record is not None:
             raise Stale("precondition_failed.exists")
         if wanted is not None and (record is None or ("*" not in wanted and etag(record) not in wanted)):
             raise Stale("precondition_failed.absent" if record is None else "precondition_failed")
 
-    return expect
+    return require_match

@@ -145,7 +145,7 @@ class ProblemRoute(APIRoute):
         """Return the framework's handler with its errors caught."""
         inner = super().get_route_handler()
 
-        async def handler(request: Request) -> Response:
+        async def handle_errors(request: Request) -> Response:
             try:
                 return await inner(request)
             except RequestValidationError as wrong:
@@ -155,7 +155,7 @@ class ProblemRoute(APIRoute):
             except Exception as error:  # noqa: BLE001 - the boundary: every error is answered
                 return problem(error, request.scope)
 
-        return handler
+        return handle_errors
 
 
 _ROUTING = {

@@ -117,13 +117,13 @@ class Server:
         """Delete expired idempotency keys now and then."""
         context = self._context
 
-        def forget() -> int:
+        def delete_expired_keys() -> int:
             with context.database.write() as connection:
                 return idempotency.delete_expired(connection, context.clock.now_us())
 
         while True:
             with suppress(Unavailable):  # a full disk or an absent database: at the next time
-                while await to_thread.run_sync(forget):
+                while await to_thread.run_sync(delete_expired_keys):
                     pass
             await asyncio.sleep(CLEAR_S)
 

@@ -69,14 +69,14 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
         before, now_us = session_of(request), context.clock.now_us()
         audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
 
-        def work(connection: Connection) -> NewSession:
+        def store_session(connection: Connection) -> NewSession:
             if before is not None:
                 sessions.end(connection, before)
             doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)
             audit.write(context, connection, audit_context, doing, None, {"address": client(request)}, now_us)
             return sessions.begin(connection, caller, now_us)
 
-        begun = await authentication.in_ledger_of(caller, client(request), work, writes=True)
+        begun = await authentication.in_ledger_of(caller, client(request), store_session, writes=True)
         answer = JSONResponse(_body(caller, begun.csrf, from_us(begun.expires_us)), 201)
         keep_session(answer, request, begun.text, sessions.LIFE_US, context.settings)
         return answer

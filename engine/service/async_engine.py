@@ -102,11 +102,11 @@ class Threads:
     async def read(self, tenant_id: str, look: Callable[[Connection], T]) -> T:
         """Run a query on one snapshot of the ledger of a tenant."""
 
-        def work() -> T:
+        def read_snapshot() -> T:
             with self._inner.at(tenant_id).context.database.read() as connection:
                 return look(connection)
 
-        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+        return await asyncio.get_running_loop().run_in_executor(self.pool, read_snapshot)
 
 
 AsyncHook = Callable[[Event], Coroutine[Any, Any, object]]
@@ -118,10 +118,10 @@ def _carried(hook: "Hook | AsyncHook") -> "Hook":
         return hook
     loop = asyncio.get_running_loop()
 
-    def call(event: Event) -> object:
+    def call_on_loop(event: Event) -> object:
         return asyncio.run_coroutine_threadsafe(hook(event), loop).result()
 
-    return call
+    return call_on_loop
 
 
 class Engine(Nouns[Async]):
@@ -227,15 +227,15 @@ class Engine(Nouns[Async]):
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[AnyEvent] = asyncio.Queue()
 
-        def put(event: AnyEvent) -> None:
+        def put_newest(event: AnyEvent) -> None:
             if queue.qsize() >= kept:
                 queue.get_nowait()
             queue.put_nowait(event)
 
-        def hear(event: AnyEvent) -> None:
-            loop.call_soon_threadsafe(put, event)
+        def forward_event(event: AnyEvent) -> None:
+            loop.call_soon_threadsafe(put_newest, event)
 
-        forget = self.on_event(hear)
+        forget = self.on_event(forward_event)
         try:
             while True:
                 yield await queue.get()

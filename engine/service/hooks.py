@@ -111,11 +111,11 @@ class Hooks:
                 self._thread.start()
                 self._unsubscribe = self._events.subscribe(Event, self._on_event)
 
-        def forget() -> None:
+        def remove_hook() -> None:
             with self._lock:
                 self._set = tuple(each for each in self._set if each is not made)
 
-        return forget
+        return remove_hook
 
     def _on_event(self, event: Event) -> None:
         """Queue a call of each hook that an event fits; events that the full queue does not take are dropped and counted."""

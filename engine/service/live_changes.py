@@ -339,7 +339,7 @@ class LiveChanges:
         followed = FollowedAction(tenant_id, action_id, after)
         key = (tenant_id, action_id)
 
-        def look(connection: Connection) -> tuple[ChangeStamp | None, list[Change]]:
+        def read_changes(connection: Connection) -> tuple[ChangeStamp | None, list[Change]]:
             # The stamp first: a change in between is looked at twice and sent once.
             return change_stamps(connection, [key]).get(key), followed.look(connection)
 
@@ -349,7 +349,7 @@ class LiveChanges:
                 if timer.is_over():
                     yield None
                 watcher.moved.clear()
-                watcher.seen, changes = await self._read(look)
+                watcher.seen, changes = await self._read(read_changes)
                 for change in changes:
                     yield change
                 if followed.over:
@@ -374,7 +374,7 @@ class LiveChanges:
     async def _look(self, tenant_id: str, channel: _Channel) -> None:
         """Send the changes of a tenant's actions to the subscribers of its channel."""
 
-        def look(connection: Connection) -> list[Action]:
+        def read_changes(connection: Connection) -> list[Action]:
             tenants.get(connection, tenant_id)
             channel.looked_us = self._clock.now_us()
             if channel.is_known:
@@ -386,7 +386,7 @@ class LiveChanges:
         try:
             more = True
             while more:  # after a pause there may be more than one look reads
-                found = await self._read(look)
+                found = await self._read(read_changes)
                 more = len(found) >= MAX_ACTIONS
                 for action in found:
                     channel.add(action)
@@ -394,7 +394,7 @@ class LiveChanges:
             while True:
                 await self._wait()
                 with suppress(Unavailable):  # the database is unavailable: at the next time
-                    for action in await self._read(look):
+                    for action in await self._read(read_changes):
                         change = channel.add(action)
                         for queue in tuple(channel.queues):
                             self._tell(channel, queue, change)
@@ -428,11 +428,11 @@ class LiveChanges:
         await asyncio.sleep(MIN_GAP_S)  # one look serves many writes of a moment
         woken, loop = asyncio.Event(), asyncio.get_running_loop()
 
-        def wake() -> None:
+        def wake_loop() -> None:
             with suppress(RuntimeError):  # the loop has closed
                 loop.call_soon_threadsafe(woken.set)
 
-        forget = self._engine.watch(wake)
+        forget = self._engine.watch(wake_loop)
         try:
             async with asyncio.timeout(POLL_S):
                 await woken.wait()

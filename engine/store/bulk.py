@@ -118,22 +118,22 @@ def _insertion(driver: Driver, table: Table, names: tuple[str, ...], absent: boo
 def _addition(driver: Driver, table: Table, keys: tuple[str, ...], names: tuple[str, ...]) -> RowWriter:
     """Return a writer that adds amounts to rows, and inserts rows that do not exist."""
 
-    def adding(made: Any) -> Any:
+    def adding_on_conflict(made: Any) -> Any:
         more = {name: table.c[name] + made.excluded[name] for name in names if name not in keys}
         return made.on_conflict_do_update(index_elements=list(keys), set_=more)
 
-    return _inserting(driver, table, names, adding)
+    return _inserting(driver, table, names, adding_on_conflict)
 
 
 def _inserting(driver: Driver, table: Table, names: tuple[str, ...], ending: Callable[[Any], Any]) -> RowWriter:
     """Return a writer of rows by one statement for all, or one for each where the driver needs it."""
 
-    def each() -> Any:
+    def insert_one() -> Any:
         return ending(driver.insert(table).values({name: bindparam(name) for name in names}))
 
-    def over(given: Any) -> Any:
+    def insert_rows(given: Any) -> Any:
         # Without a condition SQLite would parse ON CONFLICT as the start of a join's condition.
         every = select(*(given.c[name] for name in names)).where(true())
         return ending(driver.insert(table).from_select(list(names), every))
 
-    return driver.row_writer({name: table.c[name] for name in names}, each, over)
+    return driver.row_writer({name: table.c[name] for name in names}, insert_one, insert_rows)

@@ -172,23 +172,23 @@ def either(*conditions: Condition) -> Condition:
 def in_json(column: ColumnElement[Any], start: str = "", end: str = "") -> Condition:
     """Return the condition that the JSON text of a column contains a value, between a text at its start and another."""
 
-    def condition(value: str, _now: int) -> ColumnElement[bool]:
+    def json_contains(value: str, _now: int) -> ColumnElement[bool]:
         # Quotes and line breaks are stored as escapes, other characters as escapes or as they are.
         forms = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
         return or_(*(_like(column, f"{_escaped(start)}%{_escaped(form)}%{_escaped(end)}%") for form in sorted(forms)))
 
-    return condition
+    return json_contains
 
 
 def one_of(column: ColumnElement[Any], words: Sequence[str], code: str) -> Condition:
     """Return the condition that a column is a word of a list; others are refused with a code."""
 
-    def condition(value: str, _now: int) -> ColumnElement[bool]:
+    def is_word(value: str, _now: int) -> ColumnElement[bool]:
         if value.lower() not in words:
             raise InputError(code, word=value, words=words)
         return column == value.lower()
 
-    return condition
+    return is_word
 
 
 def label(column: ColumnElement[Any]) -> Condition:

@@ -159,13 +159,13 @@ def try_script(
         source, params, grants=parse([*GRANTED, *grants]), limits=limits, now_us=SystemClock().now_us(), fetches=fetches
     )
 
-    async def once() -> Ran:
+    async def run_once() -> Ran:
         async with on_memory(
             load(), runtime, wasm=one.wasm is not None, progress=progress, functions=functions
         ) as executor:
             return await run(executor, one)
 
-    ran = asyncio.run(once())
+    ran = asyncio.run(run_once())
     if ran.report.outcome is Outcome.OK and (problem := idle(files)) is not None:
         return not_run(Outcome.COMPILE_ERROR, problem)
     error = explained(ran.report.error, files)

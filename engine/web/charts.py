@@ -93,16 +93,16 @@ def durations(found: Any) -> Markup:
     )  # fmt: skip
     text += _("; interval {0}", duration_text(interval)) if interval is not None else ""
 
-    def at(value: float) -> float:
+    def y_of(value: float) -> float:
         return DOTS_HEIGHT - 4 - value / top * (DOTS_HEIGHT - 8)
 
-    band = max(1.5, at(spread[0]) - at(spread[1]))
+    band = max(1.5, y_of(spread[0]) - y_of(spread[1]))
     parts = [
-        _rect("spread", 0, at(spread[1]), DOTS_WIDTH, band),
-        _stroke("median", 0, at(usual.median_ms), DOTS_WIDTH, at(usual.median_ms)),
+        _rect("spread", 0, y_of(spread[1]), DOTS_WIDTH, band),
+        _stroke("median", 0, y_of(usual.median_ms), DOTS_WIDTH, y_of(usual.median_ms)),
     ]
     if interval is not None and interval <= top:
-        parts.append(_stroke("interval", 0, at(interval), DOTS_WIDTH, at(interval)))
+        parts.append(_stroke("interval", 0, y_of(interval), DOTS_WIDTH, y_of(interval)))
     step = (DOTS_WIDTH - 12) / max(1, len(runs) - 1)
     latest = len(runs) - 5 if found.change is not None else len(runs)
     for number, each in enumerate(found.runs):
@@ -111,7 +111,7 @@ def durations(found: Any) -> Markup:
         hint = f"{each.finished_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}: {duration_text(each.took_ms)}"
         parts.append(
             Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="2.6"><title>{}</title></circle>').format(
-                kind, 6 + number * step, at(each.took_ms), hint
+                kind, 6 + number * step, y_of(each.took_ms), hint
             )
         )
     return _svg(text, DOTS_WIDTH, DOTS_HEIGHT, parts, kind="dots")

@@ -139,14 +139,14 @@ class Dashboard:
     def _guarded(self, endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         """Return an endpoint whose errors are answered with their page."""
 
-        async def answer(request: Request) -> Response:
+        async def answer_guarded(request: Request) -> Response:
             self._speak(request)
             try:
                 return await endpoint(request)
             except Exception as error:  # noqa: BLE001 - every error has a page
                 return self.error_page(request, error)
 
-        return answer
+        return answer_guarded
 
     def shown(self, request: Request, template: str, **values: object) -> Response:
         """Return a page that is rendered for this request only, and not kept."""
@@ -272,11 +272,12 @@ class Dashboard:
         """
         engine = self._api.engine
 
-        def begin_at(ledger: Engine) -> NewSession | None:
+        def begin_session_in(ledger: Engine) -> NewSession | None:
             return sign_in.begin(ledger.context, request, find, by, life_us=life_us, id_token=id_token)
 
         begun = await self._api.calls.run(
-            "sign-in", lambda: engine.ask_each(begin_at) if of is None else begin_at(engine.at(of.tenant_id))
+            "sign-in",
+            lambda: engine.ask_each(begin_session_in) if of is None else begin_session_in(engine.at(of.tenant_id)),
         )
         if begun is None:
             return None
@@ -293,10 +294,10 @@ class Dashboard:
         code, next_page = request.query_params.get("code"), sign_in.page_after(request)
         if code:
 
-            def find(connection: Connection) -> Caller | None:
+            def redeem_code(connection: Connection) -> Caller | None:
                 return sign_in_codes.redeem(connection, code, self._api.engine.context.clock.now_us())
 
-            answer = await self.begin(request, find, "sign-in link", next_page=next_page)
+            answer = await self.begin(request, redeem_code, "sign-in link", next_page=next_page)
             if answer is not None:
                 return answer
         shown = rendering.environment().get_template("sign_in.html")
@@ -327,7 +328,7 @@ def _root(scope: Scope) -> str:
 def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:
     """Return the function that answers requests for a static file."""
 
-    async def file(request: Request) -> Response:
+    async def answer_file(request: Request) -> Response:
         tag = rendering.digest(name)
         kept = "public, max-age=31536000, immutable" if request.url.query == tag else "no-cache"
         headers = {"cache-control": kept, "etag": f'"{tag}"', "vary": "accept-encoding"}
@@ -337,4 +338,4 @@ def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:
             return Response(rendering.static(name), media_type=media, headers=headers)
         return Response(rendering.zipped(name), media_type=media, headers=headers | {"content-encoding": "gzip"})
 
-    return file
+    return answer_file

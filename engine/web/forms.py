@@ -113,14 +113,14 @@ def _filled(text: str, fields: Mapping[str, Any]) -> str:
         InputError: name_invalid.segment.
     """
 
-    def value(found: re.Match[str]) -> str:
+    def quoted_field(found: re.Match[str]) -> str:
         given = str(fields.get(found[1], ""))
         # A server reads these as other paths, which may be other operations.
         if given in {"", ".", ".."}:
             raise InputError("name_invalid.segment", thing=found[1], name=given)
         return quote(given, safe="")
 
-    return re.sub(r"{([\w.]+)}", value, text)
+    return re.sub(r"{([\w.]+)}", quoted_field, text)
 
 
 def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Values) -> Values:

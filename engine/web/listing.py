@@ -79,15 +79,15 @@ def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     kept = {name: value for name, value in query.items() if name not in _PLACE and value}
     known: list[Any] = []
 
-    def entries() -> None:
+    def read_entries() -> None:
         at = {"cursor": cursor} if cursor else {}
         known.append(reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=PAGE, **at))
 
-    def matched() -> Any:
+    def count_matches() -> Any:
         # A server is asked before it is known whether all are on the page.
         return reader.ask(f"{noun}.count", **asked) if cursor or not known or known[0].next else None
 
-    _, count = reader.together(entries, matched)
+    _, count = reader.together(read_entries, count_matches)
     (found,) = known
     here = [*trail, cursor] if cursor else []
     first = len(here) * PAGE + 1

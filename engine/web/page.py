@@ -38,11 +38,11 @@ class Reader:
     async def run(self, page: "Callable[[Reader], T]") -> T:
         """Run a page in one of the API's threads; all that it reads is of one snapshot of its ledger."""
 
-        def work() -> T:
+        def run_page() -> T:
             with reads_from_replica(), self._api.engine.snapshot(self.tenant["tenant_id"]):
                 return page(self)
 
-        return await self._api.calls.run(authenticated(self.request).key, work)
+        return await self._api.calls.run(authenticated(self.request).key, run_page)
 
     @property
     def caller(self) -> Caller:

@@ -163,7 +163,7 @@ _ASKS = re.compile(r"""(?<= )data-(call|asks|then|confirm|body|nest)=(?:"([^"]*)
 def with_actions(source: str) -> str:
     """Return a template in which a browser sends each form or button with ``data-call`` (or ``data-asks``) itself where no script runs."""
 
-    def tag(found: re.Match[str]) -> str:
+    def with_action(found: re.Match[str]) -> str:
         kind, rest = found.groups()
         asks = {name: one or other for name, one, other in _ASKS.findall(rest)}
         asks = {"to": asks.pop("call", None) or asks.pop("asks", "")} | asks
@@ -176,7 +176,7 @@ def with_actions(source: str) -> str:
         sent = rest.replace('type="button"', 'type="submit"')
         return f'{sets}<button{sent} form="call" formaction="{{{{ root }}}}/call?{query}">'
 
-    return _TAG.sub(tag, source)
+    return _TAG.sub(with_action, source)
 
 
 def environment() -> Environment:
@@ -189,13 +189,13 @@ def _environment(language: str) -> Environment:
     """Return a template environment: texts are in a language, everything is escaped, an undefined name is an error."""
     known = texts.catalogue(language)
 
-    def load(name: str) -> str:
+    def load_template(name: str) -> str:
         (found,) = (folder / name for folder in TEMPLATES if (folder / name).is_file())
         text = found.read_text(encoding="utf-8")
         return with_actions(texts.translated(text, lambda message: known.get(message, message)) if known else text)
 
     made = Environment(
-        loader=FunctionLoader(load),
+        loader=FunctionLoader(load_template),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

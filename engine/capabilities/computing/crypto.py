@@ -35,14 +35,14 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
     async with turn:
         session.require_cpu()
 
-        def timed() -> T:
+        def work_timed() -> T:
             begun = time.thread_time_ns()
             try:
                 return work()
             finally:
                 session.charge_cpu((time.thread_time_ns() - begun) // 1000)
 
-        return await asyncio.to_thread(timed)
+        return await asyncio.to_thread(work_timed)
 
 
 def _failed(message: str) -> CallRefused:
@@ -205,7 +205,7 @@ async def verify(session: Session, given: dict[str, Any]) -> bool:
     if kind == "RSA-PSS" and (not isinstance(salt, int) or not 0 <= salt <= 512):
         raise bad_request("saltLength must be a whole number from 0 to 512")
 
-    def check() -> bool:
+    def has_valid_signature() -> bool:
         found = _public({"data": given["key"], "kind": family, "format": "spki"})
         _checked_parts(found, family, given["curve"])
         if kind == "ECDSA":
@@ -228,7 +228,7 @@ async def verify(session: Session, given: dict[str, Any]) -> bool:
 
     if kind not in ("ECDSA", "RSASSA-PKCS1-v1_5", "RSA-PSS"):
         raise bad_request("the kind must be ECDSA, RSASSA-PKCS1-v1_5 or RSA-PSS")
-    return await _compute(session, check)
+    return await _compute(session, has_valid_signature)
 
 
 HANDLERS = {"crypto.aes": aes, "crypto.derive": derive, "crypto.key": key, "crypto.verify": verify}

@@ -96,7 +96,7 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
     # An omitted parameter is one that has its default: JSON has no value for "unchanged".
     omitted = {each.name: None if each.default is UNCHANGED else each.default for each in offered}
 
-    def call(**given: Any) -> str:
+    def call_operation(**given: Any) -> str:
         said = {
             name: value
             for name, value in given.items()
@@ -111,8 +111,8 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
             answer = {"entries": list(answer), "next": answer.next}
         return _text(to_jsonable(answer))
 
-    call.__name__ = operation.name.replace(".", "_")
-    call.__doc__ = inspect.getdoc(operation.function)
+    call_operation.__name__ = operation.name.replace(".", "_")
+    call_operation.__doc__ = inspect.getdoc(operation.function)
     parameters = [
         each.replace(
             kind=inspect.Parameter.KEYWORD_ONLY,
@@ -121,9 +121,9 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
         )
         for each in offered
     ]
-    call.__signature__ = inspect.Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]  # read by inspect.signature
-    call.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": str}
-    return call
+    call_operation.__signature__ = inspect.Signature(parameters, return_annotation=str)  # type: ignore[attr-defined]  # read by inspect.signature
+    call_operation.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": str}
+    return call_operation
 
 
 def _text(value: Any) -> str:

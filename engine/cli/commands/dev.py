@@ -37,13 +37,13 @@ def keys() -> Iterator[Callable[[float], str]]:
     import time
     import tty
 
-    def no_key(seconds: float) -> str:
+    def wait_without_keys(seconds: float) -> str:
         time.sleep(seconds)
         return ""
 
     waiting = ""
 
-    def pressed(seconds: float) -> str:
+    def pressed_key(seconds: float) -> str:
         nonlocal waiting
         if not waiting and select.select([sys.stdin], [], [], seconds)[0]:
             # Not by the stream, which would hold back keys that were pressed quickly.
@@ -52,12 +52,12 @@ def keys() -> Iterator[Callable[[float], str]]:
         return key
 
     if not sys.stdin.isatty():
-        yield no_key
+        yield wait_without_keys
         return
     before = termios.tcgetattr(sys.stdin)
     tty.setcbreak(sys.stdin)
     try:
-        yield pressed
+        yield pressed_key
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
@@ -105,7 +105,7 @@ def dev(
     failed: list[bool] = []
     terminal = end is None and steps is None and not run and not as_json and sys.stdout.isatty() and sys.stdin.isatty()
 
-    def report(given: "Report") -> None:
+    def write_report(given: "Report") -> None:
         failed.append(_is_failure(given))
         if as_json:
             write_json({name: value for name, value in given.items() if name != "frame"})
@@ -116,7 +116,7 @@ def dev(
 
     if not terminal and end is None and steps is None and not run:
         raise Usage("dev_unbounded")
-    with open_session(folder, begin, report, allow_fetch=allow_fetch, functions=functions(platform)) as session:
+    with open_session(folder, begin, write_report, allow_fetch=allow_fetch, functions=functions(platform)) as session:
         if terminal:
             Screen(session).follow()
             return
@@ -127,7 +127,7 @@ def dev(
                 break
         if end is not None:
             session.go_to(end)
-        report({"kind": "time", "at": zulu(session.now), "next": [
+        write_report({"kind": "time", "at": zulu(session.now), "next": [
             {"schedule": each.name, "at": zulu(each.next_at)} for each in session.schedules() if each.next_at
         ]})  # fmt: skip
     if any(failed):

@@ -64,7 +64,7 @@ def _probe_walls(settings: "Settings") -> tuple[dict[str, str] | None, dict[str,
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes import native_libraries
 
-    async def look() -> dict[str, str] | None:
+    async def raise_walls() -> dict[str, str] | None:
         native_libraries.require(
             settings.profile, "quickjs"
         )  # the pool below takes whatever walls there are, but no such library
@@ -76,7 +76,7 @@ def _probe_walls(settings: "Settings") -> tuple[dict[str, str] | None, dict[str,
             await pool.stop()
 
     try:
-        return asyncio.run(look()), None
+        return asyncio.run(raise_walls()), None
     except Exception as error:
         if not isinstance(error, Teaching):
             raise

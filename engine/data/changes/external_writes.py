@@ -74,7 +74,7 @@ def _text(rows: TableDataset, key: Any) -> str:
 def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[], None]:
     """Report rows that sessions flush; see :meth:`lodger.engine.sync.Engine.record_sessions`."""
 
-    def flushed(session: "Session", _context: object) -> None:
+    def record_flush(session: "Session", _context: object) -> None:
         for each in session.new:
             _tell(datasets, clock, session, each, feed.INSERT)
         for each in session.dirty:
@@ -84,8 +84,8 @@ def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[
             _tell(datasets, clock, session, each, feed.DELETE)
 
     target = _synchronous(target)
-    event.listen(target, "after_flush", flushed)
-    return lambda: event.remove(target, "after_flush", flushed)
+    event.listen(target, "after_flush", record_flush)
+    return lambda: event.remove(target, "after_flush", record_flush)
 
 
 def _synchronous(target: Any) -> Any:

@@ -104,7 +104,7 @@ def placed(order: Sequence[Order], left: Sequence[Any], right: Sequence[Any]) ->
 def ordered(order: Sequence[Order], rows: Sequence[Row]) -> list[Row]:
     """Sort rows by an ordering that ends with the key."""
 
-    def compare(one: Row, other: Row) -> int:
+    def compare_rows(one: Row, other: Row) -> int:
         return placed(order, terms_of(order, one), terms_of(order, other))
 
-    return sorted(rows, key=cmp_to_key(compare))
+    return sorted(rows, key=cmp_to_key(compare_rows))

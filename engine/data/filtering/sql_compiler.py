@@ -195,7 +195,7 @@ class Compiler:
         if op is Op.NE:
             return not_(self._folded(field, Op.EQ, value))
 
-        def alike(held: ColumnElement[Any]) -> Clause:
+        def folded_condition(held: ColumnElement[Any]) -> Clause:
             folded = self.driver.ascii_lower(held)
             if op is Op.EQ:
                 same: Clause = folded == literal(text, String())
@@ -204,9 +204,9 @@ class Compiler:
 
         if isinstance(field, PathField):
             rank, text = value
-            return self._some(field, rank, alike)
+            return self._some(field, rank, folded_condition)
         text = value
-        return and_(field.column.is_not(None), alike(column_of(field, self.driver)))
+        return and_(field.column.is_not(None), folded_condition(column_of(field, self.driver)))
 
     def _text(self, text: ColumnElement[Any], op: Op, value: str) -> Clause:
         """Compile a test whether a text contains or begins with another."""
@@ -239,11 +239,14 @@ class Compiler:
         """Return a condition on the value of a type at a path, true if it holds for one of the values that the path leads to through
         lists."""
 
-        def holds(alike: Clause, held: ColumnElement[Any]) -> Clause:
+        def of_rank_and_asked(alike: Clause, held: ColumnElement[Any]) -> Clause:
             return and_(alike, asked(held))
 
         place = self._place(field)
-        return func.coalesce(or_(func.coalesce(holds(*place.held(rank)), false()), place.some(rank, holds)), false())
+        return func.coalesce(
+            or_(func.coalesce(of_rank_and_asked(*place.held(rank)), false()), place.some(rank, of_rank_and_asked)),
+            false(),
+        )
 
     def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
         """Return a condition on values of one type at a path, false for values of other types (:meth:`rank`)."""

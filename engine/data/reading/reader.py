@@ -285,19 +285,21 @@ class Reader:
     def _period(self, item: PeriodField) -> ColumnElement[Any]:
         """Return the number of a period, found by halves: a row takes few comparisons, however many periods there are."""
 
-        def before(start: Any) -> ColumnElement[bool]:
+        def is_before(start: Any) -> ColumnElement[bool]:
             return self.compiler.compared(item.field, Op.LT, start)
 
-        def half(low: int, high: int) -> ColumnElement[Any]:
+        def number_between(low: int, high: int) -> ColumnElement[Any]:
             if high - low <= 1:
                 return literal_column(str(low), Integer)
             middle = (low + high) // 2
-            return case((before(item.starts[middle]), half(low, middle)), else_=half(middle, high))
+            return case(
+                (is_before(item.starts[middle]), number_between(low, middle)), else_=number_between(middle, high)
+            )
 
         if not item.starts:
             return cast(null(), Integer)
         there = self.compiler.compared(item.field, Op.GTE, item.starts[0])
-        return case((there, half(0, len(item.starts))), else_=null())
+        return case((there, number_between(0, len(item.starts))), else_=null())
 
     def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
         """Return the SQL aggregates of a measure."""

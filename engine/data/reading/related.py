@@ -51,7 +51,7 @@ def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
     """Return a function that finds the field of a name in a filter, including related fields."""
     followed = 0
 
-    def lookup(name: str) -> Field:
+    def field_named(name: str) -> Field:
         nonlocal followed
         label, point, rest = name.partition(".")
         if not point or not isinstance(rows, TableDataset):
@@ -67,7 +67,7 @@ def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
         assert isinstance(inner, ColumnField)
         return RelatedField(name, relation.link, relation.target, inner)
 
-    return lookup
+    return field_named
 
 
 def fields_of(tree: Filter) -> Iterator[RelatedField]:

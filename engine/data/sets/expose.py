@@ -302,14 +302,16 @@ def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[st
     none."""
     field = _field(table, tenant, "tenant")
 
-    def value(tenant_id: str) -> Any:
+    def tenant_value(tenant_id: str) -> Any:
         try:
             given: Any = int(tenant_id) if _NUMBER.fullmatch(tenant_id) and field.kind is Kind.INT else tenant_id
-            value = kinds.read(field.kind, given, "tenant")
+            tenant_value = kinds.read(field.kind, given, "tenant")
         except CallRefused:
-            value = None
-        if value is None or str(value) != tenant_id:  # 07 and 7 are two tenants, and only one of them can be meant
+            tenant_value = None
+        if (
+            tenant_value is None or str(tenant_value) != tenant_id
+        ):  # 07 and 7 are two tenants, and only one of them can be meant
             raise denied(f"this tenant has no access to {name}")
-        return uuid.UUID(value) if isinstance(tenant.type, sa.Uuid) and tenant.type.as_uuid else value
+        return uuid.UUID(tenant_value) if isinstance(tenant.type, sa.Uuid) and tenant.type.as_uuid else tenant_value
 
-    return value
+    return tenant_value

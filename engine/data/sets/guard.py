@@ -149,11 +149,11 @@ async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
     """Inspect each database once; one that is unreachable is inspected again at the next call."""
     for database in datasets.unseen:
 
-        def look_there(connection: Connection, of: "ForeignDatabase | None" = database) -> DatabaseIsolation:
+        def inspect_database(connection: Connection, of: "ForeignDatabase | None" = database) -> DatabaseIsolation:
             return look(connection, datasets.tables(of), ledger=of is None)
 
         try:
-            datasets.stand(database, await ask(look_there, database))
+            datasets.stand(database, await ask(inspect_database, database))
         except Exception:  # noqa: BLE001 - the next query of that database reports it
             _log.warning("%s cannot be inspected", "the ledger's database" if database is None else database.place)
 
@@ -172,7 +172,7 @@ def isolated_query(
     if not stands and (not isinstance(rows, TableDataset) or rows.tenant_setting is None):
         return work
 
-    def inside(connection: Connection) -> T:
+    def query_isolated(connection: Connection) -> T:
         security = driver_of(connection).row_security(connection)
         if security is None:  # a database without session variables
             return work(connection)
@@ -183,7 +183,7 @@ def isolated_query(
         with recheck_on_error(datasets, None if rows is None else database_of(rows)):
             return work(connection)
 
-    return inside
+    return query_isolated
 
 
 @contextmanager

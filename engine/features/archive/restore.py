@@ -353,12 +353,12 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
             raise bad(f"table {table.name} has different columns")
         rows: list[Any] = []
 
-        def each(table: Table = table, ends: list[Any] = rows) -> Iterator[dict[str, Any]]:
+        def read_rows(table: Table = table, ends: list[Any] = rows) -> Iterator[dict[str, Any]]:
             while isinstance(line := lines.next(), list):
                 yield validation.read(table, line)
             ends.append(line)
 
-        yield table, each()
+        yield table, read_rows()
         line = rows[0]
     if line is not None:
         raise bad("it has data after its end")

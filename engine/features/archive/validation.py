@@ -151,14 +151,14 @@ def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
         assert isinstance(kind, String)
         look = partial(_text, named, sys.maxsize if kind.length is None else kind.length)
 
-    def check(cell: Any) -> Any:
+    def check_cell(cell: Any) -> Any:
         if cell is not None:
             return look(cell)
         if nullable:
             return None
         raise bad(f"{named} is empty")
 
-    return check
+    return check_cell
 
 
 def _bytes(named: str, cell: Any) -> bytes:

@@ -224,7 +224,7 @@ class Preparation:
             key = each.content.digest, self.terms[each.item["tenant_id"]][0], each.item.get("force", False)
             groups.setdefault(key, []).append(each)
 
-        def check(some: list[_Script]) -> tuple[Content, str | None] | Explained:
+        def check_once(some: list[_Script]) -> tuple[Content, str | None] | Explained:
             item = some[0].item
             limits = self.context.content_cache.limits(self.terms[item["tenant_id"]][0], None)
             try:
@@ -237,7 +237,7 @@ class Preparation:
 
         found = []
         with ThreadPoolExecutor(_AT_ONCE, "lodger-batch") as threads:
-            for some, answer in zip(groups.values(), threads.map(check, groups.values()), strict=True):
+            for some, answer in zip(groups.values(), threads.map(check_once, groups.values()), strict=True):
                 for each in some:
                     if isinstance(answer, Explained):
                         self.refusals.add("scripts", each.index, each.item, answer)
@@ -256,10 +256,12 @@ class Preparation:
                 _limits, tz = self.require_tenant(item["tenant_id"])
                 owed = aware(item.get("first_after"))
 
-                def prepare(wished: ScheduleRules, owed: datetime | None = owed, tz: str | None = tz) -> PreparedRules:
+                def prepare_rules(
+                    wished: ScheduleRules, owed: datetime | None = owed, tz: str | None = tz
+                ) -> PreparedRules:
                     return self._prepare(wished if wished.names_zone else replace(wished, tz=tz), owed)
 
-                yield _Schedule(index, item, wish_of(_SCHEDULE | item, prepare)[1], owed)
+                yield _Schedule(index, item, wish_of(_SCHEDULE | item, prepare_rules)[1], owed)
 
     def _prepare(self, wished: ScheduleRules, owed: datetime | None) -> PreparedRules:
         """Compile rules; many schedules of a batch have the same ones."""
@@ -442,13 +444,13 @@ class _Store:
         allowed = context.content_cache.allowance(limits)
         schedules.check_spacing(wish.rules, allowed)
 
-        def bound(script: str, version: int | None) -> BoundScript:
+        def bind_script(script: str, version: int | None) -> BoundScript:
             known = self._bound.get((tenant, script)) if version is None else None
             if known is not None and known.kind != "library":
                 return known
             return bindings.bind(self._connection, tenant, script, version)
 
-        steps = revisions.steps_of(context, wish.script, wish.params, bound)
+        steps = revisions.steps_of(context, wish.script, wish.params, bind_script)
         tenant_limits = combined(limits)
         revisions.require_within(context, tenant_limits, [wish.limits, *(step["limits"] for step in steps)])
         if number >= allowed.schedules:

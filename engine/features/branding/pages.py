@@ -15,12 +15,12 @@ def _add(pages: Dashboard) -> None:
     def brand() -> Brand | None:
         return pages.api.engine.of_surfaces.get(NAME)
 
-    async def style(_request: Request) -> Response:
+    async def answer_style(_request: Request) -> Response:
         if (found := brand()) is None:
             return Response(status_code=404)
         return Response(found.style, media_type="text/css; charset=utf-8", headers={"cache-control": "no-cache"})
 
-    async def logo(_request: Request) -> Response:
+    async def answer_logo(_request: Request) -> Response:
         if (found := brand()) is None or found.logo is None:
             return Response(status_code=404)
         raw, media = found.logo
@@ -28,8 +28,8 @@ def _add(pages: Dashboard) -> None:
             raw, media_type=media, headers={"cache-control": "no-cache", "content-security-policy": _PICTURE}
         )
 
-    pages.add_public("/static/brand.css", style)
-    pages.add_public("/static/brand-logo", logo)
+    pages.add_public("/static/brand.css", answer_style)
+    pages.add_public("/static/brand-logo", answer_logo)
 
 
 dashboard.EXTENSIONS.append(_add)

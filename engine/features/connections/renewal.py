@@ -57,11 +57,11 @@ class Renewals:
     async def _read(self, tenant_id: str, name: str) -> Opened | None:
         """Read and decrypt a connection in a thread; None if there is none."""
 
-        def look() -> Opened | None:
+        def find_connection() -> Opened | None:
             with self._context.database.read() as connection:
                 return connections.find(self._vault, connection, tenant_id, name)
 
-        return await asyncio.to_thread(look)
+        return await asyncio.to_thread(find_connection)
 
     async def _token(self, opened: Opened) -> str:
         """Return a valid token of a connection; renew it first if need be, or wait while another node does."""
@@ -129,11 +129,11 @@ class Renewals:
     async def _write(self, work: Callable[[Connection], T]) -> T:
         """Run a function in a transaction that writes, in a thread."""
 
-        def run() -> T:
+        def run_in_transaction() -> T:
             with self._context.database.write() as connection:
                 return work(connection)
 
-        return await asyncio.to_thread(run)
+        return await asyncio.to_thread(run_in_transaction)
 
 
 async def store(
@@ -141,18 +141,18 @@ async def store(
 ) -> None:
     """Store tokens, again while the database does not answer: a provider gives a rotated refresh token only once."""
 
-    def write() -> None:
+    def write_tokens() -> None:
         with context.database.write() as connection:
             connections.keep(vault, connection, opened, answer, context.clock.now_us(), consented=consented)
 
     for pause_s in PAUSES_S:
         try:
-            await asyncio.to_thread(write)
+            await asyncio.to_thread(write_tokens)
         except Unavailable:
             await asyncio.sleep(pause_s)
         else:
             return
-    await asyncio.to_thread(write)
+    await asyncio.to_thread(write_tokens)
 
 
 def grant_of(opened: Opened) -> dict[str, str]:

@@ -39,19 +39,21 @@ def _expired() -> Response:
 def _add(api: Api) -> None:
     engine = api.engine
 
-    def of(text: str, browser: str | None, bind: tuple[str, str, str] | None = None) -> tuple[Engine, Opened] | None:
-        def look(each: Engine) -> tuple[Engine, Opened] | None:
+    def find_consent(
+        text: str, browser: str | None, bind: tuple[str, str, str] | None = None
+    ) -> tuple[Engine, Opened] | None:
+        def find_in_ledger(each: Engine) -> tuple[Engine, Opened] | None:
             with each.context.database.write() as connection:
                 now_us = each.context.clock.now_us()
                 found = connections.of_consent(each.vault, connection, text, now_us, browser, bind)
             return None if found is None else (each, found)
 
-        return engine.ask_each(look)
+        return engine.ask_each(find_in_ledger)
 
     async def start(request: Request, link: Annotated[str, Path(max_length=100)]) -> Response:
-        def begin() -> tuple[str, str] | None:
+        def begin_consent() -> tuple[str, str] | None:
             state, browser, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-            found = of(link, None, (state, browser, verifier))
+            found = find_consent(link, None, (state, browser, verifier))
             if found is None:
                 return None
             about = found[1].about
@@ -63,7 +65,7 @@ def _add(api: Api) -> None:
             return url + ("&" if "?" in url else "?") + urlencode(asked), browser
 
         address = client(request)
-        made = await api.lookups.run(address, begin)
+        made = await api.lookups.run(address, begin_consent)
         if made is None:
             api.limits.failure(address)
             return _expired()
@@ -77,7 +79,7 @@ def _add(api: Api) -> None:
     async def callback(request: Request) -> Response:
         given, address = request.query_params, client(request)
         state, browser = given.get("state", "")[:200], request.cookies.get(_COOKIE, "")[:200]
-        found = await api.lookups.run(address, lambda: of(state, browser)) if state and browser else None
+        found = await api.lookups.run(address, lambda: find_consent(state, browser)) if state and browser else None
         if found is None:
             api.limits.failure(address)
             return _expired()

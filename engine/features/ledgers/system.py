@@ -316,7 +316,7 @@ class System(table.Nouns[Sync]):
         given.apply_defaults()
         tenant_id = given.arguments.get("tenant_id")
 
-        def run(member: Member, **more: Any) -> Any:
+        def run_in(member: Member, **more: Any) -> Any:
             own = kwargs | more
             return member.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **own))
 
@@ -326,12 +326,12 @@ class System(table.Nouns[Sync]):
             return self._create(operation, str(tenant_id), args, kwargs)
         offered = tenant_id == PLATFORM and operation.noun == "scripts" and operation.declared.changes
         if offered or operation.declared.in_all:
-            return self._in_all(run)
+            return self._in_all(run_in)
         if tenant_id is not None:
-            return run(self.where(tenant_id))
+            return run_in(self.where(tenant_id))
         if operation.noun == "batches":
-            return self._batch(given.arguments, run)
-        return self._of_platform(operation, given.arguments, run)
+            return self._batch(given.arguments, run_in)
+        return self._of_platform(operation, given.arguments, run_in)
 
     def _of_platform(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
         """Carry out an operation without a tenant."""
@@ -381,7 +381,7 @@ class System(table.Nouns[Sync]):
             of = of.removeprefix(_PAGE)
             places = {name: place for name, place in known.items() if name in self._members}
 
-        def ask(member: Member) -> Page[Any]:
+        def page_of(member: Member) -> Page[Any]:
             if member.name not in places:
                 return Page()
             if places[member.name] is None:
@@ -392,7 +392,7 @@ class System(table.Nouns[Sync]):
             finally:
                 signing_keys.PLACE.reset(token)
 
-        answers = {each.name: page for each, page in self._each(ask).items()}
+        answers = {each.name: page for each, page in self._each(page_of).items()}
         moved: list[TenantPlace] = []
         with suppress(Unavailable):
             moved = self.home.run(lambda engine: _directory_read(engine, directory.moving))
@@ -421,7 +421,7 @@ class System(table.Nouns[Sync]):
     def _having(self, noun: str, name: str) -> list[str]:
         """Return the ledgers with an object of this name, or with an id of which it is a part."""
 
-        def has(member: Member) -> bool:
+        def has_object(member: Member) -> bool:
             engine: Any = member.opened()
             if noun == "nodes":
                 return any(name in (each.name, each.id) for each in engine.nodes.list())
@@ -429,7 +429,7 @@ class System(table.Nouns[Sync]):
             return getattr(engine, noun).get(*of) is not None
 
         try:
-            return [each.name for each, there in self._each(has).items() if there]
+            return [each.name for each, there in self._each(has_object).items() if there]
         except NotFound:
             return []
 

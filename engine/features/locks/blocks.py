@@ -44,7 +44,7 @@ def _held(
         return
     over = threading.Event()
 
-    def renew() -> None:
+    def renew_lease() -> None:
         while not over.wait(_third_s(lease)):
             try:
                 if locks.take(name, mine, lease, slot=slot) is None:
@@ -53,7 +53,7 @@ def _held(
             except Exception:  # noqa: BLE001 - an unreachable database may come back before the lease ends
                 _log.exception("the lock %s could not be renewed", name)
 
-    renewing = threading.Thread(target=renew, name=f"lodger-lock-{name}", daemon=True)
+    renewing = threading.Thread(target=renew_lease, name=f"lodger-lock-{name}", daemon=True)
     renewing.start()
     try:
         yield lock
@@ -75,7 +75,7 @@ async def _held_async(
         return
     over = asyncio.Event()
 
-    async def renew() -> Any:
+    async def renew_lease() -> Any:
         while True:
             try:
                 async with asyncio.timeout(_third_s(lease)):
@@ -90,7 +90,7 @@ async def _held_async(
             except Exception:  # noqa: BLE001 - as above
                 _log.exception("the lock %s could not be renewed", name)
 
-    renewing = asyncio.create_task(renew(), name=f"lodger-lock-{name}")
+    renewing = asyncio.create_task(renew_lease(), name=f"lodger-lock-{name}")
     try:
         yield lock
     finally:

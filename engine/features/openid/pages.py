@@ -132,7 +132,7 @@ class OpenIdPages:
 
         provider = self._configured()
 
-        def find(connection: Connection) -> Caller:
+        def use_up_state(connection: Connection) -> Caller:
             if not sign_in_codes.spend(connection, state, self._api.engine.context.clock.now_us()):
                 raise failed("it was completed before")
             if caller.tenant_id is not None:
@@ -141,7 +141,7 @@ class OpenIdPages:
 
         life_us = provider.configured.session_minutes * 60_000_000
         answer = await self._pages.begin(
-            request, find, "OpenID Connect", of=caller, next_page=next_page, life_us=life_us, id_token=id_token
+            request, use_up_state, "OpenID Connect", of=caller, next_page=next_page, life_us=life_us, id_token=id_token
         )
         assert answer is not None
         return answer

@@ -52,11 +52,11 @@ def run(
     runtime = runtime_of(record)
     source = source_of(record) if edited is None else with_copies(record, edited)
 
-    async def in_walls() -> Replayed:
+    async def replay_in_walls() -> Replayed:
         async with workers(load(), runtime, wasm=isinstance(source, bytes), progress=progress) as pool:
             return await replay(pool, record, source, edited=edited is not None)
 
-    return asyncio.run(in_walls())
+    return asyncio.run(replay_in_walls())
 
 
 def runtime_of(record: AttemptRecord) -> str:
@@ -142,7 +142,7 @@ def rehearse(
     version = engine.scripts.get(tenant, name, new if isinstance(new, int) else None).version
     past = _past(engine, tenant, name, since, min(limit, MAX_RUNS))
 
-    async def in_walls() -> list[ShadowRun]:
+    async def rehearse_in_walls() -> list[ShadowRun]:
         found: list[ShadowRun] = []
         pools: dict[tuple[str, bool], Runs] = {}
         end = monotonic() + MAX_S
@@ -151,11 +151,11 @@ def rehearse(
                 if monotonic() > end:
                     progress(f"stopped after {MAX_S:.0f} s, at the run of {action.due_at}")
                     break
-                found.append(await one(action, pools, stack))
+                found.append(await rehearse_action(action, pools, stack))
                 done(len(found))
         return found
 
-    async def one(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> ShadowRun:
+    async def rehearse_action(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> ShadowRun:
         slot = action.slot or action.due_at
         record = _record(engine, tenant, action, name)
         if record is None:
@@ -175,7 +175,7 @@ def rehearse(
             pools[key] = await stack.enter_async_context(workers(settings, runtime, wasm=key[1], progress=progress))
         return (await agreement(pools[key], record, then, source)).of_run(action.id, record.step, slot)
 
-    return asyncio.run(in_walls())
+    return asyncio.run(rehearse_in_walls())
 
 
 def _past(engine: Any, tenant: str, name: str, since: datetime, limit: int) -> Iterator[Action]:

@@ -54,23 +54,23 @@ class Answers:
         """
         loop, written = asyncio.get_running_loop(), asyncio.Event()
 
-        def look() -> Action | None:
+        def read_action() -> Action | None:
             with self._engine.context.database.read() as connection:
                 try:
                     return actions.get(connection, action_id, tenant_id)
                 except NotFound:  # a deleted tenant
                     return None
 
-        def wake(event: Event) -> None:
+        def note_end(event: Event) -> None:
             if event.action_id == action_id:
                 loop.call_soon_threadsafe(written.set)
 
-        forget = self._engine.on_event(wake)
+        forget = self._engine.on_event(note_end)
         try:
             async with asyncio.timeout(ANSWER_S):
                 while True:
                     written.clear()
-                    action = await self._calls.run(tenant_id, look)
+                    action = await self._calls.run(tenant_id, read_action)
                     if action is None or action.state not in OPEN:
                         break
                     try:

@@ -38,12 +38,12 @@ def _add(api: Api) -> None:
     def found(text: str) -> tuple[UrlRequests, ScriptUrl]:
         """Return the URL with a secret part, and the ledger of its tenant, which receives requests to it."""
 
-        def look(each: Engine) -> tuple[UrlRequests, ScriptUrl] | None:
+        def find_in_ledger(each: Engine) -> tuple[UrlRequests, ScriptUrl] | None:
             requests = UrlRequests(each)
             url = requests.find(text)
             return None if url is None else (requests, url)
 
-        there = engine.ask_each(look)
+        there = engine.ask_each(find_in_ledger)
         if there is None:
             raise unknown()
         return there

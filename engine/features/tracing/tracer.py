@@ -98,15 +98,15 @@ class Tracer:
         """Return a function that records the span of a host call, by the call's name, below the present span."""
         parent = context.get_current()
 
-        def call(name: str) -> AbstractContextManager[object]:
+        def call_span(name: str) -> AbstractContextManager[object]:
             return self._tracer.start_as_current_span(name if name in CALLS else "unknown call", parent)
 
-        return call
+        return call_span
 
     def sending(self, send: Send) -> Send:
         """Return a way out that records the span of each request, and sends its context along (``traceparent``)."""
 
-        async def traced(request: Request) -> Answer:
+        async def send_traced(request: Request) -> Answer:
             # Path and query may be confidential.
             about = {"http.request.method": request.method, "server.address": urlsplit(request.url).hostname or ""}
             with self._tracer.start_as_current_span("fetch", kind=SpanKind.CLIENT, attributes=about) as span:
@@ -118,7 +118,7 @@ class Tracer:
                 span.set_attribute("http.response.status_code", answer.status)
                 return answer
 
-        return traced
+        return send_traced
 
     def _slot(self, action_id: str) -> SpanContext:
         """Return the context of a slot's span, made from the action's id."""

@@ -106,11 +106,11 @@ class WebhookSender(Sender):
         place = target.read(route.url).origin
         signed = signature.headers(route.keys, row.message_id, self._clock.now_us() // 1_000_000, body)
 
-        def here(origin: Origin) -> bool:
+        def is_place(origin: Origin) -> bool:
             return origin == place
 
         return Request(
-            "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=here,
+            "POST", route.url, (("content-type", "application/json"), *signed), body, Redirect.MANUAL, allowed=is_place,
             payer=webhooks.owner(row.tenant_id, row.target)[0], total_s=ANSWER_S, max_body=MAX_ANSWER_BYTES,
         )  # fmt: skip
 

@@ -129,7 +129,7 @@ class _Run:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
 
-        def settle(answer: Any, error: BaseException | None) -> None:
+        def set_outcome(answer: Any, error: BaseException | None) -> None:
             if done.done():
                 return
             if error is None:
@@ -137,7 +137,7 @@ class _Run:
             else:
                 done.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
-        def work() -> None:
+        def call_handler() -> None:
             answer, raised = None, None
             self._ledger = patience.adopt()
             before = time.thread_time()
@@ -147,12 +147,12 @@ class _Run:
                 raised = error
             self._cpu_s = time.thread_time() - before
             try:
-                loop.call_soon_threadsafe(settle, answer, raised)
+                loop.call_soon_threadsafe(set_outcome, answer, raised)
             except RuntimeError:
                 _log.warning("handler %s ended after its node was stopped", self._handler.name)
 
         # Not of a pool: its threads are waited for when the process ends, however long a forsaken handler goes on.
-        threading.Thread(target=work, name=f"lodger-handler-{self._handler.name}", daemon=True).start()
+        threading.Thread(target=call_handler, name=f"lodger-handler-{self._handler.name}", daemon=True).start()
         return done
 
     async def _abandon(self, running: "asyncio.Future[Any]") -> None:

@@ -116,12 +116,12 @@ class HostSide:
         """Call a further listener with each log line of attempts that begin from now on."""
         before = self._on_log
 
-        def both(claim: Claim, line: LogLine) -> None:
+        def call_both(claim: Claim, line: LogLine) -> None:
             if before is not None:
                 before(claim, line)
             listener(claim, line)
 
-        self._on_log = both
+        self._on_log = call_both
 
     async def close(self) -> None:
         """Stop requests, reservations, threads for reads and processes for Intl; safe to call twice."""
@@ -221,10 +221,10 @@ class LedgerAddresses:
     async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
         """Return those of the addresses that belong to the tenant."""
 
-        def ask(connection: Connection) -> tuple[str, ...]:
+        def read_people(connection: Connection) -> tuple[str, ...]:
             return load_list(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
 
-        known = await self._read(ask)
+        known = await self._read(read_people)
         return {address for address in addresses if is_one_of(known, address)}
 
 

@@ -161,10 +161,10 @@ class DueClocks(Part):
         if self._is_due(turn.now) and context.store.database.driver.has_row_locks:
             any_due = tick.ask_any_due(connection, now_us)
 
-            def answered() -> None:
+            def note_passed_by() -> None:
                 turn.passed_by = any_due()
 
-            turn.answers.append(answered)
+            turn.answers.append(note_passed_by)
 
     def written(self, turn: Turn) -> None:
         """Move the ticked clocks on the horizon; note a backlog."""

@@ -174,12 +174,12 @@ class FreeSlots(Part):
             return
         asked = ready_queue.ask_startable(connection)
 
-        def answered() -> None:
+        def note_next_start() -> None:
             turn.startable_us, has_labels = asked()
             if has_labels:
                 self._has_labels = self._is_changed = True
 
-        turn.answers.append(answered)
+        turn.answers.append(note_next_start)
 
     def written(self, turn: Turn) -> None:
         """Start the claimed attempts, unless their lease was lost meanwhile: then they are another's, or claimed anew."""

@@ -83,10 +83,10 @@ class Monitor(Service):
     async def _look_at_ledger(self, now_us: int) -> None:
         """Publish overdue actions and database sessions that wait for each other."""
 
-        def look(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
+        def read_overdue_and_blocked(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
             return gauges.overdue(connection, now_us), lock_waits.chains(connection)
 
-        (number, oldest_us), chains = await self.context.db.read(look)
+        (number, oldest_us), chains = await self.context.db.read(read_overdue_and_blocked)
         if number:
             self._report("overdue", number=number, oldest_ms=oldest_us / 1000)
         if chains:

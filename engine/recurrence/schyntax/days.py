@@ -104,7 +104,7 @@ def group_days(arguments: Arguments) -> YearDays:
     month_days = arguments.get(Unit.DAYS_OF_MONTH)
     year_days = arguments.get(Unit.DAYS_OF_YEAR, ())
 
-    def unions(chosen: list[Argument], pair: tuple[int, int]) -> int:
+    def union_of_dates(chosen: list[Argument], pair: tuple[int, int]) -> int:
         found = 0
         for argument in chosen:
             found |= date_set(argument, *pair)
@@ -115,8 +115,8 @@ def group_days(arguments: Arguments) -> YearDays:
         week=week_set(arguments.get(Unit.DAYS_OF_WEEK, ())),
         months=None if month_days is None else _month_sets(month_days),
         years=_year_sets(year_days),
-        included={pair: unions(plain_included, pair) for pair in _YEAR_PAIRS} if any_included else None,
-        excluded={pair: unions([each for each in plain if each.excluded], pair) for pair in _YEAR_PAIRS},
+        included={pair: union_of_dates(plain_included, pair) for pair in _YEAR_PAIRS} if any_included else None,
+        excluded={pair: union_of_dates([each for each in plain if each.excluded], pair) for pair in _YEAR_PAIRS},
     )
     return YearDays(days.of_year, _named(days, full) if full else None)
 

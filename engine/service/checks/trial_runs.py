@@ -116,14 +116,14 @@ class TrialRuns:
         """Run the claim of a trial on the ledger's data."""
         from lodger.engine.trials.trial import on_ledger, run
 
-        async def once() -> "Finished":
+        async def run_trial() -> "Finished":
             async with on_ledger(self._engine.host) as executor:
                 return (await run(executor, claim)).finished
 
         if not self._turn.acquire(timeout=PATIENCE_S):
             raise Unavailable("rehearsals_busy", at_once=AT_ONCE)
         try:
-            return asyncio.run(once())
+            return asyncio.run(run_trial())
         except SandboxError as problem:
             raise Unavailable.of(problem) from problem
         finally:

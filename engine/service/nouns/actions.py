@@ -150,11 +150,11 @@ class Actions(Noun[M]):
                 "replay": lambda tenant, each: repeats.replay(self.context, connection, tenant, each, now_us),
             }
 
-            def matching(at_us: int) -> Any:
+            def matching_ids(at_us: int) -> Any:
                 wanted = list_filter.read(actions.language(), filter, at_us)
                 return actions.identities(actions.ActionFilter(tenant_id, found=wanted))
 
-            every = Bulk("actions", verbs, matching, actions.IDENTITY, frozenset({"replay"}))
+            every = Bulk("actions", verbs, matching_ids, actions.IDENTITY, frozenset({"replay"}))
             return every.carry_out(self.context, change, do, (tenant_id, filter, why), limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/actions/{action_id}", Role.VIEWER, everywhere=True)

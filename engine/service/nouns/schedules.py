@@ -141,10 +141,10 @@ class Schedules(Previews[M]):
         }  # fmt: skip
         owed, now_us = aware(first_after), self._now_us
 
-        def prepare(wished: ScheduleRules) -> PreparedRules:
+        def prepare_rules(wished: ScheduleRules) -> PreparedRules:
             return self.context.revision_cache.prepare(wished, from_us(now_us), owed)
 
-        wished, wish = wish_of(given, prepare)
+        wished, wish = wish_of(given, prepare_rules)
         with joining(connection), self._changing(Schedules.create, tenant_id, name, name) as change:
             return change.made(
                 schedules.create(
@@ -156,7 +156,7 @@ class Schedules(Previews[M]):
                     now_us,
                     change.with_reason(why),
                     None if owed is None else to_us(owed),
-                    None if wished.names_zone else lambda tz: prepare(replace(wished, tz=tz)),
+                    None if wished.names_zone else lambda tz: prepare_rules(replace(wished, tz=tz)),
                 )
             )
 
@@ -427,10 +427,10 @@ class Schedules(Previews[M]):
                 "run_now": lambda tenant, each: actions.run_now(context, connection, tenant, each, None, None, now_us),
             }
 
-            def matching(at_us: int) -> Any:
+            def matching_ids(at_us: int) -> Any:
                 return schedule_rows.identities(tenant_id, self._filter(filter, at_us))
 
-            every = Bulk("schedules", verbs, matching, schedule_rows.IDENTITY)
+            every = Bulk("schedules", verbs, matching_ids, schedule_rows.IDENTITY)
             return every.carry_out(context, change, do, (tenant_id, filter, why), limit, cursor)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/counters", Role.VIEWER)

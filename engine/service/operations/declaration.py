@@ -179,43 +179,43 @@ def operation(
         of_all_role = everywhere if isinstance(everywhere, Role) else default
         endpoints.append(replace(endpoint, path=of_all, role=of_all_role, twin=True))
 
-    def declare(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
+    def declare_operation(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
         setattr(function, _NOTE, Declared(tuple(endpoints), **more))
         return cast("Method[P, R]", function)
 
-    return declare
+    return declare_operation
 
 
 def also(method: str, path: str, role: Role, *, raw: str, media: str) -> Callable[[Method[P, R]], Method[P, R]]:
     """Declare a second endpoint of an operation with one parameter as raw bytes; the decorator is placed above the first one."""
 
-    def declare(verb: Method[P, R]) -> Method[P, R]:
+    def add_endpoint(verb: Method[P, R]) -> Method[P, R]:
         before: Declared = getattr(verb, _NOTE)
         endpoint = Endpoint(method, path, role, raw=raw, media=media)
         setattr(verb, _NOTE, replace(before, endpoints=(*before.endpoints, endpoint)))
         return verb
 
-    return declare
+    return add_endpoint
 
 
 def local(reason: str) -> Callable[[Callable[Concatenate[Any, P], R]], Method[P, R]]:
     """Declare a verb that is not available over HTTP."""
 
-    def declare(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
+    def declare_local(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
         setattr(function, _NOTE, Declared(local=reason, command=None))
         return cast("Method[P, R]", function)
 
-    return declare
+    return declare_local
 
 
 def stream(reason: str) -> Callable[[Callable[Concatenate[Any, P], Generator[T]]], Stream[P, T]]:
     """Declare a verb that yields its result; ``reason`` says where HTTP offers it."""
 
-    def declare(function: Callable[Concatenate[Any, P], Generator[T]]) -> Stream[P, T]:
+    def declare_stream(function: Callable[Concatenate[Any, P], Generator[T]]) -> Stream[P, T]:
         setattr(function, _NOTE, Declared(local=reason, command=None, streams=True))
         return cast("Stream[P, T]", function)
 
-    return declare
+    return declare_stream
 
 
 def declared(function: object) -> Declared | None:

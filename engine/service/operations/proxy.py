@@ -37,13 +37,15 @@ class Proxy:
         if operation is None:
             raise AttributeError(f"{self._noun} has no operation {verb!r}")
 
-        def blocking(*args: Any, **kwargs: Any) -> Any:
+        def call_blocking(*args: Any, **kwargs: Any) -> Any:
             return self._call(operation, args, kwargs)
 
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
+        async def call_awaited(*args: Any, **kwargs: Any) -> Any:
             return await self._call(operation, args, kwargs)
 
-        call = wraps(operation.function)(awaited if self._awaited and not operation.declared.streams else blocking)
+        call = wraps(operation.function)(
+            call_awaited if self._awaited and not operation.declared.streams else call_blocking
+        )
         call.__signature__ = signature(operation.function)  # type: ignore[attr-defined]  # what inspect reads
         return call
 

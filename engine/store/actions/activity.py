@@ -242,21 +242,23 @@ _clock = schedule_clock.c
 def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[int, int, int]:
     """Return how many attempts run, and how many actions and slots are due and overdue, by one statement."""
 
-    def number(*conditions: ColumnElement[bool] | TextClause, sparse: bool = False) -> ScalarSelect[int]:
+    def count_actions(*conditions: ColumnElement[bool] | TextClause, sparse: bool = False) -> ScalarSelect[int]:
         tenant = driver_of(connection).unindexed(_a.tenant_id) if sparse else _a.tenant_id
         mine = () if tenant_id is None else (tenant == tenant_id,)
         return select(func.count()).select_from(actions).where(*conditions, *mine).scalar_subquery()
 
-    def slots(before_us: int) -> ScalarSelect[int]:
+    def count_due_slots(before_us: int) -> ScalarSelect[int]:
         mine = () if tenant_id is None else (_clock.tenant_id == tenant_id,)
         due = (_clock.next_at <= before_us, _clock.searching == 0)
         return select(func.count()).select_from(schedule_clock).where(*due, *mine).scalar_subquery()
 
     counted = [
-        number(is_startable, _a.due_at <= before) + number(is_held, _a.due_at <= before, sparse=True) + slots(before)
+        count_actions(is_startable, _a.due_at <= before)
+        + count_actions(is_held, _a.due_at <= before, sparse=True)
+        + count_due_slots(before)
         for before in (now_us, now_us - GRACE_US)
     ]
-    row: tuple[int, int, int] = connection.execute(select(number(is_running), counted[0], counted[1])).one()
+    row: tuple[int, int, int] = connection.execute(select(count_actions(is_running), counted[0], counted[1])).one()
     return row
 
 

@@ -215,7 +215,7 @@ def overdue(
     mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
     late = [_named.where(which, _a.due_at < before, *mine).limit(limit) for which in (_is_startable, _is_held)]
 
-    def waiting(*more: ColumnElement[bool]) -> list[AnyRow]:
+    def waiting_actions(*more: ColumnElement[bool]) -> list[AnyRow]:
         found = read_together(
             *(partial(connection.execute, each.where(*more).order_by(_a.due_at, _a.id)) for each in late)
         )
@@ -227,10 +227,10 @@ def overdue(
     if tenant_id is not None:
         clocks = clocks.where(_k.tenant_id == tenant_id)
     able, taken, owed, unable, stopped_slots = read_together(
-        partial(waiting, _may_start),
+        partial(waiting_actions, _may_start),
         partial(connection.execute, _named.where(*silent).order_by(_a.started_us).limit(limit)),
         partial(connection.execute, clocks.order_by(_k.next_at).limit(limit)),
-        partial(waiting, ~_may_start),
+        partial(waiting_actions, ~_may_start),
         partial(_stopped_slots, context, connection, now_us, before, tenant_id, limit),
     )
     found = [_overdue(row, now_us, "lease_lost", row.node) for row in taken]

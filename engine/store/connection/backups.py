@@ -80,15 +80,15 @@ def restore(place: str, source: Path, *, drop_unsent: bool) -> Restored:
 def _prepare(connection: Connection, *, drop_unsent: bool) -> Restored:
     """Prepare a restored copy of a ledger to be used beside the lost one."""
 
-    def number(statement: str) -> int:
+    def query_number(statement: str) -> int:
         return int(connection.scalar(text(statement)) or 0)
 
-    last = number("SELECT max(seen_us) FROM lodger_nodes")
+    last = query_number("SELECT max(seen_us) FROM lodger_nodes")
     found = Restored(
         current(connection),
         from_us(last) if last else None,
-        number("SELECT count(*) FROM lodger_actions WHERE state = 'running'"),
-        number(f"SELECT count(*) FROM lodger_outbox WHERE {_UNSENT}"),  # noqa: S608 - constants
+        query_number("SELECT count(*) FROM lodger_actions WHERE state = 'running'"),
+        query_number(f"SELECT count(*) FROM lodger_outbox WHERE {_UNSENT}"),  # noqa: S608 - constants
         drop_unsent,
     )
     # The first node's recovery takes back what they held. No node that still lives can renew an old lease.

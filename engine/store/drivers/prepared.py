@@ -209,7 +209,7 @@ def send(
 
     known: list[Sequence[Any]] = []
 
-    def rows() -> Sequence[Any]:
+    def read_rows() -> Sequence[Any]:
         if not known:
             try:
                 if cursor.pgresult is None:
@@ -220,7 +220,7 @@ def send(
             raw.reuse(cursor)
         return known[0]
 
-    return rows
+    return read_rows
 
 
 def later(connection: Connection, statement: str, values: Any = None) -> int:

@@ -159,14 +159,14 @@ def claim(
     """
     claimed: list[Claim] = []
 
-    def answered() -> None:
+    def fill_claimed() -> None:
         claimed.extend(answer())
 
     answer = _claim(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us, only=only)
     if answers is None:
-        answered()
+        fill_claimed()
     else:
-        answers.append(answered)
+        answers.append(fill_claimed)
     return claimed
 
 

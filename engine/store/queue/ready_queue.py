@@ -242,11 +242,11 @@ def ask_startable(connection: Connection) -> Callable[[], tuple[int | None, bool
     """Ask when an action that requires no label may start; the answer also says whether there are any labels in use."""
     asked = _first_sets.ask(connection, {"after": "", "now": 0})
 
-    def answer() -> tuple[int | None, bool]:
+    def read_startable() -> tuple[int | None, bool]:
         (first,) = asked()
         return first.startable, first.required is not None or first.bound is not None
 
-    return answer
+    return read_startable
 
 
 _next_startable = (

@@ -237,11 +237,13 @@ def list_page(
     """Return revisions older than ``before``, newest first."""
     statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
 
-    def made(rows: list[AnyRow]) -> list[ScheduleRevision]:
+    def make_revisions(rows: list[AnyRow]) -> list[ScheduleRevision]:
         named = step_names(connection, rows)
         return [_revision(row, named) for row in rows]
 
-    return read(connection, statement if before is None else statement.where(_r.revision < before), limit, made)
+    return read(
+        connection, statement if before is None else statement.where(_r.revision < before), limit, make_revisions
+    )
 
 
 def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]:

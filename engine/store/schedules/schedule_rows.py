@@ -149,11 +149,11 @@ def _where(connection: Connection, tenant_id: str, *which: Any) -> list[Schedule
 def _read(connection: Connection, statement: Select[Any], limit: int | None) -> LimitedList[Schedule]:
     """Return the schedules of a query."""
 
-    def made(rows: list[AnyRow]) -> list[Schedule]:
+    def make_schedules(rows: list[AnyRow]) -> list[Schedule]:
         named = revisions.step_names(connection, rows)
         return [_schedule(row, named) for row in rows]
 
-    return read(connection, statement, limit, made)
+    return read(connection, statement, limit, make_schedules)
 
 
 _END_US = to_us(END)

@@ -101,15 +101,17 @@ def list_page(
     """Return the tenants that match a filter, in its order, beginning after a place."""
     wanted, statement = find(now_us, text)
 
-    def made(rows: list[Any]) -> list[TenantActivity]:
+    def make_activities(rows: list[Any]) -> list[TenantActivity]:
         usages = usages_of_day(context, connection, [row.id for row in rows], now_us // DAY_US)
         return [_made(row, usages[row.id]) for row in rows]
 
     if wanted.keys[0] is _BY_BUDGET:
         ids, more = _by_budget(context, connection, now_us, wanted, place, limit)
-        found = {each.id: each for each in made(list(connection.execute(statement.where(tenants.c.id.in_(ids)))))}
+        found = {
+            each.id: each for each in make_activities(list(connection.execute(statement.where(tenants.c.id.in_(ids)))))
+        }
         return LimitedList([found[each] for each in ids], more=more)
-    return read(connection, wanted.apply(statement, place), limit, made)
+    return read(connection, wanted.apply(statement, place), limit, make_activities)
 
 
 def _by_budget(

@@ -179,13 +179,13 @@ def ask(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
     """Ask for a tenant; the returned function returns it, or raises as :func:`get`."""
     asked = _one.ask(connection, {"tenant": tenant_id})
 
-    def answer() -> Tenant:
+    def read_tenant() -> Tenant:
         rows = asked()
         if not rows or rows[0].state == "deleted":
             raise NotFound("tenant_unknown", tenant=tenant_id)
         return _tenant(rows[0])
 
-    return answer
+    return read_tenant
 
 
 def require_active(connection: Connection, tenant_id: str) -> Tenant:
@@ -202,13 +202,13 @@ def ask_active(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
     ready_queue.lock(connection, [tenant_id])
     asked = ask(connection, tenant_id)
 
-    def answer() -> Tenant:
+    def read_active_tenant() -> Tenant:
         tenant = asked()
         if tenant.state != "active":
             raise Conflict("tenant_suspended", tenant=tenant_id)
         return tenant
 
-    return answer
+    return read_active_tenant
 
 
 def language() -> list_filter.Language:

@@ -89,7 +89,7 @@ def ask_excess(context: StoreContext, connection: Connection, tenant_id: str) ->
     """Ask how a tenant's bytes compare with its limit; the returned function returns the answer."""
     asked = _limited.ask(connection, {"tenant": tenant_id})
 
-    def answer() -> Excess:
+    def read_excess() -> Excess:
         rows = asked()
         if not rows:
             return Excess(context.settings.storage_bytes)
@@ -101,7 +101,7 @@ def ask_excess(context: StoreContext, connection: Connection, tenant_id: str) ->
             total + MAX_CHANGE > limit,
         )  # fmt: skip
 
-    return answer
+    return read_excess
 
 
 def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:

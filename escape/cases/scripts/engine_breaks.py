@@ -91,12 +91,12 @@ def _said(letter: str, text: str) -> Callable[[], bytes]:
 def _exactly(wanted: object) -> Check:
     """Return a check that the result is this value."""
 
-    def check(trial: Trial) -> str:
+    def check_result(trial: Trial) -> str:
         if trial.report.outcome is not Outcome.OK or value_of(trial.report) != wanted:
             raise Escaped(f"ended as {trial.report.outcome}, {(trial.report.result or '')[:120]}")
         return f"answered {(trial.report.result or '')[:120]}"
 
-    return check
+    return check_result
 
 
 #: Values that the binding of the native engine would change or fail on: script, expected value.

@@ -22,13 +22,13 @@ def nothing_foreign(trial: Trial) -> str:
 def at_most(rows: int) -> Check:
     """Return a check of a count: at most the tenant's rows, or null if the call was refused."""
 
-    def check(trial: Trial) -> str:
+    def check_count(trial: Trial) -> str:
         value = json.loads(trial.report.result or "null")
         if isinstance(value, (int, float)) and value > rows:
             raise Escaped(f"it counted {value} rows, the tenant has {rows}")
         return f"answered {trial.report.result}"
 
-    return check
+    return check_count
 
 
 def refused(trial: Trial) -> str:
@@ -128,13 +128,13 @@ _FLOODS = (
 def spends(maximum: int) -> Check:
     """Return a check that no more calls were answered than the budget allows."""
 
-    def check(trial: Trial) -> str:
+    def check_spent(trial: Trial) -> str:
         found = int(trial.facts.get("answered", "0"))
         if found > maximum:
             raise Escaped(f"{found} calls were answered, the budget has {maximum}")
         return f"{found} of at most {maximum} calls were answered; {within_limits(trial)}"
 
-    return check
+    return check_spent
 
 
 _CHANGES = (

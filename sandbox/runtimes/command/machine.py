@@ -51,7 +51,7 @@ class ModuleMachine:
         count = len(parameters)
         kind = slots(count)
 
-        def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
+        def call_import(_env: int, _caller: int, address: int, _size: int) -> int | None:
             try:
                 values = kind.from_address(address)
                 answer = self.wasi.answer(name, unsigned(parameters, [values[2 * index] for index in range(count)]))
@@ -63,7 +63,7 @@ class ModuleMachine:
                 return stop
             return None
 
-        return Callback(enter)
+        return Callback(call_import)
 
     def examine(self, module: c_void_p) -> None:
         """Check that a module is a command. Raises Unsuitable; the text may contain names from the module."""

@@ -143,7 +143,7 @@ def frozen(wasm: bytes, image: bytes, stack_limit: int) -> bytes:
 def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
     """Return the address of the word, among those that depend on the clock at boot, that seeds Math.random."""
 
-    def draw(address: int | None) -> bytes:
+    def draw_random(address: int | None) -> bytes:
         guest = machine.instance(_BOOT_BYTES)
         if address is not None:
             guest.poke(address, b"\x5a\xc3\x11\x9e\x70\x2b\xd4\x68")
@@ -151,8 +151,8 @@ def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
         guest.close()
         return drawn
 
-    plain = draw(None)
-    found = [address for address in differing if draw(address) != plain]
+    plain = draw_random(None)
+    found = [address for address in differing if draw_random(address) != plain]
     if len(found) != 1:
         raise RuntimeError(f"expected one word of memory that seeds Math.random, found {len(found)}")
     return found[0]

@@ -84,7 +84,7 @@ class Machine:
         trap = self.lib.at["wasmtime_trap_new"]
         kind = slots(count)
 
-        def enter(_env: int, _caller: int, address: int, _size: int) -> int | None:
+        def call_import(_env: int, _caller: int, address: int, _size: int) -> int | None:
             try:
                 words = kind.from_address(address)
                 answer = function(words)
@@ -96,7 +96,7 @@ class Machine:
                 return stop
             return None
 
-        return Callback(enter)
+        return Callback(call_import)
 
     # -- the host functions, one method each; argument i is word 2*i --
 

@@ -77,7 +77,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     event.listen(engine, "begin", _begin)
     event.listen(engine, "checkin", _returned)
 
-    def taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
+    def check_taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
         idle_s = _clock.elapsed_s() - entry.info.get(_RETURNED, math.inf)  # a new one was never returned
         try:
             raw.settle()
@@ -86,12 +86,12 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
         except engine.dialect.loaded_dbapi.Error as error:
             raise DisconnectionError from error  # the pool connects anew
 
-    event.listen(engine, "checkout", taken)
+    event.listen(engine, "checkout", check_taken)
 
-    def connected(_dialect: object, _record: object, args: Any, given: Any) -> Any:
+    def connect_watched(_dialect: object, _record: object, args: Any, given: Any) -> Any:
         return _connect(patience_s, *args, **given)
 
-    event.listen(engine, "do_connect", connected)
+    event.listen(engine, "do_connect", connect_watched)
     return engine
 
 

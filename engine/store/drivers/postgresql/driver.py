@@ -421,23 +421,23 @@ class PostgresDriver(Driver):
         """
         end, allowed = elapsed_s() + seconds, seconds
 
-        def shorten(connection: Connection, *_statement: object) -> None:
+        def shorten_limit(connection: Connection, *_statement: object) -> None:
             nonlocal allowed
             left = end - elapsed_s()
             if left <= 0:
                 raise StatementTimeout
             if left < allowed - seconds / 10:
                 allowed = left
-                limit(allowed)
+                set_limit(allowed)
 
-        def limit(seconds: float) -> None:
+        def set_limit(seconds: float) -> None:
             for each in _TIME_LIMITS:
                 prepared.later(connection, f"SET LOCAL {each} = {max(1, int(seconds * 1000))}")
 
-        limit(seconds)
+        set_limit(seconds)
         if scans:
             self.allow_scans(connection)
-        event.listen(connection, "before_cursor_execute", shorten)
+        event.listen(connection, "before_cursor_execute", shorten_limit)
         try:
             yield
         except DBAPIError as error:
@@ -445,7 +445,7 @@ class PostgresDriver(Driver):
                 raise StatementTimeout from error
             raise
         finally:
-            event.remove(connection, "before_cursor_execute", shorten)
+            event.remove(connection, "before_cursor_execute", shorten_limit)
 
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
         """Classify the error by SQLSTATE; without one it is an error of the DBAPI about a value."""

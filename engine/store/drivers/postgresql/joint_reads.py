@@ -33,14 +33,14 @@ class JointReads:
         """
         answers: dict[int, Callable[[], Any]] = {}
 
-        def answer(number: int, work: Callable[[], Any]) -> None:
+        def run_reader(number: int, work: Callable[[], Any]) -> None:
             try:
                 answers[number] = partial(_return_value, work())
             except Exception as error:  # noqa: BLE001 - the caller's
                 answers[number] = partial(_raise_error, error)
 
         for number, work in enumerate(works):
-            self._readers.append(greenlet(partial(copy_context().run, answer, number, work), self._hub))
+            self._readers.append(greenlet(partial(copy_context().run, run_reader, number, work), self._hub))
         if getcurrent() is self._hub:
             self._go_on(flush)
         while len(answers) < len(works):  # one of the readers has readers of its own

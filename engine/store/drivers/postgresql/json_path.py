@@ -86,11 +86,11 @@ class PostgresJsonPath(JsonPath):
     def some(self, rank: int, holds: HeldCondition) -> Clause:
         """Return whether a value that the path leads to through lists satisfies a condition."""
 
-        def asked(value: ColumnElement[Any]) -> Clause:
+        def element_holds(value: ColumnElement[Any]) -> Clause:
             each = PostgresJsonPath(func.jsonb_build_object(literal_column("'e'"), value), ("e",), self._tag)
             return holds(*each.held(rank))
 
-        return (self._through() | self._kind.is_not_distinct_from("array")) & self._led("[*]", asked)
+        return (self._through() | self._kind.is_not_distinct_from("array")) & self._led("[*]", element_holds)
 
     def _led(self, end: str, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
         """Return the condition that a value which the path leads to satisfies another one; a lax path enters lists, one level at each

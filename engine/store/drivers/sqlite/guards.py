@@ -27,17 +27,17 @@ def statements(tables: Sequence[Table]) -> Iterator[str]:
 def _counting(table: str, stored: Stored) -> Iterator[str]:
     """Yield the triggers that count the stored bytes of tenants."""
 
-    def size(row: str) -> str:
+    def size_sql(row: str) -> str:
         return " + ".join(f'coalesce(length(CAST({row}."{column}" AS BLOB)), 0)' for column in stored.columns)
 
     counter, amounts = stored.counter, {"kept_bytes": "0", "history_bytes": "0", "audit_bytes": "0"}
-    amounts[counter] = size("NEW")
+    amounts[counter] = size_sql("NEW")
     more = (
         f"INSERT INTO lodger_storage (tenant_id, {', '.join(amounts)}) "
         f"SELECT NEW.tenant_id, {', '.join(amounts.values())} WHERE NEW.tenant_id <> '' "
         f"ON CONFLICT (tenant_id) DO UPDATE SET {counter} = {counter} + excluded.{counter};"
     )
-    less = f"UPDATE lodger_storage SET {counter} = {counter} - ({size('OLD')}) WHERE tenant_id = OLD.tenant_id;"
+    less = f"UPDATE lodger_storage SET {counter} = {counter} - ({size_sql('OLD')}) WHERE tenant_id = OLD.tenant_id;"
     yield f"CREATE TRIGGER {table}_more AFTER INSERT ON {table} BEGIN {more} END"
     yield f"CREATE TRIGGER {table}_less AFTER DELETE ON {table} BEGIN {less} END"
     if stored.updated:

@@ -72,7 +72,7 @@ class SqliteJsonPath(JsonPath):
     def some(self, rank: int, holds: HeldCondition) -> Clause:
         """Return whether a value that the path leads to through lists satisfies a condition."""
 
-        def asked(each: TableValuedAlias) -> Clause:
+        def element_holds(each: TableValuedAlias) -> Clause:
             if rank != TIME:
                 return holds(self._is(each.c.type, rank), each.c.atom)
             text = case((each.c.type == "object", each.c.value), else_="{}")
@@ -80,7 +80,7 @@ class SqliteJsonPath(JsonPath):
                 self._is(func.json_type(text, "$" + self._tag), rank), func.json_extract(text, "$" + self._tag)
             )
 
-        return (self._through() | (self._kind == "array")) & self._elements(asked, spread=True)
+        return (self._through() | (self._kind == "array")) & self._elements(element_holds, spread=True)
 
     def _elements(self, asked: Callable[[TableValuedAlias], Clause], *, spread: bool) -> Clause:
         """Return the condition that a value which the path leads to through lists satisfies another one; ``spread``: also the elements

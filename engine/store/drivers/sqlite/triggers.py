@@ -24,7 +24,7 @@ def _trigger(names: IdentifierPreparer, watched: WatchedTable, verb: str, name: 
     owner, key = names.quote(watched.owner.name), names.quote(watched.key.name)
     source = watched.source.replace("'", "''")
 
-    def write(side: str, kind: str, condition: str = "1") -> str:
+    def record_sql(side: str, kind: str, condition: str = "1") -> str:
         return (
             'INSERT INTO lodger_changes (source, owner, "key", kind, at_us) '
             f"SELECT '{source}', {_text(watched.owner, f'{side}.{owner}')}, "
@@ -33,10 +33,14 @@ def _trigger(names: IdentifierPreparer, watched: WatchedTable, verb: str, name: 
 
     same = f"(old.{owner} IS new.{owner} AND old.{key} IS new.{key})"
     body = {
-        "insert": write("new", "insert"),
-        "delete": write("old", "delete"),
+        "insert": record_sql("new", "insert"),
+        "delete": record_sql("old", "delete"),
         "update": " ".join(
-            (write("new", "update", same), write("old", "delete", f"NOT {same}"), write("new", "insert", f"NOT {same}"))
+            (
+                record_sql("new", "update", same),
+                record_sql("old", "delete", f"NOT {same}"),
+                record_sql("new", "insert", f"NOT {same}"),
+            )
         ),
     }[verb]
     return f"CREATE TRIGGER {name} AFTER {verb.upper()} ON {names.format_table(watched.table)} BEGIN {body} END"
