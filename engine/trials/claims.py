@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -11,6 +12,7 @@ from lodger.engine.core.access.grants import Grants
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.params import Field, read_fields
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import ScriptVersion, Tenant
 from lodger.engine.store.scripts import scripts, source_maps
@@ -120,11 +122,14 @@ def read_terms(store: StoreContext, connection: Connection, tenant_id: str) -> T
     Raises:
         NotFound: tenant_unknown.
     """
-    tenant = tenants.get(connection, tenant_id)
-    today = usage.usages_of_day(store, connection, [tenant_id], store.clock.now_us() // usage.DAY_US)[tenant_id]
-    return Terms(
-        tenant, today.limited, (today.allowed.storage_bytes, storage_usage.of_tenant(connection, tenant_id).total)
+    tenant, used, stored = read_together(
+        partial(tenants.get, connection, tenant_id),
+        partial(usage.usages_of_day, store, connection, [tenant_id], store.clock.now_us() // usage.DAY_US),
+        partial(storage_usage.of_tenant, connection, tenant_id),
+        connection=connection,
     )
+    today = used[tenant_id]
+    return Terms(tenant, today.limited, (today.allowed.storage_bytes, stored.total))
 
 
 def claim_in_ledger(

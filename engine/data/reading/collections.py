@@ -1,6 +1,7 @@
 """Collections as operators see them: number of documents, and indexed paths."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -10,6 +11,8 @@ from lodger.engine.data.sets.expose import NAME
 from lodger.engine.data.values.fields import PATH
 from lodger.engine.data.values.stored import document_row
 from lodger.engine.store.bulk import insert_absent
+from lodger.engine.store.connection.database import read_together
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.script_data import collection_indexes, documents
 from lodger.engine.store.schema.script_data import document_index as entries
@@ -31,11 +34,17 @@ class CollectionInfo:
 
 def list_all(connection: Connection, tenant_id: str) -> list[CollectionInfo]:
     """Return the collections of a tenant by name; raises NotFound."""
-    tenants.get(connection, tenant_id)
-    counted = select(_d.collection, func.count()).where(_d.tenant_id == tenant_id).group_by(_d.collection)
-    found: dict[str, int] = {row[0]: row[1] for row in connection.execute(counted)}
+    numbers = select(_d.collection, func.count()).where(_d.tenant_id == tenant_id).group_by(_d.collection)
+    paths = select(_i.collection, _i.path).where(_i.tenant_id == tenant_id, _i.complete == 1)
+    _tenant, counted, known = read_together(
+        partial(tenants.get, connection, tenant_id),
+        partial(connection.execute, numbers),
+        partial(connection.execute, paths),
+        connection=connection,
+    )
+    found: dict[str, int] = {row[0]: row[1] for row in counted}
     indexed: dict[str, list[str]] = {}
-    for row in connection.execute(select(_i.collection, _i.path).where(_i.tenant_id == tenant_id, _i.complete == 1)):
+    for row in known:
         indexed.setdefault(row.collection, []).append(row.path)
     return [
         CollectionInfo(name, found.get(name, 0), tuple(sorted(indexed.get(name, ()))))
@@ -52,21 +61,26 @@ def declare(connection: Connection, tenant_id: str, name: str, path: str, now_us
         NotFound: tenant_unknown.
     """
     ready_queue.lock(connection, [tenant_id])
-    tenants.get(connection, tenant_id)
+    mine = (_i.tenant_id == tenant_id, _i.collection == name)
+    _tenant, rows = read_together(
+        partial(tenants.get, connection, tenant_id),
+        partial(connection.scalars, select(_i.path).where(*mine)),
+        connection=connection,
+    )
     if not NAME.fullmatch(name):
         raise InputError("collection_name", name=name)
     if not PATH.fullmatch(path) or path == "id":
         raise InputError("index_path", path=path)
-    mine = (_i.tenant_id == tenant_id, _i.collection == name)
-    known = list(connection.scalars(select(_i.path).where(*mine)))
+    known = list(rows)
     if path in known:
         return
     if len(known) >= document_index.MAX_INDEXES:
         raise Conflict("indexes_full", name=name, count=len(known), maximum=document_index.MAX_INDEXES)
-    connection.execute(
+    prepared.write(
+        connection,
         insert(collection_indexes).values(
             tenant_id=tenant_id, collection=name, path=path, complete=0, upto="", made_us=now_us
-        )
+        ),
     )
 
 
@@ -94,7 +108,7 @@ def build(connection: Connection, tenant_id: str, name: str, path: str) -> bool:
     )
     complete = len(rows) < AT_ONCE
     upto = rows[-1].id if rows else state.upto
-    connection.execute(update(collection_indexes).where(*mine).values(complete=int(complete), upto=upto))
+    prepared.write(connection, update(collection_indexes).where(*mine).values(complete=int(complete), upto=upto))
     return complete
 
 

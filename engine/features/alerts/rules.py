@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -14,6 +15,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.features.alerts.kinds import AlertKind, parse_window
 from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
 from lodger.engine.recurrence.calendar.zones import zone as known_zone
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import events, ready_queue
@@ -73,13 +75,18 @@ def put(connection: Connection, tenant_id: str, name: str, wanted: dict[str, Any
         NotFound: tenant_unknown, schedule_unknown, webhook_unknown.
     """
     ready_queue.lock(connection, [tenant_id])
-    tenants.get(connection, tenant_id)
-    values = check(name, wanted)
-    for each in wanted["webhooks"]:
+    values, schedule = check(name, wanted), wanted["schedule"]
+
+    def require_receiver(each: str) -> None:
         if not events.has_receiver(connection, tenant_id, each):
             raise NotFound("webhook_unknown", tenant=tenant_id, name=each)
-    schedule = wanted["schedule"]
-    found = None if schedule is None else schedule_rows.get(connection, tenant_id, schedule)
+
+    _tenant, found, *_receivers = read_together(
+        partial(tenants.get, connection, tenant_id),
+        lambda: None if schedule is None else schedule_rows.get(connection, tenant_id, schedule),
+        *(partial(require_receiver, each) for each in wanted["webhooks"]),
+        connection=connection,
+    )
     values |= {"schedule_id": None if found is None else found.id, "updated_us": now_us}
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     if not connection.execute(update(alert_rules).where(*mine).values(values)).rowcount:

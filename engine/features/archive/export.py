@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import Connection, Table, select
@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Table, select
 from lodger.engine.core.errors import Conflict
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.progress import ProgressCounter
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.schema import access, attempt_records, feeds, scheduling, script_data
 from lodger.engine.store.schema.metadata import ARCHIVED, metadata
@@ -54,17 +55,21 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         NotFound: tenant_unknown.
         Conflict: tenant_active, tenant_unfinished, tenant_too_large, platform_stays.
     """
-    tenant = tenant_rows.get(connection, tenant_id)
+    sealed = select(script_data.sealed.c.action_id).where(script_data.sealed.c.tenant_id == tenant_id).limit(1)
+    tenant, unfinished, found, revision = read_together(
+        partial(tenant_rows.get, connection, tenant_id),
+        partial(connection.scalar, sealed),
+        lambda: connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).all(),
+        partial(current, connection),
+        connection=connection,
+    )
     if tenant_id == PLATFORM:
         raise Conflict("platform_stays.export")
     if tenant.state not in {"suspended", tenant_rows.MOVING}:
         raise Conflict("tenant_active", tenant=tenant_id, state=tenant.state)
-    if connection.scalar(
-        select(script_data.sealed.c.action_id).where(script_data.sealed.c.tenant_id == tenant_id).limit(1)
-    ):
+    if unfinished:
         raise Conflict("tenant_unfinished", tenant=tenant_id)
-    row = connection.execute(select(scheduling.tenants).where(scheduling.tenants.c.id == tenant_id)).one()
-    head = {MARK: FORMAT, "tenant": tenant_id, "schema": current(connection), "made_us": now_us, "row": cells(row)}
+    head = {MARK: FORMAT, "tenant": tenant_id, "schema": revision, "made_us": now_us, "row": cells(*found)}
     out, digest, progress, written = io.BytesIO(), hashlib.sha256(), ProgressCounter(), 0
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as packed:
         for line in _lines(connection, tenant_id, head):

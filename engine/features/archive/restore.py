@@ -11,9 +11,10 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Select, Table, select
 from sqlalchemy.exc import DataError, IntegrityError
 
 from lodger.engine.core.access.grants import MIB
@@ -26,8 +27,10 @@ from lodger.engine.features.archive.renaming import Renaming
 from lodger.engine.features.archive.validation import OPEN, bad
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.placements import require_placement
@@ -161,11 +164,12 @@ class TenantImport:
         self._tenant_row(head, now_us)
         progress = ProgressCounter()
         for table, rows in _by_table(lines):
-            for some in in_chunks(self._read(table, row) for row in rows):
+            for number, some in enumerate(in_chunks(self._read(table, row) for row in rows)):
+                if number:
+                    prepared.flush(self._connection)  # an archive may be larger than memory
                 insert_many(self._connection, table, some)
                 progress.add(len(some))
-        self._check_owners()
-        self._check_scripts()
+        self._read_together(self._check_owners, self._check_scripts)
         self._check_schedules()
         self._context.forget(self._tenant)
         storage_usage.add_history(self._connection, {self._tenant: self._history})
@@ -174,6 +178,15 @@ class TenantImport:
         ready_queue.add_queues(self._connection, wanted)
         ready_queue.refresh(self._connection, [self._tenant])
         return tenants.get(self._connection, self._tenant)
+
+    def _read_together(self, *works: Callable[[], Any]) -> list[Any]:
+        return read_together(*works, connection=self._connection)
+
+    def _rows(self, *statements: Select[Any]) -> list[Any]:
+        return self._read_together(*(partial(self._all, each) for each in statements))
+
+    def _all(self, statement: Select[Any]) -> Any:
+        return self._connection.execute(statement).all()
 
     def _tenant_row(self, cells: list[Any], now_us: int) -> None:
         """Insert the tenant's own row, suspended, once its limits, grants, people and labels are checked."""
@@ -269,32 +282,33 @@ class TenantImport:
         }
         own = mine[s.scripts].where(s.scripts.c.kind != "bound")
         schedules, waiting = mine[s.schedules], mine[s.actions].where(s.actions.c.state.in_(OPEN))
-        for table, key, ids in (
-            (s.scripts, s.scripts.c.id, own),
-            (s.schedule_clock, s.schedule_clock.c.schedule_id, schedules),
-            (s.actions, s.actions.c.id, waiting),
-        ):
-            others = select(key).where(table.c.tenant_id != self._tenant, key.in_(ids)).limit(1)
-            if self._connection.scalar(others) is not None:
-                raise bad("it has an id that belongs to another tenant")
         a = s.actions.c
-        strange = select(a.id).where(
-            a.tenant_id == self._tenant, a.schedule_id.is_not(None), a.schedule_id.not_in(schedules)
+        strange, *others = self._rows(
+            select(a.id)
+            .where(a.tenant_id == self._tenant, a.schedule_id.is_not(None), a.schedule_id.not_in(schedules))
+            .limit(1),
+            *(
+                select(key).where(key.table.c.tenant_id != self._tenant, key.in_(ids)).limit(1)
+                for key, ids in ((s.scripts.c.id, own), (s.schedule_clock.c.schedule_id, schedules), (a.id, waiting))
+            ),
         )
-        if self._connection.scalar(strange.limit(1)) is not None:
+        if any(others):
+            raise bad("it has an id that belongs to another tenant")
+        if strange:
             raise bad("an action refers to a schedule that it does not have")
 
     def _check_scripts(self) -> None:
         """Check that the version of every script and every waiting action exists."""
         c, v, a = s.scripts.c, s.script_versions.c, s.actions.c
-        versions = select(v.script_id, v.version).where(v.tenant_id == self._tenant)
-        self._known |= {(row.script_id, row.version) for row in self._connection.execute(versions)}
-        self._known |= set(self._bound.values())
-        newest = select(c.id, c.version).where(c.tenant_id == self._tenant)
-        if {(row.id, row.version) for row in self._connection.execute(newest)} - self._known:
+        versions, newest, open_actions = self._rows(
+            select(v.script_id, v.version).where(v.tenant_id == self._tenant),
+            select(c.id, c.version).where(c.tenant_id == self._tenant),
+            select(a.script_id, a.script_version, a.steps).where(a.tenant_id == self._tenant, a.state.in_(OPEN)),
+        )
+        self._known |= {tuple(row) for row in versions} | set(self._bound.values())
+        if {tuple(row) for row in newest} - self._known:
             raise bad("a script refers to a version that it does not have")
-        waits = (a.tenant_id == self._tenant, a.state.in_(OPEN))
-        for waiting in self._connection.execute(select(a.script_id, a.script_version, a.steps).where(*waits)):
+        for waiting in open_actions:
             try:
                 steps = json.loads(waiting.steps or "[]")
                 absent = {(waiting.script_id, waiting.script_version), *(tuple(each) for each in steps)} - self._known
@@ -309,7 +323,15 @@ class TenantImport:
         # Rules are not compiled: it takes long, and rules that do not compile stop their own schedule only.
         cache, keys = self._context.revision_cache.without_compiler(), set()
         scripts = {script for script, _version in self._known}
-        for row in self._connection.execute(select(s.schedule_revisions).where(r.tenant_id == self._tenant)):
+        revisions, *needed = self._rows(
+            select(s.schedule_revisions).where(r.tenant_id == self._tenant),
+            select(k.schedule_id, k.revision).where(k.tenant_id == self._tenant),
+            select(s.schedules.c.id, s.schedules.c.revision).where(s.schedules.c.tenant_id == self._tenant),
+            select(a.schedule_id, a.revision)
+            .where(a.tenant_id == self._tenant, a.revision.is_not(None), a.state.in_(OPEN))
+            .distinct(),
+        )
+        for row in revisions:
             try:
                 made = cache.read(row)
                 require_placement(made.conduct, self._tenant)
@@ -322,14 +344,7 @@ class TenantImport:
             if absent or len(made.steps) > MAX_STEPS:
                 raise bad("a revision refers to a script or a version that it does not have, or has too many")
             keys.add((row.schedule_id, row.revision))
-        needed = [
-            select(k.schedule_id, k.revision).where(k.tenant_id == self._tenant),
-            select(s.schedules.c.id, s.schedules.c.revision).where(s.schedules.c.tenant_id == self._tenant),
-            select(a.schedule_id, a.revision)
-            .where(a.tenant_id == self._tenant, a.revision.is_not(None), a.state.in_(OPEN))
-            .distinct(),
-        ]
-        if {tuple(row) for each in needed for row in self._connection.execute(each)} - keys:
+        if {tuple(row) for each in needed for row in each} - keys:
             raise bad("a schedule refers to a revision that it does not have")
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError
@@ -13,6 +14,8 @@ from lodger.engine.policy.conduct import Priority
 from lodger.engine.policy.defaults import whole
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.recurrence.rule_errors import SearchEnded
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import ready_queue, schedule_concurrency
@@ -93,12 +96,19 @@ def backfill(
     Raises:
         InputError: backfill_range, backfill_forgotten, backfill_too_large, backfill_every_node.
     """
-    tenants.require_active(connection, tenant_id)
-    plan = _plan(context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=True)
+    _tenant, plan = read_together(
+        partial(tenants.require_active, connection, tenant_id),
+        partial(_plan, context, connection, tenant_id, schedule, (start_us, end_us), now_us, lock=True),
+        connection=connection,
+    )
     clock, revision = plan.clock, plan.revision
-    script_id, version, steps = newest_versions(connection, tenant_id, clock.script_id, revision.steps)
     serially = revision.policies.overlap is not Overlap.ALLOW
-    held = serially and schedule_concurrency.has_unfinished(connection, plan.schedule_id)
+    (script_id, version, steps), busy = read_together(
+        partial(newest_versions, connection, tenant_id, clock.script_id, revision.steps),
+        partial(schedule_concurrency.has_unfinished, connection, plan.schedule_id),
+        connection=connection,
+    )
+    held = serially and busy
     rows = []
     for number, slot in enumerate(plan.run):
         rows.append({
@@ -108,7 +118,7 @@ def backfill(
             "requires": revision.requires,
         })  # fmt: skip
     if rows:
-        connection.execute(insert(tables.actions), rows)
+        insert_many(connection, tables.actions, rows)
         ready_queue.add_queues(connection, [(tenant_id, revision.requires)])
         ready_queue.refresh(connection, [tenant_id])
     return Backfill(plan.schedule_id, tuple(str(row["id"]) for row in rows), plan.left_alone)
@@ -129,14 +139,18 @@ def _plan(
     found = schedules.get(connection, tenant_id, schedule)
     if not start_us < end_us <= now_us:
         raise InputError("backfill_range")
-    if lock:
-        (clock,) = tick.lock_clocks(connection, tenant_id, [found.id])
-    else:
-        clock = tick.clock_of(connection, tenant_id, found.id)
-    forgotten = connection.scalar(
-        select(tables.schedules.c.forgotten_us).where(
-            tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
-        )
+    known = select(tables.schedules.c.forgotten_us).where(
+        tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == found.id
+    )
+    clock, forgotten, (states, backfilled) = read_together(
+        lambda: (
+            tick.lock_clocks(connection, tenant_id, [found.id])[0]
+            if lock
+            else tick.clock_of(connection, tenant_id, found.id)
+        ),
+        partial(connection.scalar, known),
+        partial(_slot_states, connection, found.id, start_us, end_us),
+        connection=connection,
     )
     if forgotten is not None and start_us <= forgotten:
         raise InputError("backfill_forgotten", until=from_us(forgotten))
@@ -144,7 +158,6 @@ def _plan(
     if revision.everywhere:
         raise InputError("backfill_every_node", schedule=found.name)
     slots, coming = _slots(revision, start_us, end_us, clock.accounted_us)
-    states, backfilled = _slot_states(connection, found.id, start_us, end_us)
     run, left = slots_to_backfill(slots, states, backfilled)
     return _Plan(found.id, clock, revision, run, left + coming)
 

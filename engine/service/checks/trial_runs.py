@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.records import Checked, DryRun, Json, ScriptVersion
 from lodger.engine.store.scripts import scripts
 from lodger.engine.store.scripts.content import ScriptInput, read
@@ -57,13 +59,18 @@ class TrialRuns:
         context = self._engine.context
         found: ScriptVersion | None
         with context.database.read() as connection:
-            terms = read_terms(context, connection, tenant_id)
+            terms_of = partial(read_terms, context, connection, tenant_id)
             if source is None:
-                found, content = read_version(connection, tenant_id, name, version)
+                stored = partial(read_version, connection, tenant_id, name, version)
+                terms, (found, content) = read_together(terms_of, stored, connection=connection)
             else:
-                limits = scripts.limits_of(context, connection, tenant_id)
+                terms, limits, found = read_together(
+                    terms_of,
+                    partial(scripts.limits_of, context, connection, tenant_id),
+                    partial(scripts.find_latest, connection, tenant_id, name),
+                    connection=connection,
+                )
                 content = link(connection, tenant_id, name, read(source, limits, name), limits)
-                found = scripts.find_latest(connection, tenant_id, name)
         self._budget.require(tenant_id)
         if source is not None:
             content = self._engine.scripts.source_check.require_stripped(tenant_id, name, content)

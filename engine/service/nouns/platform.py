@@ -1,6 +1,7 @@
 """The verbs on nodes and metrics."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lodger.engine.core.access.roles import Role
@@ -8,6 +9,7 @@ from lodger.engine.core.metrics import Metric, joined, labelled, prometheus_text
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, local, operation
 from lodger.engine.store.connection import lock_waits
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.connection.lock_waits import Chain
 from lodger.engine.store.platform import gauges, node_rows
 from lodger.engine.store.platform.node_rows import NodeRow
@@ -71,8 +73,13 @@ class Metrics(Noun[M]):
     def _all(self) -> list[Metric]:
         """Return the metrics of the ledger, of this process and of others."""
         with self.context.database.read() as connection:
-            of_ledger = gauges.read(self.context, connection, self._now_us)
-            others = node_rows.metrics_of_others(self.context, connection, self.process_metrics.process, self._now_us)
+            of_ledger, others = read_together(
+                partial(gauges.read, self.context, connection, self._now_us),
+                partial(
+                    node_rows.metrics_of_others, self.context, connection, self.process_metrics.process, self._now_us
+                ),
+                connection=connection,
+            )
         of_nodes = [metric for name, figures in others for metric in labelled(figures, "node", name)]
         return joined([*self.process_metrics.read(), *of_nodes, *of_ledger])
 

@@ -335,7 +335,7 @@ class Schedules(Previews[M]):
         """
         with self._changing(Schedules.delete, tenant_id, schedule) as change:
             before = self._at(change, tenant_id, schedule, revision)
-            return change.made(schedules.erase(self.context, change.connection, tenant_id, before.id, self._now_us))
+            return change.made(schedules.erase(self.context, change.connection, before, self._now_us))
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}", Role.VIEWER)
     def get(self, tenant_id: str, schedule: str) -> Schedule:

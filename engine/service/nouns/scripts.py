@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -26,6 +27,7 @@ from lodger.engine.service.checks.trial_runs import TrialRuns
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import list_filter, pages, signing_keys
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
 from lodger.engine.store.scripts import differences, scripts, suspensions
@@ -370,15 +372,20 @@ class Scripts(Noun[M]):
     def rollback(self, tenant_id: str, name: str, version: int, *, why: str | None = None) -> ScriptVersion:
         """Store an earlier version's source again, as a new version; the versions in between stay readable."""
         with self._changing(Scripts.rollback, tenant_id, name, name) as change:
-            change.before(scripts.get(change.connection, tenant_id, name))
-            old = scripts.content(change.connection, scripts.get(change.connection, tenant_id, name, version))
+            get = partial(scripts.get, change.connection, tenant_id, name)
+            latest, found = read_together(get, partial(get, version), connection=change.connection)
+            change.before(latest)
+            old, offered = read_together(
+                partial(scripts.content, change.connection, found),
+                partial(scripts.is_offered, change.connection, found.script_id),
+                connection=change.connection,
+            )
             audit_context = change.with_reason(why or change.audit_context.why or f"rollback to version {version}")
-            found = scripts.get(change.connection, tenant_id, name, version)
             return change.made(
                 scripts.put(
                     self.context, change.connection, tenant_id, name, old, self._now_us, audit_context,
                     needs=lambda _before: encode(found.grants), fields=read_fields(found.fields),
-                    offered=scripts.is_offered(change.connection, found.script_id),
+                    offered=offered,
                 )
             )  # fmt: skip
 

@@ -202,7 +202,7 @@ def timings(connection: Connection, track: Track, before_us: int = FOREVER_US) -
 def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FOREVER_US) -> dict[Track, Pace]:
     """Return the pace of these steps of schedules, from their latest successful runs that ended up to an instant."""
     wanted = sorted(set(tracks))
-    found = read_together(*(partial(timings, connection, track, before_us) for track in wanted))
+    found = read_together(*(partial(timings, connection, track, before_us) for track in wanted), connection=connection)
     return {track: pace([each.wall_ms for each in some]) for track, some in zip(wanted, found, strict=True)}
 
 
@@ -217,7 +217,8 @@ def overdue(
 
     def waiting_actions(*more: ColumnElement[bool]) -> list[AnyRow]:
         found = read_together(
-            *(partial(connection.execute, each.where(*more).order_by(_a.due_at, _a.id)) for each in late)
+            *(partial(connection.execute, each.where(*more).order_by(_a.due_at, _a.id)) for each in late),
+            connection=connection,
         )
         return [row for rows in found for row in rows]
 
@@ -232,6 +233,7 @@ def overdue(
         partial(connection.execute, clocks.order_by(_k.next_at).limit(limit)),
         partial(waiting_actions, ~_may_start),
         partial(_stopped_slots, context, connection, now_us, before, tenant_id, limit),
+        connection=connection,
     )
     found = [_overdue(row, now_us, "lease_lost", row.node) for row in taken]
     found += [_overdue(row, now_us, "unticked", None) for row in owed]
@@ -297,6 +299,7 @@ class _WaitReasons:
             partial(connection.execute, of),
             partial(connection.execute, lines),
             partial(day_budgets.spent_or_reserved, context, connection, ids, now_us),
+            connection=connection,
         )
         self._tenants = {row.id: row for row in found}
         self._startable = {(row.tenant_id, row.requires): row.startable_at for row in startable}

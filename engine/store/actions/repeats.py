@@ -1,6 +1,7 @@
 """Repeats of one action that has ended."""
 
 import json
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, select
 from lodger.engine.core.errors import Conflict, InputError
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store.actions import actions
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue import schedule_concurrency
 from lodger.engine.store.queue.version_pins import newest_versions
@@ -41,11 +43,14 @@ def replay(
         Conflict: action_open.
         InputError: replay_gap, params_too_large, params_too_deep.
     """
-    tenants.require_active(connection, tenant_id)
-    before = actions.find_request(connection, tenant_id, request_key)
+    _tenant, before, row = read_together(
+        partial(tenants.require_active, connection, tenant_id),
+        partial(actions.find_request, connection, tenant_id, request_key),
+        partial(actions.row_of, connection, tenant_id, action_id),
+        connection=connection,
+    )
     if before is not None:
-        return before
-    row = actions.row_of(connection, tenant_id, action_id)
+        return before  # type: ignore[no-any-return]  # what the function returns
     if row.state not in actions.FINISHED:
         raise Conflict("action_open", state=row.state)
     if row.slot_to is not None:
@@ -53,12 +58,15 @@ def replay(
     revision = None
     if row.schedule_id is not None:
         revision = context.revision_cache.revision(connection, tenant_id, row.schedule_id, row.revision)
-    script_id, version, steps = _scripts(connection, row, revision, newer=newer)
-    param_checks.check_text(
-        context, connection, tenant_id, row.params, None if revision is None else revision.limits_of(0)
-    )
-    busy = row.schedule_id is not None and schedule_concurrency.has_unfinished(
-        connection, row.schedule_id, row.node_key
+    wishes = None if revision is None else revision.limits_of(0)
+    (script_id, version, steps), _fits, busy = read_together(
+        partial(_scripts, connection, row, revision, newer=newer),
+        partial(param_checks.check_text, context, connection, tenant_id, row.params, wishes),
+        lambda: (
+            row.schedule_id is not None
+            and schedule_concurrency.has_unfinished(connection, row.schedule_id, row.node_key)
+        ),
+        connection=connection,
     )
     made: dict[str, Any] = {
         "tenant_id": tenant_id, "schedule_id": row.schedule_id, "revision": row.revision, "origin": "replay",

@@ -21,7 +21,7 @@ from lodger.engine.core import error_table
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection.notify import Hints
-from lodger.engine.store.drivers import Driver, addresses, patience
+from lodger.engine.store.drivers import Driver, addresses, driver_of, patience
 from lodger.engine.store.drivers.addresses import mask_password
 from lodger.engine.store.drivers.features import CommitWatcher, ServerWatcher
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
@@ -46,13 +46,18 @@ def reads_from_replica() -> Iterator[None]:
         _from_replica.reset(token)
 
 
-def read_together(*works: Callable[[], Any]) -> list[Any]:
-    """Return the results of functions that only read. Inside :meth:`Database.snapshot` a server is asked by all of them at once."""
+def read_together(*works: Callable[[], Any], connection: Connection | None = None) -> list[Any]:
+    """Return the results of functions that only read; a server is asked by all of them at once.
+
+    Args:
+        connection: the one by which all of them read; None for that of :meth:`Database.snapshot`, without which one reads after the other.
+    """
     found = _snapshot.get()
-    if found is None or found[2] != threading.get_ident() or len(works) < 2:
+    if connection is None and found is not None and found[2] == threading.get_ident():
+        connection = found[1]
+    if connection is None or len(works) < 2:
         return [work() for work in works]
-    database, connection, _thread = found
-    return [answer() for answer in database.driver.read_together(connection, works)]
+    return [answer() for answer in driver_of(connection).read_together(connection, works)]
 
 
 #: The databases of this process: a forked child must not use their connections.

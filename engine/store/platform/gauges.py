@@ -1,9 +1,12 @@
 """Gauges of the ledger for operators: waiting, running and overdue actions, nodes, outbox, blocked sessions."""
 
+from functools import partial
+
 from sqlalchemy import Connection, bindparam, func, select
 
 from lodger.engine.core.metrics import Metric, Sample, metric
 from lodger.engine.store.connection import lock_waits
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.ready_queue import GRACE_US
 from lodger.engine.store.schema.nodes import nodes
@@ -34,22 +37,31 @@ _outbox = (
 
 def read(context: StoreContext, connection: Connection, now_us: int) -> list[Metric]:
     """Return the gauges, in the order of the table of metrics."""
-    number, oldest_us = overdue(connection, now_us)
-    chains = lock_waits.chains(connection)
+    (number, oldest_us), chains, counts, states, messages, used = read_together(
+        partial(overdue, connection, now_us),
+        partial(lock_waits.chains, connection),
+        partial(_counts, connection),
+        partial(_nodes, context, connection, now_us),
+        lambda: connection.execute(_outbox).all(),
+        partial(_tenants, connection, context.settings.metrics_tenants, now_us),
+        connection=connection,
+    )
     waited = max((chain.waited_s for chain in chains), default=0.0)
     return [
-        metric(
-            "lodger_actions",
-            _by_state("lodger_actions", [(state, connection.scalar(each)) for state, each in _counted.items()]),
-        ),
+        metric("lodger_actions", _by_state("lodger_actions", zip(_counted, counts, strict=True))),
         metric("lodger_overdue", [Sample("lodger_overdue", (), number)]),
         metric("lodger_overdue_seconds", [Sample("lodger_overdue_seconds", (), oldest_us / 1_000_000)]),
-        metric("lodger_nodes", _by_state("lodger_nodes", _nodes(context, connection, now_us))),
-        metric("lodger_outbox", _by_state("lodger_outbox", connection.execute(_outbox).all())),
+        metric("lodger_nodes", _by_state("lodger_nodes", states)),
+        metric("lodger_outbox", _by_state("lodger_outbox", messages)),
         metric("lodger_blocked_sessions", [Sample("lodger_blocked_sessions", (), len(chains))]),
         metric("lodger_blocked_seconds", [Sample("lodger_blocked_seconds", (), waited)]),
-        metric("lodger_tenant_cpu_seconds", _tenants(connection, context.settings.metrics_tenants, now_us)),
+        metric("lodger_tenant_cpu_seconds", used),
     ]
+
+
+def _counts(connection: Connection) -> list[int]:
+    """Return the numbers of startable, running and sealed actions."""
+    return read_together(*(partial(connection.scalar, each) for each in _counted.values()), connection=connection)
 
 
 def _tenants(connection: Connection, number: int, now_us: int) -> list[Sample]:
@@ -70,8 +82,9 @@ def overdue(connection: Connection, now_us: int) -> tuple[int, int]:
     """
     before = now_us - GRACE_US
     number, oldest = 0, now_us
-    for wanted in _OVERDUE:
-        count, first = connection.execute(wanted, {"before": before}).one()
+    asked = (partial(connection.execute, wanted, {"before": before}) for wanted in _OVERDUE)
+    for answer in read_together(*asked, connection=connection):
+        count, first = answer.one()
         number += count
         oldest = min(oldest, first if first is not None else now_us)
     return number, now_us - oldest
@@ -93,8 +106,11 @@ def _nodes(context: StoreContext, connection: Connection, now_us: int) -> list[t
     """Count nodes by state."""
     at = context.lease_us(connection, now_us)
     silent = (nodes.c.state == "alive") & (nodes.c.lease_until_us < at)
-    alive = connection.scalar(select(func.count()).where(nodes.c.state == "alive", ~silent)) or 0
-    return [("alive", alive), ("silent", connection.scalar(select(func.count()).where(silent)) or 0)]
+    asked = (nodes.c.state == "alive") & ~silent, silent
+    found = read_together(
+        *(partial(connection.scalar, select(func.count()).where(each)) for each in asked), connection=connection
+    )
+    return [*zip(("alive", "silent"), found, strict=True)]
 
 
 def _by_state(name: str, rows: object) -> list[Sample]:

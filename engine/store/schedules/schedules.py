@@ -14,10 +14,11 @@ from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.queue import followers, ready_queue
+from lodger.engine.store.queue import followers, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.stops import stop_waiting
 from lodger.engine.store.records import AnyRow, Schedule
 from lodger.engine.store.revision_cache import PreparedRules
@@ -124,11 +125,6 @@ def edit(
     accounted up to now first; its queued actions keep their script version and run. ``version`` pins the version of a
     schedule with one script.
     """
-    asked = tenants.ask_active(connection, tenant_id)
-    clock = _clock(connection, before)
-    tenant = asked()
-    if change["rules"].rules != before.rules:
-        check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits_in_effect)))
     change = dict(change)
     if "version" in change:
         change["script"] = revisions.with_version(change.get("script", before.steps), change.pop("version"))
@@ -137,13 +133,22 @@ def edit(
         "retry": before.retry, "limits": before.limits, "params": before.params, **change,
         "conduct": before.conduct | dict(change.get("conduct") or {}), "grants": change.get("grants", before.grants),
     })  # fmt: skip
-    steps = revisions.steps_of(context, wish.script, wish.params, partial(bind, connection, tenant_id))
+    tenant, clock, steps, _present, unfinished = read_together(
+        partial(tenants.require_active, connection, tenant_id),
+        partial(_clock, connection, before),
+        partial(revisions.steps_of, context, wish.script, wish.params, partial(bind, connection, tenant_id)),
+        partial(context.revision_cache.revision, connection, tenant_id, before.id, before.revision),
+        partial(schedule_concurrency.unfinished, connection, [before.id]),
+        connection=connection,
+    )
+    if change["rules"].rules != before.rules:
+        check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits_in_effect)))
     # Stored limits may exceed the tenant's by now; only new ones are checked.
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]
     revisions.require_within(context, tenant.limits_in_effect, [each for each in wished if each not in old])
     if clock.state == "armed":
-        tick.account(context, connection, [clock], now_us)
+        tick.account(context, connection, [clock], now_us, unfinished=lambda: dict(unfinished))
     else:
         tick.account_gap(context, connection, clock, now_us, clock.state)
     number, owed_us = before.revision + 1, max(now_us, clock.accounted_us) + 1
@@ -197,10 +202,12 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
     return get(connection, tenant_id, found.id)
 
 
-def erase(context: StoreContext, connection: Connection, tenant_id: str, schedule: str, now_us: int) -> Schedule:
-    """Delete a schedule: due slots are accounted, waiting actions cancelled, running ones may end. The history stays."""
-    ready_queue.lock(connection, [tenant_id])
-    found = get(connection, tenant_id, schedule)
+def erase(context: StoreContext, connection: Connection, found: Schedule, now_us: int) -> Schedule:
+    """Delete a schedule: due slots are accounted, waiting actions cancelled, running ones may end. The history stays.
+
+    ``found`` was read under the tenant's lock.
+    """
+    tenant_id = found.tenant_id
     clock = _clock(connection, found)
     if clock.state != "armed":
         tick.account_gap(context, connection, clock, now_us, clock.state)

@@ -192,6 +192,8 @@ class PostgresDriver(Driver):
 
     def read_together(self, connection: Connection, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
         """Send the statements that they wait for at the same time together."""
+        if not prepared.keeps(connection):
+            return super().read_together(connection, works)
         raw: Any = connection.connection.dbapi_connection
         answers: list[Callable[[], Any]] = raw.read_together(works)
         return answers
