@@ -23,7 +23,7 @@ def attacks(module: str, suffix: str = ".js") -> dict[str, list[tuple[Any, ...]]
 
 
 def _rows(text: str, mark: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a table."""
+    """Return the rows of an attack table from its text; ``mark`` begins a comment."""
     _, *pieces = re.split(rf"^{mark}- (.+)\n", text, flags=re.MULTILINE)
     rows = []
     for head, body in zip(pieces[::2], pieces[1::2], strict=True):

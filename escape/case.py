@@ -95,7 +95,7 @@ class Case:
 
     @property
     def number(self) -> int:
-        """Number of the class in the catalogue."""
+        """Number of the attack's class in the catalogue."""
         return int(self.id[1:].partition("-")[0])
 
     @property
@@ -128,7 +128,7 @@ class Case:
         return {"main.js": main, **self.modules}
 
     def module(self) -> bytes | None:
-        """Return the WebAssembly module, or None."""
+        """Return the case's WebAssembly module, None if it has a script."""
         return self.wasm() if callable(self.wasm) else self.wasm
 
 

@@ -177,7 +177,7 @@ class Judge:
         return await self.run(case, limits, limits, case.host or Switchboard)
 
     def _job(self, case: Case, limits: Limits) -> Job:
-        """Return the job of a case."""
+        """Return the job that runs a case."""
         bundle = Bundle(
             {name: self._canaries.fill_in(source) for name, source in case.sources().items()},
             self._canaries.fill_in(case.context),

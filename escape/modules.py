@@ -38,7 +38,7 @@ def _words(text: str) -> set[str]:
 
 
 def _import(name: str) -> str:
-    """Return the import of a system call."""
+    """Return the text that imports a WASI function."""
     parameters, results = ("".join(f" {_TYPES[letter]}" for letter in types) for types in SIGNATURES[name])
     given = f"(param{parameters})" if parameters else ""
     answered = f"(result{results})" if results else ""

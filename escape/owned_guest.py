@@ -94,7 +94,7 @@ def settings(module: bytes) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _compiled(module: bytes) -> Path:
-    """Return the file of a compiled module."""
+    """Return the file of a module, compiled as the realm of ``quickjs`` is."""
     import lodger
 
     folder = artefact.writable_folder(load().cache_dir)

@@ -85,7 +85,7 @@ class Switchboard:
         raise AssertionError
 
     async def large(self, value: Any) -> Reply:
-        """Answer with a string of the given length."""
+        """Answer with a text of the given length."""
         size = value if isinstance(value, int) and 0 <= value <= 16 << 20 else 0
         return Reply(True, json.dumps("x" * size))
 

@@ -86,7 +86,7 @@ def _status(place: Path) -> dict[str, str]:
 
 
 def _rows(place: Path) -> dict[str, str]:
-    """Return the status file of a process by name."""
+    """Return the fields of a process's status file by name."""
     rows = dict(line.partition(":")[::2] for line in (place / "status").read_text().splitlines())
     return {name: value.strip() for name, value in rows.items()}
 

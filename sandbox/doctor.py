@@ -51,7 +51,7 @@ class Wall:
 
 
 def _always() -> str:
-    """Return "": this wall can always be raised."""
+    """Return "": this wall can always be raised, on every host."""
     return ""
 
 

@@ -30,7 +30,7 @@ class Bundle:
 
     @property
     def entry(self) -> str:
-        """The file that is run."""
+        """Name of the file that is run."""
         return next(iter(self.modules), "main.js")
 
     @property
@@ -46,10 +46,10 @@ class Slot(Protocol):
         """Return the slot; ``memory_bytes`` is the memory that the script holds meanwhile."""
 
     async def enter(self) -> None:
-        """Wait for a slot."""
+        """Wait until the attempt holds a slot again."""
 
     def take(self) -> None:
-        """Hold a slot again, though there may be none."""
+        """Hold a slot again at once, even if none is free."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ class ScriptImages:
             writer.drop()
 
     async def close(self) -> None:
-        """Stop compiling; the pool still runs."""
+        """Stop compiling images; the pool goes on without new ones."""
         for task in [*self._making.values()]:
             task.cancel()
             with suppress(asyncio.CancelledError, SandboxError):

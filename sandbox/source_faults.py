@@ -231,7 +231,7 @@ def no_function(text: str) -> ScriptError | None:
 
 
 def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:
-    """Yield errors of CommonJS."""
+    """Yield an error for each use of CommonJS, such as ``require``."""
     code = outline.code
     if "require" in code and not _OWN_REQUIRE.search(code):
         for each in _REQUIRE.finditer(code):

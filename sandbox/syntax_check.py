@@ -64,7 +64,7 @@ class SyntaxChecker:
 
     @property
     def warm(self) -> bool:
-        """Whether the pool is running."""
+        """Whether the pool of workers is running."""
         with self._lock:
             return self._current is not None
 

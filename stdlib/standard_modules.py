@@ -27,7 +27,7 @@ _MAX_KNOWN = 10_000
 
 
 def is_one(name: str) -> bool:
-    """Whether a script can import this name."""
+    """Whether a name is that of a standard module, which scripts can import."""
     package, _, part = name.partition("/")
     if package in ONE_BY_ONE and part:
         return part.removesuffix(".js") in exports(package)

@@ -72,14 +72,14 @@ def _any(value: Any, _what: str) -> Any:
 
 
 def _limit(value: Any, what: str) -> int:
-    """Check a maximum number of rows."""
+    """Check a maximum number of rows that a script asks for. ``what`` names the argument in the refusal."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
         raise bad_request(f"{what} must be a whole number from 1 to 10000")
     return value
 
 
 def _text(value: Any, what: str) -> str:
-    """Check a text."""
+    """Check that an argument is text within its maximum length. ``what`` names the argument in the refusal."""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         raise bad_request(f"{what} must be text of at most {MAX_TEXT} characters")
     return value
@@ -132,7 +132,7 @@ def _number(value: Any, what: str) -> int | float:
 
 
 def _flag(value: Any, what: str) -> bool:
-    """Check a truth value."""
+    """Check that an argument is true or false."""
     if not isinstance(value, bool):
         raise bad_request(f"{what} must be true or false")
     return value
@@ -164,7 +164,7 @@ def _line(value: Any, what: str) -> str:
 
 
 def _base64(value: Any, what: str) -> bytes:
-    """Return the bytes of a base64 text."""
+    """Return the bytes of an argument that is base64 text."""
     if not isinstance(value, str) or len(value) > MAX_BASE64 or not value.isascii():
         raise bad_request(f"{what} must be base64 of at most 512 KiB")
     try:

@@ -148,7 +148,7 @@ class Share:
             self.counters.held[name] += amount
 
     def leave(self) -> None:
-        """Hold the amounts of this call no longer."""
+        """Give up the amounts of the day that this call still holds."""
         for name in self.held:
             self._release(name, self.held[name])
 
@@ -214,7 +214,7 @@ class BudgetReservations:
             return budget_reservations.reserve(self._store, connection, wishes)
 
     async def close(self) -> None:
-        """End the thread; safe to call twice."""
+        """End the thread that reserves; safe to call twice."""
         task, self._task = self._task, None
         if task is not None and not task.done():
             await asyncio.gather(task, return_exceptions=True)

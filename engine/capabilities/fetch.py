@@ -132,7 +132,7 @@ def fetch_limits(grants: Grants, url: str) -> FetchLimits:
 
 
 def _body(given: Any) -> bytes:
-    """Return the bytes of a request's body."""
+    """Return the bytes of a request's body, which the script gives as text or tagged bytes."""
     if given is None:
         return b""
     body = given.encode() if isinstance(given, str) else strict_json.read_bytes(given)
@@ -142,7 +142,7 @@ def _body(given: Any) -> bytes:
 
 
 def _number(given: Any) -> int:
-    """Return the number of a request."""
+    """Return the number by which a script names one of its requests, checked."""
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given < 2**31:
         raise bad_request("there is no request with this number")
     return given

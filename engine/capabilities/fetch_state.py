@@ -73,7 +73,7 @@ class FetchState:
 
     @classmethod
     def of(cls, claim: Claim, send: Send | None = None, **more: Any) -> Self:
-        """Return the initial state of an attempt."""
+        """Return the initial state of the requests of an attempt."""
         dry = claim.trial and not claim.fetches
         return cls(claim.tenant_id, claim.action_id, claim.step, send, dry=dry, offline=claim.offline, **more)
 

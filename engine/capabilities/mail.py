@@ -79,7 +79,7 @@ def _named_address(text: str, names: dict[str, str]) -> str:
 
 
 def _one_line(text: str, what: str, limit: int) -> str:
-    """Return a text that can be part of a header."""
+    """Return a text that can be part of a mail's header: one line, within its length; refuse others."""
     if _CONTROL.search(text) or len(text) > limit:
         raise bad_request(f"{what} must be one line of at most {limit} characters")
     if _ENCODED.search(text):

@@ -56,7 +56,7 @@ async def no_addresses(_tenant_id: str, _addresses: Collection[str]) -> Collecti
 
 
 async def no_secrets(_names: Collection[str]) -> dict[str, OpenSecret]:
-    """Return none: the tenant has no secrets."""
+    """Return no secrets: for attempts of a tenant that has none."""
     return {}
 
 

@@ -142,7 +142,7 @@ def add_commands(arguments: list[str]) -> None:
 
 
 def _module(name: str) -> Any:
-    """Import the module of a command."""
+    """Import the module of a command by its name."""
     return import_module(f"lodger.engine.cli.{name}")
 
 

@@ -162,7 +162,7 @@ def _own(path: Path) -> "tuple[Case, ...]":
 def _attack(
     kind: "type[Suite]", cases: "Sequence[Case]", runtimes: tuple[str, ...], *, times: int, quiet: bool
 ) -> "Suite":
-    """Run cases on runtimes."""
+    """Run attacks on these runtimes with a progress bar, unless quiet; return the suite with its findings."""
     import asyncio
 
     runs = sum(runtime in case.runtimes for case in cases for runtime in runtimes)
@@ -180,7 +180,7 @@ def _ignore(_found: "Finding") -> None:
 
 
 def _nothing() -> None:
-    """There is no progress bar to stop."""
+    """Do nothing: there is no progress bar to stop."""
 
 
 def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None]]":
@@ -226,7 +226,7 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
 
 
 def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
-    """Print cases without running them."""
+    """Print the list of cases without running them."""
     if as_json:
         write_json(
             {

@@ -71,7 +71,7 @@ def command_name(operation: Operation) -> str | None:
 
 
 def _function(operation: Operation) -> Callable[..., None]:
-    """Return the function of a generated command."""
+    """Return the function of a command that is generated from an operation."""
     declared, function = operation.declared, operation.function
     hints = {name: str if get_origin(hint) is Literal else hint for name, hint in get_type_hints(function).items()}
     parameters = [each for each in inspect.signature(function).parameters.values() if each.name not in ("self", JOINED)]
@@ -143,12 +143,12 @@ def _body(
 
 
 def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    """Return an option of a command."""
+    """Return an option of a generated command as a parameter that Typer reads."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 def _parameter(each: inspect.Parameter, hint: Any, helps: Mapping[str, str], *, positional: bool) -> inspect.Parameter:
-    """Return the argument or option for a parameter."""
+    """Return the argument or option for an operation's parameter, with its help."""
     called = CALLED.get(each.name, each.name).replace("_", "-")
     help_text = _sentence(helps.get(each.name) or WORDS.get(each.name, ""))
     kind = _kind(each.name, hint)
@@ -247,7 +247,7 @@ def _from_json(option: str, name: str, hint: Any, body: Any) -> Any:
 
 
 def _missing(name: str) -> Usage:
-    """Return the error of a missing option."""
+    """Return the error of a required option that was not given."""
     called = CALLED.get(name, name).replace("_", "-")
     what = WORDS.get(name, called).rstrip(".")
     return Usage("option_missing", option=called, meaning=what, example=_EXAMPLES.get(name, called.upper()))

@@ -100,7 +100,7 @@ class Profiles:
         self._write(body["profiles"], None if body.get("current") == name else body.get("current"))
 
     def _write(self, profiles: dict[str, Profile], current: str | None) -> None:
-        """Replace the file of profiles."""
+        """Write the profiles file anew, with these profiles and the name of the default one."""
         lines = [f"current = {json.dumps(current)}", ""] if current else []
         for profile in sorted(profiles.values(), key=lambda each: each.name):
             lines.append(f"[profiles.{json.dumps(profile.name)}]")

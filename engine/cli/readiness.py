@@ -67,7 +67,7 @@ def _tzdata(clock: Clock) -> Check:
 
 
 def _descriptors(slots: int) -> Check:
-    """Check the limit of open files."""
+    """Check that this process may open enough files for so many attempts at once."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     value = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
     if hard == resource.RLIM_INFINITY or hard >= max(DESCRIPTORS, FILES_OF_ATTEMPT * slots):
@@ -165,7 +165,7 @@ def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
 
 
 def _clock(engine: "Engine", clock: Clock) -> Check:
-    """Check this machine's clock."""
+    """Check this machine's clock against the database server's."""
     from lodger.engine.store.context import database_us
 
     if not engine.context.database.driver.has_clock:

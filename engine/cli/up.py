@@ -149,7 +149,7 @@ class Serving:
         self._said = error.code
 
     async def _serve(self) -> None:
-        """Run API and node until a signal."""
+        """Run the API and the node, as the role asks, until a signal comes."""
         import asyncio
         import gc
         import signal
@@ -211,7 +211,7 @@ class Serving:
                 await asyncio.wait_for(stopping.wait(), self._settings.lease_s)
 
     def say(self, *lines: str) -> None:
-        """Write lines for people."""
+        """Write lines for people, unless the output is for a program."""
         if not self._as_json:
             say(*lines)
             sys.stdout.flush()

@@ -70,7 +70,7 @@ class Request:
 
     @property
     def method(self) -> str:
-        """The HTTP method of the request."""
+        """The HTTP method of this request."""
         return "GET" if self.route is None else self.route.method
 
     @property
@@ -89,7 +89,7 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether the request was carried out."""
+        """Whether the server has carried out the request."""
         return 200 <= self.status < 300
 
 
@@ -146,7 +146,7 @@ def build(operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 
 
 def _segment(what: str, name: str) -> str:
-    """Return a name as one segment of a path."""
+    """Return a name as one segment of a URL's path, percent-encoded; raises InputError (name_invalid)."""
     if name in {"", ".", ".."} or "/" in name or "\\" in name:
         raise InputError("name_invalid.segment", thing=what, name=name)
     return quote(name, safe="")

@@ -98,7 +98,7 @@ class SteadyClock:
         await self._clock.sleep(seconds)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
-        """Call back after that long."""
+        """Call back in the running event loop after so many seconds, unless cancelled."""
         return self._clock.call_later(seconds, callback)
 
 
@@ -120,7 +120,7 @@ class SystemClock:
         await asyncio.sleep(max(0.0, seconds))
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
-        """Call back after that long."""
+        """Call back in the running event loop after so many seconds, unless cancelled."""
         import asyncio
 
         return asyncio.get_running_loop().call_later(seconds, callback)

@@ -103,7 +103,7 @@ class Handlers:
         self._known = {**self._known, handler.name: handler}
 
     def get(self, name: str) -> Handler | None:
-        """Return the handler of this name."""
+        """Return the registered handler of this name, None if there is none."""
         return self._known.get(name)
 
     @property

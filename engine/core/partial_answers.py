@@ -33,5 +33,5 @@ def note_unreachable(*names: str) -> None:
 
 
 def sentence(names: set[str]) -> str:
-    """Return the sentence for people."""
+    """Return the sentence for people that names the ledgers whose part of an answer is missing."""
     return f"these ledgers cannot be reached, and their part is missing: {', '.join(sorted(names))}; see lodger ledger list"

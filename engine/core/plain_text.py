@@ -69,7 +69,7 @@ def detail_lines(details: dict[str, Any] | None, indent: str = "  ") -> list[str
 
 
 def _plain(text: str) -> str:
-    """Return a line without unprintable characters."""
+    """Return a line with spaces in place of unprintable characters."""
     return "".join(char if char.isprintable() else " " for char in text.rstrip("\r"))
 
 

@@ -23,7 +23,7 @@ class Row:
     help: str
 
     def as_dict(self) -> dict[str, str]:
-        """Return the row for ``--json``."""
+        """Return the setting as the object that ``--json`` shows."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 

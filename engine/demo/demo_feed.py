@@ -80,7 +80,7 @@ class Feed:
             self._write(f"due     {each.tenant_id}/{each.name}: {each.text}; next {soon}")
 
     def _heard(self, event: Event) -> None:
-        """Handle an event in the event loop's thread."""
+        """Handle an event of the engine in the event loop's thread."""
         # Events come from the thread that did the thing; the lines belong to the loop.
         self._loop.call_soon_threadsafe(self._tell, event)
 

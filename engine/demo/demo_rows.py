@@ -192,5 +192,5 @@ def _ago(random: Random, now: datetime, min_days: float, max_days: float) -> dat
 
 
 def _whole(instant: datetime) -> datetime:
-    """Return an instant in whole seconds."""
+    """Return an instant without its fraction of a second."""
     return instant.replace(microsecond=0)

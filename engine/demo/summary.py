@@ -50,7 +50,7 @@ class Summary:
     mails: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for ``--json``."""
+        """Return the summary as the object that ``--json`` shows."""
         return asdict(self)
 
 

@@ -218,7 +218,7 @@ class _Commit:
         return isinstance(effect, ROW_EFFECTS) and effect.rows.name in self.wall.written
 
     def _apply_or_refuse(self, index: int, effect: Effect) -> None:
-        """Write one effect; a refusal names the effect."""
+        """Write one effect; a refusal by the database is raised as EffectRefused, which names the effect."""
         before = prepared.mark(self.connection, _Placed(index, effect))
         try:
             self._apply(index, effect)
@@ -272,7 +272,7 @@ class _Commit:
                 raise ConflictFound("conflict", what, index=held.index, place=held.line)
 
     def _apply(self, index: int, effect: Effect) -> None:
-        """Write one effect."""
+        """Write one effect to the database, by its kind."""
         if isinstance(effect, ROW_EFFECTS):
             self._record_change(effect)
         if isinstance(effect, Insert):

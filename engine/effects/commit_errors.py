@@ -27,7 +27,7 @@ class NotApplied(Exception):
         self.line = int(row) if row.isdecimal() else None
 
     def as_error(self) -> ScriptError:
-        """Return the error for the action row."""
+        """Return this refusal as the script's error, which the action's row shows."""
         return ScriptError(name=type(self).__name__, message=self.message, file=self.file, line=self.line)
 
 

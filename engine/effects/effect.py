@@ -313,7 +313,7 @@ def _to_json(rows: Dataset, name: str, value: Any) -> Any:
 
 
 def _wire(rows: Dataset, name: str, value: Any) -> Any:
-    """Return a value in its form for scripts."""
+    """Return the value of a column or path in the form in which scripts see it."""
     if isinstance(rows, TableDataset):
         return kinds.show(rows.fields[name].kind, value)
     return value

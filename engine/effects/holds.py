@@ -59,7 +59,7 @@ def ask(connection: Connection, write_set: WriteSet) -> Callable[[], None]:
 
 
 def take(connection: Connection, write_set: WriteSet) -> None:
-    """Hold the rows that these effects write."""
+    """Hold the rows that the effects of a sealed attempt will write."""
     rows = [
         {"tenant_id": write_set.tenant_id, "kind": kind, "scope": scope, "key": key, "action_id": write_set.action_id}
         for kind, scope, key in written_places(write_set.effects)

@@ -83,7 +83,7 @@ class Journal:
         return bool(self.effects)
 
     def of(self, rows: Dataset) -> KnownRows:
-        """Return the known rows of a set."""
+        """Return the rows of a dataset that this attempt has read or written."""
         return self.rows.setdefault(rows, KnownRows())
 
     def require_same_database(self, rows: Dataset) -> None:
@@ -315,7 +315,7 @@ class Journal:
     # Keyed values
 
     def value(self, scope: str, key: str) -> KnownValue:
-        """Return the known state of a key."""
+        """Return what this attempt knows of a keyed value."""
         return self.values.setdefault((scope, key), KnownValue())
 
     def set_value(self, effect: KvSet | KvAdd, now: str | None) -> None:

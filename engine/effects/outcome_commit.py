@@ -94,7 +94,7 @@ class Asked:
 def ask(
     context: StoreContext, connection: Connection, lease: Lease, batch: Sequence[tuple[Claim, Finished]], now_us: int
 ) -> Asked:
-    """Ask the questions of :func:`commit`."""
+    """Ask the database what :func:`commit` needs to know, before it writes."""
     tenant_ids = sorted({claim.tenant_id for claim, _finished in batch})
     ready_queue.lock(connection, tenant_ids)
     mine = _mine.ask(connection, {"node": lease.node_id, "lease": lease.epoch, "tenants": tenant_ids})

@@ -69,7 +69,7 @@ class WriteSet:
 
     @property
     def sets(self) -> set[Dataset]:
-        """The sets that are written or checked."""
+        """The datasets that are written or checked."""
         return {effect.rows for _index, effect in self.effects if isinstance(effect, ROW_EFFECTS)} | set(
             self.expected_rows
         )

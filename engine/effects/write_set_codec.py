@@ -35,7 +35,7 @@ def pack(kind: Kind, value: Any) -> Any:
 
 
 def unpack(kind: Kind, value: Any) -> Any:
-    """Return the canonical value of :func:`pack`."""
+    """Return the canonical value from the result of :func:`pack`."""
     if value is None:
         return None
     if kind is Kind.DECIMAL:
@@ -57,7 +57,7 @@ def pack_row(rows: Dataset, row: Row) -> dict[str, Any]:
 
 
 def unpack_row(rows: Dataset, row: dict[str, Any]) -> Row:
-    """Return the row of :func:`pack_row`."""
+    """Return the row from the result of :func:`pack_row`."""
     return {name: unpack(field_of(rows, name).kind, value) for name, value in row.items()} if _typed(rows) else row
 
 
@@ -161,7 +161,7 @@ def _key_of(rows: Dataset, key: Any) -> Any:
 
 
 def _base(rows: Dataset, base: Any) -> Any:
-    """Return the base of a row, JSON-able."""
+    """Return the expected content of a row in JSON-able form, None for a row that must only exist."""
     return None if base is None else pack_row(rows, base)
 
 

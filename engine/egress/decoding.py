@@ -89,7 +89,7 @@ class Body:
         return self._taken
 
     def whole(self) -> bytes:
-        """Return the body after its last chunk."""
+        """Return the decoded body after its last chunk; raises Cut if it is incomplete."""
         if self._decoder is not None and self._taken and not self._decoder.complete:
             raise Cut("the compressed body is incomplete", "the compressed body of the answer is incomplete")
         return bytes(self._parts)

@@ -29,7 +29,7 @@ def anywhere(_origin: Origin) -> bool:
 
 
 def as_written(target: Target, headers: Headers, body: bytes) -> tuple[Target, Headers, bytes]:
-    """Return a request's parts unchanged."""
+    """Return target, headers and body of a request unchanged: nothing is to be filled in."""
     return target, headers, body
 
 

@@ -101,7 +101,7 @@ def verify_request(style: str, secret: str, given: Mapping[str, str], body: byte
 
 
 def _hex(secret: str, signed: bytes) -> str:
-    """Return the HMAC-SHA256 in hexadecimal digits."""
+    """Return the HMAC-SHA256 of signed bytes in hexadecimal digits."""
     return hmac.new(secret.encode("utf-8", "surrogatepass"), signed, hashlib.sha256).hexdigest()
 
 

@@ -177,7 +177,7 @@ class WayOut:
 
 
 def _ports(text: str) -> frozenset[int]:
-    """Return ports from their text."""
+    """Return the ports that a setting lists; raises InputError (ports_invalid)."""
     try:
         found = frozenset(int(part) for part in text.split())
     except ValueError:

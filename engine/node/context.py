@@ -81,7 +81,7 @@ class ServerClock:
             self.offset_us = offset
 
     def own_us(self) -> int:
-        """Return the injected clock's time."""
+        """Return the injected clock's time, microseconds since 1970."""
         return self._clock.now_us()
 
     def now_us(self) -> int:

@@ -96,7 +96,7 @@ class DbExecutor:
 
     @property
     def sees_commits(self) -> bool:
-        """Whether :meth:`version` is known."""
+        """Whether commits of other processes are known without looking: :meth:`version` is not None."""
         return self._watcher is not None or self._seen is not None
 
     def version(self) -> object | None:

@@ -92,7 +92,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """Name for people, and a label."""
+        """Name of this node for people, which is also one of its labels."""
         return self.identity.name
 
     @property

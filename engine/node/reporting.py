@@ -122,7 +122,7 @@ class Reporter:
     def _report(
         self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
     ) -> None:
-        """Publish an event for people."""
+        """Publish an event for people about an action (tenant, schedule, action), or about this node for None."""
         self._events.publish(self._context.event(kind, action, **details))
 
     @property
@@ -236,7 +236,7 @@ class Reporter:
         self._settled(event.finish, (each.tenant_id, each.schedule_id, each.action_id), each.step)
 
     def _settled(self, finish: Finish, action: tuple[str, str | None, str | None], step: int) -> None:
-        """Publish the end of an attempt."""
+        """Publish the end of an attempt of an action (tenant, schedule, action)."""
         settled: Settled = finish.settled
         self._report("finished", action, script=finish.script, state=settled.state, outcome=settled.outcome,
                      attempt=settled.attempt, step=step, slot_us=finish.slot_us, retry_at_us=settled.retry_at_us,

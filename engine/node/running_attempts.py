@@ -206,7 +206,7 @@ class RunningAttempts:
         self._release(claim)
 
     def _committed(self, event: BatchCommitted) -> None:
-        """Free the slots of committed attempts."""
+        """Free the slots of attempts whose ends were committed."""
         for claim, _finished in event.batch:
             self._release(claim)
 

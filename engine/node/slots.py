@@ -79,7 +79,7 @@ class Slots:
             self._holders.add(holder)
 
     async def enter(self, holder: object, tenant: str) -> None:
-        """Wait for a slot."""
+        """Wait until the answer that an attempt has got can be taken up: until it holds a slot again."""
         if holder not in self._asleep:
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -125,9 +125,9 @@ class AttemptSlot:
         self._slots.leave(self._holder, memory_bytes)
 
     async def enter(self) -> None:
-        """Wait for a slot."""
+        """Wait until the attempt holds a slot again."""
         await self._slots.enter(self._holder, self._tenant)
 
     def take(self) -> None:
-        """Hold a slot again, though there may be none."""
+        """Hold a slot again at once, even if none is free."""
         self._slots.take(self._holder)

@@ -69,7 +69,7 @@ def _attempt(details: dict[str, Any]) -> list[str]:
 
 
 def _detail(name: str, value: Any) -> tuple[str, str]:
-    """Return name and text of an event's detail."""
+    """Return the name and the text of a detail, as an event's line shows them."""
     if value in (None, ""):
         return name, ""
     if name.endswith("_us"):

@@ -52,7 +52,7 @@ def _constant(name: str) -> None:
 
 
 def _finite(text: str) -> float:
-    """Return a number, if a double can hold it."""
+    """Return the number of a JSON text; raise ValueError if a double cannot hold it."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"{text[:40]} is larger than the largest number")

@@ -66,13 +66,13 @@ def first_slot(each: Any) -> str:
 
 
 def error(found: Any) -> str:
-    """Return a script's error with its place."""
+    """Return a script's error as text, with its place."""
     place = f" ({found.file}:{found.line})" if found.line else ""
     return f"{found.name}: {found.message}{place}"
 
 
 def step_number(each: Any) -> int:
-    """Return the number of a step, from 1."""
+    """Return the number of a record's step as people count, from 1."""
     return int(each.step) + 1
 
 
@@ -227,7 +227,7 @@ def one(thing: Any) -> None:
 
 
 def cell(value: Any) -> str:
-    """Return a value as text."""
+    """Return a value as the text of a table's cell."""
     if isinstance(value, datetime):
         return shown_instant(value)
     if isinstance(value, str):
@@ -243,7 +243,7 @@ def compact(value: Any) -> str:
 
 
 def schedule(made: Any) -> None:
-    """Show a schedule: its sentence and next slot."""
+    """Show a schedule that was created or changed: its rules as a sentence, and its next slot."""
     say(f"{made.name}: {made.text}")
     say(f"  next slot {next_slot(made)}" if made.next_at else f"  no next slot: {made.state}")
     if made.note:
@@ -251,12 +251,12 @@ def schedule(made: Any) -> None:
 
 
 def action(made: Any) -> None:
-    """Show a requested action's state."""
+    """Show the state of an action that was requested."""
     say(f"action {made.id} is {made.state}, due {shown_instant(made.due_at)}")
 
 
 def version(made: Any) -> None:
-    """Show which version was stored."""
+    """Show which version of a script was stored."""
     module = f", WebAssembly, {made.wasm_bytes} bytes" if made.wasm_bytes is not None else ""
     beside = f", in the shadow of version {made.version - 1}" if made.state == "shadow" else ""
     say(f"script {made.name} of {made.tenant_id}: version {made.version}{module}{beside}")
@@ -287,7 +287,7 @@ def compared_runs(found: Sequence[Any]) -> None:
 
 
 def tenant(made: Any) -> None:
-    """Show a tenant's state."""
+    """Show the state of a tenant after a change."""
     say(f"tenant {made.id} is {made.state}")
 
 
@@ -363,12 +363,12 @@ def what_if(difference: Any) -> None:
 
 
 def token(made: Any) -> None:
-    """Show a new token, the only time."""
+    """Show a new token's text, which is never shown again."""
     say(f"token {made.token.name}, role {made.token.role} (shown only once):", "", f"    {made.text}", "")
 
 
 def sign_in_link(made: Any) -> None:
-    """Show a link, the only time."""
+    """Show a sign-in link, which is never shown again."""
     say(made.path, f"{made.role} {made.name} of {made.tenant_id}, once, until {shown_instant(made.expires_at)}")
 
 

@@ -85,7 +85,7 @@ class Overdrawn:
 
     @property
     def message(self) -> str:
-        """One sentence for the author of the script."""
+        """Return the sentence that tells a script's author which budget would be passed."""
         what = STORAGE_HELP if self.name == STORAGE else BY_NAME[self.name].help
         rest = {
             "attempt": "do less in one run, and continue in the next",

@@ -118,7 +118,7 @@ class Conduct:
 
     @property
     def jitter(self) -> timedelta:
-        """The jitter as a duration."""
+        """The longest delay of an action after its slot, as a duration."""
         return timedelta(seconds=self.jitter_s)
 
     @property
@@ -157,11 +157,11 @@ def parse_conduct(wish: "Conduct | Mapping[str, Any] | None") -> Conduct:
 
 
 def _within(name: str, value: object, maximum: float) -> None:
-    """Require a number from 0 to a maximum."""
+    """Raise InputError unless a policy's value is a number from 0 to a maximum."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= maximum:
         raise _refused(name, value, f"a number from 0 to {maximum:g}")
 
 
 def _refused(name: str, value: object, rule: str) -> InputError:
-    """Return the error of an invalid policy."""
+    """Return the error of a policy with an invalid value, which states the rule."""
     return InputError("policy_invalid", name=name, value=value, rule=rule)

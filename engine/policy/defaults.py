@@ -47,15 +47,15 @@ _BY_NAME = {spec.name: spec for spec in POLICIES}
 
 
 def whole(name: str) -> int:
-    """Return a default that is a whole number."""
+    """Return the default of a policy that is a whole number."""
     return int(_BY_NAME[name].default)
 
 
 def number(name: str) -> float:
-    """Return a default that is a number."""
+    """Return the default of a policy that is a number."""
     return float(_BY_NAME[name].default)
 
 
 def word(name: str) -> Any:
-    """Return a default that is a word."""
+    """Return the default of a policy that is a word."""
     return str(_BY_NAME[name].default)

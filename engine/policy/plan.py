@@ -141,7 +141,7 @@ class Spacing:
     last: datetime | None = None
 
     def allows(self, slot: datetime) -> bool:
-        """Whether a slot may run."""
+        """Whether a slot may run, being far enough after the latest one that did."""
         return self.last is None or slot - self.last >= self.minimum
 
     def after(self, slot: datetime) -> "Spacing":
@@ -374,7 +374,7 @@ def _cancel_other(slot: datetime, busy: int, waiting: int, last: bool, _queue_ma
 
 
 def _allow(slot: datetime, _busy: int, _waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
-    """Run a slot beside earlier runs."""
+    """Run a slot at once, beside earlier runs."""
     return Run(slot)
 
 

@@ -141,5 +141,5 @@ def _range(name: str) -> str:
 
 
 def _refused(name: str, value: object, rule: str) -> InputError:
-    """Return the error of an invalid option."""
+    """Return the error of a retry option with an invalid value, which states the rule."""
     return InputError("retry_invalid", name=name, value=value, rule=rule)

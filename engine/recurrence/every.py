@@ -51,7 +51,7 @@ class Every(Recurrence):
     last_us: int = _LAST_US
 
     def _first_us(self) -> int:
-        """Return the first slot in microseconds."""
+        """Return the first slot in microseconds since 1970."""
         if self.starts:
             return self.anchor_us
         return _FIRST_US + (self.anchor_us - _FIRST_US) % self.period_us
@@ -69,7 +69,7 @@ class Every(Recurrence):
         return us_instant(slot) if slot >= self._first_us() else None
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """Return the rule as one exact English sentence."""
         how = "starting at" if self.starts else "counted from"
         anchor = us_instant(self.anchor_us)
         last = f", until {format_instant(us_instant(self.last_us))}" if self.ends() else ""
@@ -86,11 +86,11 @@ class Every(Recurrence):
         return self.last_us < _LAST_US
 
     def shifted(self, slot: datetime) -> bool:
-        """No: it has no wall clock."""
+        """Return False: an interval has no wall clock, so that DST moves no slot."""
         return False
 
     def pace(self) -> Pace:
-        """Distance of neighbouring slots."""
+        """Return the distance of neighbouring slots as bounds: always the period."""
         return of_interval(self.period_us, self.anchor_us)
 
 
@@ -133,7 +133,7 @@ def _length_of(text: str) -> tuple[int, str]:
 
 
 def _length(length: str, at: int) -> int:
-    """Return a length of time, checked."""
+    """Return a length of time in microseconds; raises RuleInvalid if it is none or zero. ``at`` is its position in the rule."""
     unit = UNITS.get(length.lower()) if length.isascii() and len(length) > 2 else None
     period = unit or parse_duration(length, at)
     if not period:

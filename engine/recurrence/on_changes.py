@@ -25,12 +25,12 @@ class OnChanges(OnceAt):
         self.name = name
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """Return the rule as one exact English sentence."""
         return f"On changes of {self.name}"
 
 
 def begins(text: str) -> bool:
-    """Whether a rule's text is of this kind."""
+    """Whether a rule's text begins with ``on changes of``."""
     return _HEAD.match(text) is not None
 
 
@@ -58,5 +58,5 @@ def named(rules: ScheduleRules) -> tuple[str, ...]:
 
 
 def _is(spec: RuleSpec) -> bool:
-    """Whether a rule is the rule of changes."""
+    """Whether a rule is one on changes of a dataset."""
     return spec.kind == Kind.CHANGES or (spec.kind is None and begins(spec.text))

@@ -44,11 +44,11 @@ class Instants(Recurrence):
         return self.instants[i - 1] if i else None
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """Return the rule as one exact English sentence."""
         return f"Once, at {', '.join(map(format_instant, self.instants))}"
 
     def never_reason(self) -> str | None:
-        """Reason when there is none."""
+        """Return why there is no slot, None if there is one."""
         return None if self.instants else "it names no instant"
 
     def ends(self) -> bool:
@@ -56,11 +56,11 @@ class Instants(Recurrence):
         return True
 
     def shifted(self, slot: datetime) -> bool:
-        """No: they have no wall clock."""
+        """Return False: instants have no wall clock, so that DST moves none."""
         return False
 
     def pace(self) -> Pace:
-        """Distances of the instants."""
+        """Return bounds of the distance between the instants."""
         apart = min((b - a for a, b in pairwise(self.instants)), default=None)
         gap = None if apart is None else apart // _MICROSECOND
         return Pace(
@@ -99,7 +99,7 @@ class OnceLocal:
         return self.at if self.at <= local else None
 
     def text(self) -> str:
-        """One exact English sentence, without the zone."""
+        """Return the rule as one exact English sentence, without the zone."""
         return f"Once, at {self.written.isoformat(timespec='seconds')}"
 
     def ends(self) -> bool:

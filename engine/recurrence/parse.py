@@ -76,7 +76,7 @@ def recognise(text: str) -> Kind:
 
 
 def kind_of(spec: RuleSpec) -> Kind:
-    """Language of a rule."""
+    """Return the language of a rule: the given kind, else the recognised one."""
     return _checked(spec)[1]
 
 
@@ -121,7 +121,7 @@ def _local_start(start: datetime, home: Zone) -> int:
 
 
 def _zoned(local: LocalSequence, tz: str | None, index: int | None, dst: DstPolicy) -> Zoned:
-    """Return a local rule in its zone."""
+    """Put a rule on the wall clock under its zone and DST policy; ``index`` is the position of the zone's name in the text."""
     return Zoned(local, zone("UTC" if tz is None else tz, index), dst)
 
 

@@ -66,7 +66,7 @@ def _choice(request: Mapping[str, Any], name: str, choices: type[Kind | Gap | Fo
 
 
 def _moment(text: str, tz: str | None) -> datetime:
-    """Return an instant of a request."""
+    """Return the instant of a request's text; without an offset it is in the zone."""
     try:
         return local_instant(parse_time(text.strip()), tz)
     except RuleInvalid as error:
@@ -227,7 +227,7 @@ def answer(request: Mapping[str, Any], *, now: datetime | None = None) -> dict[s
 
 
 def _shown(error: InputError) -> dict[str, Any]:
-    """Return an error, JSON-able."""
+    """Return an error as the JSON-able object of an answer."""
     return {"index": None} | error.as_dict()
 
 

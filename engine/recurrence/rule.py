@@ -172,7 +172,7 @@ class Recurrence(ABC):
 
     @abstractmethod
     def text(self) -> str:
-        """One exact English sentence."""
+        """Return the rule as one exact English sentence."""
 
     @abstractmethod
     def never_reason(self) -> str | None:
@@ -180,7 +180,7 @@ class Recurrence(ABC):
 
     @abstractmethod
     def ends(self) -> bool:
-        """Whether the slots are finite."""
+        """Whether the number of slots is finite."""
 
     @abstractmethod
     def shifted(self, slot: datetime) -> bool:
@@ -188,7 +188,7 @@ class Recurrence(ABC):
 
     @abstractmethod
     def pace(self) -> Pace:
-        """Bounds of the distance between slots."""
+        """Return bounds of the distance between slots."""
 
     @property
     def zone_key(self) -> str | None:
@@ -241,10 +241,10 @@ class LocalSequence(Protocol):
         """Last member at or before the local second."""
 
     def text(self) -> str:
-        """One exact English sentence, without the zone."""
+        """Return the rule as one exact English sentence, without the zone."""
 
     def ends(self) -> bool:
-        """Whether the members are finite."""
+        """Whether the number of members is finite."""
 
     def default_dst(self) -> DstPolicy:
         """The language's and granularity's default: both fields set, or neither when its parts have different ones."""
@@ -253,4 +253,4 @@ class LocalSequence(Protocol):
         """Reason why there is no member, where that is known; else None."""
 
     def pace(self) -> LocalPace:
-        """Bounds of the distance between members."""
+        """Return bounds of the distance between members."""

@@ -91,7 +91,7 @@ class Windows:
             return LAST
 
     def text(self) -> str:
-        """Return when it is closed, in words."""
+        """Return in words when the exclusion closes the schedule."""
         words = self._opens.text()
         if self._to_midnight:
             return f"the whole day: {words}"
@@ -213,7 +213,7 @@ class CompiledSchedule(Union):
             instant = min(begins) - _MICROSECOND
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """Return the schedule's rules and exclusions as one exact English sentence."""
         words = super().text()
         for exclusion in self._exclusions:
             closed = exclusion.text()

@@ -49,7 +49,7 @@ class Union(Recurrence):
 
     @property
     def zone_key(self) -> str | None:
-        """Name of the zone of its first wall clock."""
+        """Return the zone of the first rule that has a wall clock, None if none has."""
         return next((key for rule in self.rules if (key := rule.zone_key) is not None), None)
 
     def pace(self) -> Pace:
@@ -61,7 +61,7 @@ class Clocked(LocalSequence, Protocol):
     """A wall-clock rule with parts that follow the running clock and parts that do not."""
 
     def by_granularity(self) -> Sequence[LocalSequence]:
-        """Split into the two; their DST defaults differ."""
+        """Split the rule into the parts that follow the running clock and the others, whose DST defaults differ."""
 
 
 class Parts(Union):
@@ -77,12 +77,12 @@ class Parts(Union):
         self._whole = whole
 
     def text(self) -> str:
-        """One exact English sentence with the zone."""
+        """Return the rule as one exact English sentence with its zone."""
         return self._whole.text()
 
     @property
     def zone_key(self) -> str | None:
-        """Name of its zone."""
+        """Return the name of the rule's zone."""
         return self._whole.zone_key
 
 

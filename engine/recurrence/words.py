@@ -16,7 +16,7 @@ _MAX_SERIES = 288
 
 
 def joined(words: list[str], last: str = "and") -> str:
-    """``a, b and c``."""
+    """Join words as in ``a, b and c``; ``last`` is the word before the final one."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
@@ -62,7 +62,7 @@ def clock(second: int, *, exact: bool = False) -> str:
 
 
 def every(step: int) -> str:
-    """``every 30 minutes``: a step of seconds."""
+    """Return a step of seconds in words, such as ``every 30 minutes``."""
     unit, name = next(
         (unit, name) for unit, name in ((3600, "hour"), (60, "minute"), (1, "second")) if step % unit == 0
     )
@@ -85,7 +85,7 @@ def clock_times(dial: Dial) -> str | None:
 
 
 def _unit(bits: int, size: int, name: str) -> str:
-    """Return the values of a unit in words."""
+    """Return the values of a unit of time, such as minutes, in words."""
     step = _every(bits, size)
     if step == 1:
         return f"every {name}"

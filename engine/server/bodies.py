@@ -85,7 +85,7 @@ class Bodies:
             raise Refused(400, "body_cut") from None
 
     def _hold(self, key: str, before: int, count: int) -> None:
-        """Reserve memory for a part of a body."""
+        """Reserve memory for a part of a body of a tenant or token; raises Refused (server_busy)."""
         if before + count > FREE and (
             self.held + count > self._max_held or self._held[key] + count > self._max_held // 2
         ):

@@ -67,7 +67,7 @@ class Live:
         return self._changes.setdefault(id(engine), LiveChanges(engine, read_ledger))
 
     def enter(self, token_id: str) -> None:
-        """Count a stream of a token in."""
+        """Count a stream that begins for a token; raises Refused (too_many_streams)."""
         if sum(self._open.values()) >= self._max_streams or self._open.get(token_id, 0) >= MAX_STREAMS_OF_TOKEN:
             raise Refused(
                 429,
@@ -80,7 +80,7 @@ class Live:
         self._meters.put("lodger_http_streams", sum(self._open.values()))
 
     def leave(self, token_id: str) -> None:
-        """Count a stream out."""
+        """Count a stream of a token that has ended."""
         self._open[token_id] -= 1
         if not self._open[token_id]:
             del self._open[token_id]

@@ -84,7 +84,7 @@ def _model(route: Route, parameters: tuple[Parameter, ...], base: type[M], kind:
 
 
 def _field(route: Route, parameter: Parameter, kind: str) -> Any:
-    """Return the field of a parameter."""
+    """Return the field of a model for an operation's parameter."""
     hint = parameter.kind
     if parameter.key != parameter.name:
         return (Json[dict[str, Any]], Field(default_factory=lambda: None, alias=parameter.key, description=_FIELDS))

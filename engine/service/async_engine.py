@@ -58,7 +58,7 @@ class Threads:
         os.register_at_fork(after_in_child=partial(_restart, ref(self)))
 
     def _start(self) -> None:
-        """Create the pools of threads."""
+        """Create the thread pools: one for quick verbs and one for slow ones."""
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-verb")
         self._slow = ThreadPoolExecutor(SLOW_THREADS, thread_name_prefix="lodger-slow")
         self._turns: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()

@@ -119,7 +119,7 @@ def _same(text: str) -> list[EffectRow]:
 
 
 def _changed(name: str, before: str | None, after: str) -> EffectRow:
-    """Return the row of an updated column."""
+    """Return the row of an updated column, with its value before, if known, and after."""
     return EffectRow(name, before, after, f"{name}: {after}" if before is None else f"{name}: {before} → {after}")
 
 
@@ -144,7 +144,7 @@ def _signed(amount: object) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a value as text for people."""
+    """Return a value of an effect as text for people."""
     number = int(value) if isinstance(value, str) and _TOKEN.fullmatch(value) else value
     if type(number) is int and _LAST_TOKEN < number < FIRST_TOKEN:
         return f"(new {FIRST_TOKEN - number})"  # a key that the database will generate

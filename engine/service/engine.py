@@ -432,7 +432,7 @@ class Engine(Nouns[Sync]):
         return sorted(found)
 
     def _measure(self) -> None:
-        """Read the metrics of this process."""
+        """Set the gauges of this process, such as connections, when metrics are read."""
         meters, database = self.process_metrics, self.context.database
         meters.put("lodger_build_info", 1, VERSION, platform.python_version())
         for state, number in database.connections().items():

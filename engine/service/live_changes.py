@@ -417,7 +417,7 @@ class LiveChanges:
             self._end(channel, queue)
 
     def _end(self, channel: _Channel, queue: "asyncio.Queue[Change | None]") -> None:
-        """End a subscription."""
+        """End the stream of one subscriber of a channel."""
         channel.queues.discard(queue)
         while queue.full():
             queue.get_nowait()

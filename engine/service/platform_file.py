@@ -106,7 +106,7 @@ class PlatformFile:
 
     @cached_property
     def _places(self) -> Mapping[tuple[str, ...], toml_places.Position]:
-        """Return the places of the file's keys."""
+        """Return line and column of the file's keys, by path."""
         return toml_places.places(self._text)
 
     def place(self, *path: object) -> str:
@@ -118,7 +118,7 @@ class PlatformFile:
         return f"{self.path}:{found[0]}"
 
     def wrong(self, path: tuple[object, ...], reason: object) -> InputError:
-        """Return the error of a key."""
+        """Return the error of a key in the file, with its line and the reason."""
         return InputError("platform_file", place=self.place(*path), reason=reason)
 
     @contextmanager

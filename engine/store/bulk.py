@@ -28,7 +28,7 @@ class WriteMany:
         self._writer = PerDriver(lambda driver: driver.row_writer(types, lambda: each, over))
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Run the statement for these rows."""
+        """Write these rows by the statement."""
         if rows:
             self._writer.of(connection).run(connection, rows)
 

@@ -183,14 +183,14 @@ def _allowance(default: Allowance, tenant_limits: str) -> Allowance:
 
 
 def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, VersionContent]:
-    """Read versions with their source."""
+    """Read the contents of script versions from the ledger, by key."""
     given = [{"tenant": tenant, "script": script, "number": number} for tenant, script, number in keys]
     rows = _versions.rows(connection, given)
     return {(key := (row.tenant, row.script, row.number)): _source(key, row) for row in rows}
 
 
 def _source(key: VersionKey, row: AnyRow) -> VersionContent:
-    """Return the version of a row."""
+    """Return the content of a version from its row."""
     module = None if row.wasm is None else bytes(row.wasm)
     name = row.name if row.tenant_id == key[0] else PLATFORM_PREFIX + row.name
     fields = read_fields(json.loads(row.fields)) if row.fields else None

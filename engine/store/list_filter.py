@@ -79,7 +79,7 @@ class Filter:
         return statement.where(here < there if self.falls else here > there)
 
     def place(self, record: Any) -> list[Any]:
-        """Return the place of a record in the order."""
+        """Return the values by which a record is ordered, for the cursor of the next page."""
         return [each.value(record) for each in self.keys]
 
 

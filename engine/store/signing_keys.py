@@ -20,7 +20,7 @@ def signing_key(connection: Connection) -> bytes:
 
 @lru_cache(16)
 def _serializer(secret: bytes, salt: str) -> URLSafeSerializer:
-    """Return a signer of texts for one purpose."""
+    """Return a signer of texts for one purpose, which ``salt`` names."""
     return URLSafeSerializer(secret, salt=f"lodger.{salt}", signer_kwargs={"digest_method": _sha256})
 
 

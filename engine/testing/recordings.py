@@ -77,7 +77,7 @@ class Recordings(WayOut):
         self.received: list[dict[str, Any]] = []
 
     def give(self, payer: str, recordings: Iterable[dict[str, Any]]) -> None:
-        """Set the recordings of a payer."""
+        """Set the recordings that answer the requests of a payer."""
         self._left[payer] = list(recordings)
 
     async def send(self, request: Request) -> Answer:
@@ -114,7 +114,7 @@ class Recordings(WayOut):
 
 
 def _answer(request: Request, recording: Mapping[str, Any]) -> Answer:
-    """Return a recorded response."""
+    """Return a recorded response as the answer to a request."""
     body = _body(recording)
     if len(body) > request.max_body:
         raise TooLarge.than(request.max_body)

@@ -127,14 +127,14 @@ class Stage:
         self._stack.close()
 
     def _end(self, thread: threading.Thread) -> None:
-        """Stop the thread of the event loop."""
+        """Stop the event loop and end its thread."""
         self._do(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
         self._loop.close()
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the stage's event loop."""
+        """Run a coroutine on the stage's event loop; return its result."""
         doing: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return doing.result()
 

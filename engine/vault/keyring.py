@@ -72,7 +72,7 @@ class Keyring:
         return made
 
     def drop(self, unused: set[str]) -> None:
-        """Remove keys, except the newest."""
+        """Remove these keys, by id, except the newest."""
         keys = self.keys()
         newest = next(iter(keys))
         self._write({name: key for name, key in keys.items() if name == newest or name not in unused})

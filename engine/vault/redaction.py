@@ -21,7 +21,7 @@ class Redactor:
         self._forms: list[tuple[bytes, bytes]] = []
 
     def add(self, name: str, value: str) -> None:
-        """Add a value to remove."""
+        """Add a secret's value to those that are removed from texts."""
         if self._named.get(name) == value or len(value) < SHORTEST:
             return
         self._named[name] = value
@@ -35,14 +35,14 @@ class Redactor:
         return bool(self._forms)
 
     def bytes(self, data: bytes) -> bytes:
-        """Return bytes without the values."""
+        """Return bytes without the values of secrets."""
         for form, mark in self._forms:
             if form in data:
                 data = data.replace(form, mark)
         return data
 
     def text(self, text: str) -> str:
-        """Return a text without the values."""
+        """Return a text without the values of secrets."""
         return (
             self.bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass") if self._forms else text
         )

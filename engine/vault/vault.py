@@ -68,7 +68,7 @@ def _bound(place: tuple[str, ...]) -> bytes:
 
 
 def _cipher(key: bytes) -> Any:
-    """Return AES-GCM with a key."""
+    """Return the cipher AES-GCM with this key."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:

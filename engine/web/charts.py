@@ -200,19 +200,19 @@ def _links(activity: Any, listed: str, words: Any) -> Iterable[Markup]:
 
 
 def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:
-    """Return a rectangle."""
+    """Return a rectangle of an SVG picture; ``kind`` is its class."""
     return Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
         kind, x, y, width, height
     )
 
 
 def _stroke(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
-    """Return a line."""
+    """Return a line of an SVG picture; ``kind`` is its class."""
     return Markup('<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(kind, x1, y1, x2, y2)
 
 
 def _text(x: float, y: float, anchor: str, text: str) -> Markup:
-    """Return a text at a place of a picture."""
+    """Return a text at a place of an SVG picture."""
     return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, escape(text))
 
 

@@ -165,7 +165,7 @@ class Dashboard:
         return self.problem_page(request, problem(error, request.scope))
 
     async def _answer(self, request: Request, *, page: Page) -> Response:
-        """Render a page, or the error that it met."""
+        """Answer a request with a page, or with the page of the error that it met."""
         caller, language = authenticated(request).caller, self._speak(request)
         key = (caller.tenant_id or "", caller.role.value, str(request.url.path), str(request.url.query), language)
         try:

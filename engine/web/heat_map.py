@@ -76,7 +76,7 @@ def _slots(count: int) -> str:
 
 
 def _grid(cells: Sequence[Cell], today: int) -> Grid:
-    """Return cells in rows of weekdays."""
+    """Return the cells of days as seven rows, one for each weekday; ``today`` is the index of today's."""
     if not cells:
         return Grid((), ())
     shown = [Cell(each.day, each.colour, each.text, each.mark, at == today) for at, each in enumerate(cells)]

@@ -50,12 +50,12 @@ class Listing:
         return "?" + urlencode(self.query | {"filter": f"{rest} sort:{'-' if falls else ''}{name}".strip()})
 
     def as_file(self, form: str) -> str:
-        """Return the query of the list as a file."""
+        """Return the query that exports the whole list as a file: ``json`` or ``csv``."""
         return "?" + urlencode(self.query | {"format": form})
 
 
 def term(field: str, value: str) -> str:
-    """Return a term of a filter."""
+    """Return a term of a filter: a field and its quoted value."""
     return f"{field}:{json.dumps(value, ensure_ascii=False)}"
 
 

@@ -88,7 +88,7 @@ def _read_namespace(name: str, doc: str, body: str, found: Entry) -> None:
 
 
 def _type(block: re.Match[str] | None, doc: str, body: str) -> Entry:
-    """Return the description of a type."""
+    """Return the entry of a type, from its declaration, its documentation and its body."""
     made: Entry = {"doc": doc, "base": block["base"] if block else None, "members": {}, "statics": {}, "made": "()"}
     for about, head, inner in _statements(body):
         whole = head if inner is None else f"{head} {{{inner}}}"

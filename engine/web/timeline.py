@@ -39,7 +39,7 @@ class Phase:
 
     @property
     def ms(self) -> float:
-        """Its length in milliseconds."""
+        """Length of the phase in milliseconds."""
         return max(0.0, (self.end - self.start).total_seconds() * 1000)
 
     @property
@@ -85,7 +85,7 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
 
 
 def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Iterator[Phase]:
-    """Yield the phases of an action in order."""
+    """Yield the phases of an action's life in order."""
     first = attempts[-MOST].started_at if len(attempts) > MOST else None
     began = min(action.due_at, *(each.started_at for each in attempts)) if attempts else action.due_at
     at, event = began, "due"

@@ -92,7 +92,7 @@ class Case:
         return f"{self.path.name}: {self.name}"
 
     def fail(self, message: str, **more: Any) -> None:
-        """Add a failure of the case."""
+        """Add a failure of the case with its message, and further facts such as the line."""
         self.failures.append({"message": message} | more)
 
 
@@ -151,7 +151,7 @@ def run_tests(
 
 
 def _collect(stage: Stage, folder: ScriptFolder, path: Path, name: str, done: TestRun) -> None:
-    """Ask a test's file for its cases."""
+    """Run a test's file to collect its cases, or the error that keeps it from being read."""
     try:
         files = _bundle(folder, path, path.read_text(encoding="utf-8-sig"))
         # The entry is no file of the author's.

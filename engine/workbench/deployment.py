@@ -51,7 +51,7 @@ class Step:
 
     @property
     def writes(self) -> bool:
-        """Whether applying it writes."""
+        """Whether applying this step changes the ledger."""
         return self.action in _DETAILS
 
 

@@ -57,11 +57,11 @@ class DevSession:
 
     @property
     def now(self) -> datetime:
-        """Return the virtual instant."""
+        """Return the present instant of the virtual clock."""
         return self._stage.now
 
     def begin(self) -> None:
-        """Store the folder and the data of [dev]."""
+        """Store the folder's scripts and schedules, and the data of [dev]."""
         dev, engine = self.folder.file.dev, self._stage.engine
         engine.tenants.create(TENANT, grants=dev.grants, people=dev.people)
         engine.scripts.put(TENANT, SEED, SEEDING, force=True)
@@ -211,7 +211,7 @@ class DevSession:
             self._report({"kind": "skipped", "at": zulu(slot), "schedule": schedule, "reason": details.get("reason")})
 
     def _run(self, event: Event, finished: Finished, schedule: str | None) -> Report:
-        """Return the report of a run."""
+        """Return the report of a run that has ended."""
         details = event.details
         slot, name = details.get("slot_us"), str(details["script"])
         error: dict[str, Any] | None = None

@@ -146,7 +146,7 @@ def _state(file: schedules_file.SchedulesFile) -> Any:
 
 
 def file_text(kept: Mapping[str, Any], schedules: Mapping[str, Any], scripts: Mapping[str, Any]) -> str:
-    """Return the text of a file."""
+    """Return the text of a schedules.toml with these keys, schedules and settings of scripts."""
     lines = [f"name = {toml_text(kept['name'])}", ""] if "name" in kept else []
     for kind, tables in (("schedules", schedules), ("scripts", scripts)):
         for name, fields in tables.items():

@@ -125,7 +125,7 @@ class _Reader:
         self._findings: list[Finding] = []
 
     def read(self, default_name: str) -> SchedulesFile:
-        """Return the content of the file, checked."""
+        """Return the content of schedules.toml, checked."""
         body = self._body
         for key in body:
             if key not in TOP:

@@ -57,7 +57,7 @@ class FolderScript:
 
     @property
     def is_library(self) -> bool:
-        """Whether it can be imported and not run."""
+        """Whether the script is a library, which is imported and never run."""
         return isinstance(self.source, dict) and is_library(self.source)
 
 

@@ -73,7 +73,7 @@ def program(machine: str = MACHINE) -> bytes:
 
 
 def main() -> None:
-    """Take the steps and execute Node.js."""
+    """Enter the limits and walls in their order, and execute Node.js."""
     _, _, node, uid, cpu_s, data_bytes, *arguments = sys.argv
     opened = os.open(node, os.O_RDONLY)  # another user may not reach its folder
     executable = os.dup2(opened, 10, inheritable=False)  # beyond the descriptors of Node.js

@@ -5,7 +5,7 @@ REHEARSALS = 24
 
 
 def encode(settings: "dict[str, str]") -> bytes:
-    """Return the message: name, NUL, text, NUL, …"""
+    """Return settings as one message: name, NUL, text, NUL, …"""
     for name, text in settings.items():
         if "\0" in name or "\0" in text:
             raise ValueError(f"setting {name!r} has a NUL character")
@@ -13,6 +13,6 @@ def encode(settings: "dict[str, str]") -> bytes:
 
 
 def decode(message: bytes) -> "dict[str, str]":
-    """Return the settings of a message."""
+    """Return the settings from a message that :func:`encode` has made."""
     words = message.decode().split("\0")[:-1]
     return dict(zip(words[0::2], words[1::2], strict=True))

@@ -165,7 +165,7 @@ class Zygote:
             ours.close()
 
     def _reap(self, pidfd: int) -> None:
-        """Collect an ended worker."""
+        """Collect the exit status of an ended worker, and report it to the engine."""
         pid, uid = self._workers.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)

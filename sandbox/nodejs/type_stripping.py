@@ -181,7 +181,7 @@ def _lines(text: str) -> int:
 
 
 def _error(problem: dict[str, str], source: str) -> ScriptError:
-    """Return a syntax error with its place."""
+    """Return a syntax error of Node.js as the script's error, with its place."""
     if problem["code"] not in _ITS_ERRORS:  # the parser's own stack or memory ended
         message = "the source is nested too deeply, or too large, for the parser"
         return ScriptError("LimitExceeded", message, file=problem["name"])

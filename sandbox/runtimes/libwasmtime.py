@@ -164,7 +164,7 @@ class Library:
         return engine
 
     def _set(self, config: int, name: str, value: bool) -> None:
-        """Set a flag of a configuration."""
+        """Set a flag of an engine's configuration."""
         setter = self.dll[f"wasmtime_config_{name}_set"]
         setter.argtypes, setter.restype = (c_void_p, c_bool), None
         setter(config, value)
@@ -175,7 +175,7 @@ class Library:
         return kind
 
     def _types(self, types: str) -> ByteVec:
-        """Return a vector of value types."""
+        """Return a vector of WebAssembly value types; each character stands for one: i for i32, I for i64."""
         vector = ByteVec()
         values = (c_void_p * max(len(types), 1))(*(self.at["wasm_valtype_new"]("iI".index(one)) for one in types))
         self.at["wasm_valtype_vec_new"](ctypes.byref(vector), len(types), ctypes.addressof(values))

@@ -123,7 +123,7 @@ def _installed(runtime: str) -> NativeLibrary:
 
 
 def _examined(name: str, path: Path) -> NativeLibrary:
-    """Return a library with the state of its file."""
+    """Return the state of an installed library's file: its digest, and whether it is a published one."""
     try:
         about = path.stat()
         digest = _digest(path, (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))

@@ -16,7 +16,7 @@ _MAX_STEPS = 255  # of a conditional jump
 
 
 def _op(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-    """Return one instruction."""
+    """Return one instruction of classic BPF, with the jumps for yes and no."""
     return struct.pack("=HBBI", code, yes, no, value)
 
 

@@ -57,7 +57,7 @@ def write_maps(pid: str, uid: int, gid: int, privileged: bool, count: int = 1) -
 
 
 def _write(path: str, content: bytes) -> None:
-    """Write a file of the kernel."""
+    """Write a file of /proc; raises OSError."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.write(descriptor, content)

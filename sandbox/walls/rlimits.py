@@ -97,7 +97,7 @@ class JobNumbers:
         )
 
     def settings(self) -> "tuple[Call, ...]":
-        """Return the calls that set the three limits."""
+        """Return the prepared calls that set the limits of CPU time, private memory and address space."""
         kinds = (resource.RLIMIT_CPU, resource.RLIMIT_DATA, resource.RLIMIT_AS)
         return tuple(setting(kind, self._at + place * _PAIR.size) for place, kind in enumerate(kinds))
 

@@ -109,7 +109,7 @@ class CodeCache:
         return found.duplicate()
 
     def begin(self, binding: bytes) -> SealedCodeWriter:
-        """Return a writer for new code."""
+        """Return a writer for the code of a module that is compiled now."""
         return SealedCodeWriter(self._key, binding)
 
     def keep(self, binding: bytes, code: SealedCode) -> SealedCode:
@@ -129,7 +129,7 @@ class CodeCache:
             self._disk.drop(tenant, binding)
 
     def close(self) -> None:
-        """Release all memory; safe to call twice."""
+        """Release the memory of all kept code; safe to call twice."""
         while self._kept:
             self._kept.popitem()[1].close()
         self._bytes = 0

@@ -77,7 +77,7 @@ class Compilation(WorkerRun):
             self._decide(verdict.engine_fault("the engine had no memory for compiled code"))
 
     def _done(self, payload: bytes) -> None:
-        """End the compilation, if its code is complete."""
+        """End the compilation with its code, if that is complete."""
         if payload == b"%d" % self._writer.size and self._writer.size:
             self._decide(Verdict(Outcome.OK))
         else:

@@ -97,7 +97,7 @@ def failure(payload: bytes) -> Verdict:
 
 
 def _details(value: Any) -> dict[str, Any] | None:
-    """Return the details of an error, checked."""
+    """Return the details of a script's error; None if there are none, or more than the maximum size."""
     if not isinstance(value, dict) or not value:
         return None
     text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")  # no store keeps half surrogates

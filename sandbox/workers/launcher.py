@@ -285,7 +285,7 @@ class Zygote:
         self._stopping.result()
 
     async def _stop(self) -> None:
-        """Stop the process and wait for its end."""
+        """Stop the process of the launcher and wait for its end."""
         self._disconnect()
         process = self._process
         if process is None:
@@ -439,7 +439,7 @@ def _not_started(why: str) -> ZygoteFailed:
 
 
 def _advice() -> str:
-    """Return a fix for a zygote that cannot start."""
+    """Return what an operator can do about a zygote that does not start."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
         return (

@@ -78,7 +78,7 @@ class Waiting:
             self._entering.cancel()
 
     async def _enter(self) -> None:
-        """Take a slot again before the script continues."""
+        """Wait for a slot before the script continues."""
         assert self._slot is not None
         self._since_s = self._loop.time()
         try:

@@ -290,7 +290,7 @@ class WarmPool:
         return sum(zygote.requested for zygote in zygotes)
 
     async def _bring_up(self) -> None:
-        """Start the first zygote and fork its workers."""
+        """Start the first zygote and let it fork the first workers."""
         self._zygote = await self._start_zygote()
         self._forks = 0
         self._context = AttemptContext(0, self.walls, self.now_us)

@@ -221,7 +221,7 @@ class WorkerRun:
         return report
 
     def _stopped(self, _stop: "asyncio.Future[None]") -> None:
-        """End the run because its stop was requested."""
+        """End the attempt, because the job's ``stop`` is done."""
         self._decide(verdict.cancelled())
 
     def _decide(self, found: Verdict | None) -> None:
@@ -452,7 +452,7 @@ class WorkerRun:
         return found if mapped is None else source_map.mapped(found, mapped)
 
     def _done(self, payload: bytes) -> None:
-        """Check the result of the script."""
+        """Handle the frame that ends the attempt: check the result of the script."""
         try:
             self._result = prescan.check(
                 payload, max_bytes=self._limits.result_bytes, max_depth=self._limits.json_depth
@@ -468,7 +468,7 @@ class WorkerRun:
         self._decide(Verdict(Outcome.OK))
 
     def _log(self, payload: bytes) -> None:
-        """Keep a log line."""
+        """Handle a frame with a log line: keep it within the limits, and hand it to the host."""
         self._log_frames += 1
         if not payload or self._log_frames > self._limits.log_lines + _LOG_PATIENCE:
             self._decide(
@@ -479,7 +479,7 @@ class WorkerRun:
         self._hand_over(self._log_buffer.add(payload[0], payload[1:], self._now_us()))
 
     def _log_part(self, payload: bytes) -> None:
-        """Keep a part of a log line."""
+        """Handle a frame with a part of an unfinished log line."""
         if not payload or self._job.bundle.wasm is None or not self._log_buffer.add_part(payload):
             self._decide(
                 verdict.protocol_error("parts of log lines far beyond the limit, or from a runtime that sends none")
@@ -495,7 +495,7 @@ class WorkerRun:
                 self._decide(verdict.engine_fault("the engine failed to handle a log line"))
 
     def _dropped(self, payload: bytes) -> None:
-        """Keep the number of dropped log lines."""
+        """Handle the frame with the number of log lines that the worker dropped."""
         if self._said_dropped or len(payload) != frames.CALL_ID.size:
             self._decide(verdict.protocol_error("a malformed or repeated count of dropped lines"))
             return

@@ -14,7 +14,7 @@ VERBS = {"actions": "retry, cancel or replay", "schedules": "pause, resume or ru
 
 
 def add(noun: str, app: typer.Typer) -> None:
-    """Add the command of a noun."""
+    """Add the command ``bulk`` to the commands of a noun."""
 
     @app.command("bulk")
     def bulk(

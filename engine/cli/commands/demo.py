@@ -72,7 +72,7 @@ def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> N
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())
     plan = Plan(folder, for_s, serve=serve, dashboard=serve or not as_json)
-    summary = asyncio.run(play(plan, SystemClock(), _silent if as_json else _now))
+    summary = asyncio.run(play(plan, SystemClock(), _silent if as_json else _print_now))
     if as_json:
         write_json(summary.as_dict())
     else:
@@ -84,7 +84,7 @@ def _silent(_text: str) -> None:
     """Print nothing: the output is for a program."""
 
 
-def _now(text: str) -> None:
-    """Print a line at once."""
+def _print_now(text: str) -> None:
+    """Print a line and flush it at once."""
     say(text)
     sys.stdout.flush()

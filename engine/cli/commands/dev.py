@@ -281,7 +281,7 @@ class Screen:
         ]
 
     def _frame(self) -> "RenderableType":
-        """Return the screen as it is now."""
+        """Return what the terminal shows now: the clock, the next slots and the keys."""
         from rich.console import Group
         from rich.text import Text
 

@@ -96,7 +96,7 @@ def _versions() -> dict[str, str]:
 
 
 def _cache() -> dict[str, Any]:
-    """Describe the cache folder."""
+    """Return the folder of the code cache, with the number of its files and their bytes."""
     from lodger.engine.core.settings import load
     from lodger.sandbox.runtimes.js.artefact import candidates, is_ours
 

@@ -92,7 +92,7 @@ def audit_as(
 
 @contextmanager
 def use_audit_context(act: AuditContext) -> Iterator[None]:
-    """Make this the audit context of the block."""
+    """Use this audit context during the block."""
     token = _present.set(act)
     try:
         yield

@@ -188,7 +188,7 @@ def written(grant: Grant) -> str:
 
 
 def meaning(text: str) -> str:
-    """Return the table's sentence about a grant."""
+    """Return the sentence that explains what a grant allows."""
     kind, *rest = text.split(":", 2 if text.startswith(_ROWS) else 1)
     if kind == "secret":
         form = "secret:NAME:plain" if text.endswith(":plain") else "secret:NAME"

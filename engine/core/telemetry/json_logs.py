@@ -28,7 +28,7 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
+        """Return a log record as one line of JSON."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         body: dict[str, object] = {
             "time": at,
@@ -47,7 +47,7 @@ class LineFormatter(logging.Formatter):
     """A line a record: time, level, message; tracebacks only with ``LODGER_TRACEBACK``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record."""
+        """Return a log record as one line of text."""
         at = zulu(datetime.fromtimestamp(record.created, UTC).replace(microsecond=0))
         line = f"{at}  {record.levelname.lower():8}  {one_line(record.getMessage())}"
         return (

@@ -212,7 +212,7 @@ class _NullsFirst:
 
     @staticmethod
     def by(order: tuple[Order, ...]) -> Any:
-        """Return a sort key that places nulls first."""
+        """Return the function that makes sort keys of groups by this order, nulls first."""
         return lambda key: _NullsFirst(order, key)
 
 

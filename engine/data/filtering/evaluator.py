@@ -44,7 +44,7 @@ def value_of(field: Field, row: Row) -> Any:
 
 
 def _equal(held: Any, value: Any) -> bool:
-    """Whether two values are equal."""
+    """Whether a stored value equals the value of a comparison, by its type."""
     return bool(held == value)
 
 

@@ -109,7 +109,7 @@ def _local_day(instant: dt.datetime, zone: dt.tzinfo) -> dt.date:
 
 
 def _days(unit: str, first: dt.date) -> Iterator[dt.date]:
-    """Yield the first days of periods."""
+    """Yield the first days of successive days, weeks or months, from the one that holds ``first``."""
     if unit == "month":
         first = first.replace(day=1)
     elif unit == "week":

@@ -39,7 +39,7 @@ class Compiler:
         self._related = related
 
     def where(self, tree: Filter) -> Clause:
-        """Return the condition of a filter."""
+        """Return the SQL condition of a filter."""
         if isinstance(tree, And):
             return and_(true(), *(self.where(part) for part in tree.parts))
         if isinstance(tree, Or):
@@ -59,7 +59,7 @@ class Compiler:
         return self._path(field, tree.op, tree.value)
 
     def bound(self, field: ColumnField, value: Any) -> ColumnElement[Any]:
-        """Bind a canonical value."""
+        """Return a canonical value of a column as a bound SQL value."""
         if value is None:
             return null()
         return literal(stored(field, value, self.driver), bound_type(field, self.driver))
@@ -120,7 +120,7 @@ class Compiler:
         return column > bound if op is Op.GT else column >= bound
 
     def _same(self, field: ColumnField | PathField, value: Any) -> Clause:
-        """Compile the equality of a field and a value."""
+        """Return the condition that a field equals a value, null included."""
         if isinstance(field, PathField):
             rank, inner = value
             if rank in (NULL, OTHER):

@@ -87,14 +87,14 @@ def entry(path: str, row: Row) -> dict[str, Any]:
 
 
 def write(connection: Connection, scope: Scope, name: str, indexed: Iterable[str], row: Row) -> None:
-    """Write a document's index entries."""
+    """Write the index entries of a document, one for each indexed path, in place of earlier ones."""
     remove(connection, scope, name, row["id"])
     fixed = {"tenant_id": scope.tenant_id, "collection": name}
     connection.execute(insert(document_index), [entry(path, row) | fixed for path in indexed])
 
 
 def remove(connection: Connection, scope: Scope, name: str, key: str) -> None:
-    """Remove a document's entries."""
+    """Delete the index entries of a document."""
     connection.execute(scope.delete(_ENTRIES).where(_d.collection == name, _d.id == key))
 
 

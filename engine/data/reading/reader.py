@@ -266,7 +266,7 @@ class Reader:
         return and_(field.link.column.is_not(None), self.compiler.among(field.link, keys))
 
     def _without(self, statement: Any, rows: Dataset, keys: ExcludedKeys) -> Any:
-        """Exclude rows by their keys."""
+        """Return a statement that excludes the rows of a dataset with these keys."""
         if not keys:
             return statement
         return statement.where(
@@ -302,7 +302,7 @@ class Reader:
         return case((there, number_between(0, len(item.starts))), else_=null())
 
     def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
-        """Return the SQL aggregates of a measure."""
+        """Return the SQL columns that compute a measure, such as a sum with its count."""
         if isinstance(item, PathField):
             numbers = self.compiler.numbers(item)
             if measure in (Measure.SUM, Measure.AVG):

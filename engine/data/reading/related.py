@@ -97,7 +97,7 @@ class RelatedRows:
                 self._read.setdefault(target, {}).update(reader.rows(target, missing, max_bytes=MAX_BYTES))
 
     def of(self, target: TableDataset, key: Any) -> Row | None:
-        """Return a row, None when there is none."""
+        """Return the related row with this key of a dataset, None when there is none."""
         known = self._touched(target)
         return known[key] if key in known else self._read.get(target, {}).get(key)
 

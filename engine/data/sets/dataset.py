@@ -113,7 +113,7 @@ class Collection:
         return documents
 
     def tenant_value(self, tenant_id: str) -> str:
-        """Documents carry the tenant's id as it is."""
+        """Return the tenant's id as documents carry it: unchanged."""
         return tenant_id
 
     def lookup(self, name: str) -> OwnField:

@@ -62,7 +62,7 @@ class Datasets:
         return tuple(self._databases.values())
 
     def close(self) -> None:
-        """Close the other databases; safe to call twice."""
+        """Close the connections to databases other than the ledger's; safe to call twice."""
         for each in self._databases.values():
             each.close()
 
@@ -127,7 +127,7 @@ class Datasets:
         return sorted({*self._functions, *(name for name in self._elsewhere if "." in name)})
 
     def _changed(self) -> None:
-        """Drop snapshots after a change of the sets."""
+        """After a change of the datasets, drop the snapshot and compute anew which ones are read through a tenant wall's views."""
         self._pinned = None
         self._twins = {}
         for database, wall in self._walls.items():
@@ -172,7 +172,7 @@ class Datasets:
         return self._walls.get(database, _NO_WALL)
 
     def pinned(self) -> "Datasets":
-        """Return a snapshot of the sets, for one run."""
+        """Return a snapshot of all datasets, for one run."""
         if self._source is not None:
             return self
         if self._pinned is None:

@@ -173,7 +173,7 @@ def _is_generated_always(column: Column[Any]) -> bool:
 
 
 def _table(source: Any) -> tuple[Table, dict[str, Column[Any]]]:
-    """Return a table and its columns by name."""
+    """Return the table of a mapped class, or a table itself, with its columns by the names that scripts see."""
     if isinstance(source, Table):
         return source, {column.key: column for column in source.columns}
     # Imported only for a mapped class, which comes with it imported.

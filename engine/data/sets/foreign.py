@@ -61,7 +61,7 @@ class ForeignDatabase:
 
     @property
     def place(self) -> str:
-        """The address, for people: without its password."""
+        """The address of the database for people, without its password."""
         return self.engine.url.render_as_string(hide_password=True)
 
     @contextmanager
@@ -111,7 +111,7 @@ class ForeignDatabase:
 
 
 def _resolved(source: str | URL | Engine) -> tuple[Driver, Engine]:
-    """Return driver and engine of a database."""
+    """Return the driver and the pool of a database from its address or a platform's engine."""
     try:
         if isinstance(source, Engine):
             return driver_of(source), source

@@ -72,7 +72,7 @@ class ThreadReads:
             held.close()
 
     def _answer(self, work: Callable[[Connection], T]) -> T:
-        """Run a query in this thread, within its time."""
+        """Run a query in the present thread, within the time limit of queries."""
         with self._database.read() as connection:
             try:
                 with driver_of(connection).time_limit(connection, STATEMENT_S, self._elapsed_s, scans=True):
@@ -86,5 +86,5 @@ class ThreadReads:
         return await self._in_thread(taken, database, rows, many)
 
     def close(self) -> None:
-        """End the threads; safe to call twice."""
+        """End the threads of queries; safe to call twice."""
         self._pool.shutdown(wait=True)

@@ -108,7 +108,7 @@ class Scope:
         return own
 
     def _value(self, rows: TenantTable) -> Any:
-        """Return the tenant's value in a set."""
+        """Return the bound tenant as a dataset's tenant column stores it."""
         value = rows.tenant_value(self.tenant_id)
         if value is None:  # would match rows without a tenant
             raise denied("this tenant has no access to that set")

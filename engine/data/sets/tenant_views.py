@@ -26,7 +26,7 @@ def view_dataset(rows: TableDataset, schema: str) -> TableDataset:
 
 
 def _copied(column: Column[Any]) -> Column[Any]:
-    """Return a copy of a column for a view."""
+    """Return a copy of a table's column for its view."""
     made: Column[Any] = column._copy()
     # A copied enumeration would take the view's schema for its own.
     made.type = column.type

@@ -106,7 +106,7 @@ def _bigint(value: Any) -> int | None:
 
 
 def _float(value: Any) -> float | None:
-    """Return a number; None for other values."""
+    """Return a script's number as a double; None for other values."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number else None
 

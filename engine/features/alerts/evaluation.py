@@ -176,7 +176,7 @@ def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Al
 
 
 def _update(connection: Connection, rows: list[dict[str, Any]], *columns: str) -> None:
-    """Update alerts by their keys."""
+    """Update these columns of alerts, found by their keys."""
     if rows:
         statement = (
             update(alerts).where(_c.id == bindparam("k_id")).values({name: bindparam(f"v_{name}") for name in columns})

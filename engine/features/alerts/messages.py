@@ -63,7 +63,7 @@ def test(rule: AlertRule, message: str) -> list[dict[str, Any]]:
 
 
 def rows(rule: AlertRule, subject: str, lines: Sequence[str], raised: list[Any], message: str) -> list[dict[str, Any]]:
-    """Return the outbox rows of a text."""
+    """Return the outbox rows that send a text: a mail to all addresses of a rule, an event to each of its webhooks."""
     fixed = {"tenant_id": rule.tenant_id, "action_id": message, "step": 0, "n": 0}
     text = "\n".join([*lines, "", f"alert rule {rule.name} of tenant {rule.tenant_id}"])
     made = []
@@ -101,7 +101,7 @@ def _line(alert: Alert) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return a value as text."""
+    """Return a detail of an alert as text."""
     return " ".join(str(each) for each in value) if isinstance(value, list) else str(value)
 
 

@@ -129,5 +129,5 @@ def cells(row: Any) -> list[Any]:
 
 
 def _line(value: Any) -> bytes:
-    """Return a value as one line of JSON."""
+    """Return a value as a line of JSON, as bytes."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"

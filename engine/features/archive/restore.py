@@ -104,7 +104,7 @@ class _Lines:
         self._digest = hashlib.sha256()
 
     def next(self) -> Any:
-        """Read the value of the next line."""
+        """Read the next line of the archive; return its JSON value."""
         line = self._unpacked(self._packed.readline, MAX_ROW_BYTES + 1)
         self._read += len(line)
         if self._read > MAX_BYTES or len(line) > MAX_ROW_BYTES:
@@ -131,7 +131,7 @@ class _Lines:
 
 
 def _head(lines: _Lines, tenant_id: str, schema: str | None) -> list[Any]:
-    """Read and check the head of an archive."""
+    """Read and check the first line of an archive: its version, tenant and schema."""
     head = lines.next()
     if not isinstance(head, dict) or head.get(MARK) != FORMAT or not isinstance(head.get("row"), list):
         raise bad("its header is missing or malformed")
@@ -265,7 +265,7 @@ class TenantImport:
             row["steps"] = json.dumps([self._step(each) for each in steps])
 
     def _step(self, step: Any) -> Any:
-        """Return a step with ids of this ledger."""
+        """Return a step of an action or revision with script ids of this ledger."""
         if isinstance(step, list) and step and step[0] in self._bound:
             return [*self._bound[step[0]]]
         if isinstance(step, dict) and step.get("script_id") in self._bound:
@@ -359,7 +359,7 @@ def _pinned(steps: tuple[dict[str, Any], ...]) -> set[tuple[str, int]]:
 
 
 def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]:
-    """Yield the tables in order, each with its rows."""
+    """Yield the tables of an archive in order, each with the iterator of its rows."""
     line = lines.next()
     for table in tables().values():
         if not isinstance(line, dict) or line.get("table") != table.name:

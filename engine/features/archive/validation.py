@@ -162,7 +162,7 @@ def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
 
 
 def _bytes(named: str, cell: Any) -> bytes:
-    """Return the bytes of a cell."""
+    """Return the bytes of a cell of an archive, ``{"b64": …}``; ``named`` names the column in the error."""
     try:
         return base64.b64decode(cell["b64"], validate=True)
     except (TypeError, KeyError, binascii.Error, ValueError):
@@ -177,14 +177,14 @@ def _whole(named: str, minimum: int, maximum: int, cell: Any) -> int:
 
 
 def _number(named: str, cell: Any) -> float:
-    """Return the number of a cell."""
+    """Return the number in a cell of an archive; ``named`` names the column in the error."""
     if type(cell) not in (int, float) or not abs(cell) <= _FLOAT:
         raise bad(f"{named} is not a finite number")
     return float(cell)
 
 
 def _text(named: str, longest: int, cell: Any) -> str:
-    """Return the text of a cell, up to its length."""
+    """Return the text in a cell of an archive, of at most ``longest`` characters; ``named`` names the column in the error."""
     if type(cell) is not str or len(cell) > longest:
         raise bad(f"{named} is not text, or is too long")
     if _UNKEPT.search(cell):

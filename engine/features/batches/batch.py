@@ -273,7 +273,7 @@ class Preparation:
 
 
 def _known(connection: Connection, ids: list[str]) -> dict[str, AnyRow]:
-    """Return the rows of existing tenants."""
+    """Return the rows of those of these tenants that exist, by id."""
     return {row.id: row for row in _tenants.rows(connection, {"tenants": ids}) if row.state != "deleted"}
 
 

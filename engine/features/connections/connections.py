@@ -266,7 +266,7 @@ def begin_renewal(vault: Vault, connection: Connection, tenant_id: str, name: st
 
 
 def end_renewal(connection: Connection, tenant_id: str, name: str) -> None:
-    """Let the next renewal begin."""
+    """Let another node begin to renew the token of a connection."""
     prepared.write(connection, update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
 
 
@@ -353,7 +353,7 @@ def of_consent(
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a random text."""
+    """Return the SHA-256 of a random text, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -72,7 +72,7 @@ def change(connection: Connection, before: TenantPlace, **values: Any) -> bool:
 
 
 def drop(connection: Connection, tenant_id: str) -> None:
-    """Forget a tenant."""
+    """Delete the row of a tenant from the directory."""
     connection.execute(delete(directory).where(_c.tenant == tenant_id))
 
 

@@ -334,7 +334,7 @@ class System(table.Nouns[Sync]):
         return self._of_platform(operation, given.arguments, run_in)
 
     def _of_platform(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
-        """Carry out an operation without a tenant."""
+        """Carry out an operation that concerns no single tenant, in the ledgers that it concerns."""
         of_all = [each for each in operation.declared.endpoints if "{tenant_id}" not in each.path]
         if operation.declared.home or not of_all:
             return run(self.home)

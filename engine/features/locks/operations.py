@@ -61,7 +61,7 @@ class Locks(Noun[M]):
 
 
 def _us(lease: float | str | timedelta) -> int:
-    """Return a duration in microseconds."""
+    """Return the lease of a lock in microseconds."""
     if isinstance(lease, str):
         return parse_duration(lease)
     if isinstance(lease, timedelta):

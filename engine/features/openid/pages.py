@@ -41,7 +41,7 @@ class OpenIdPages:
         self._provider: Provider | None = None
 
     def add(self) -> None:
-        """Add the routes."""
+        """Add the routes of the sign-in to the dashboard."""
         for path, endpoint in ((START, self._start), (CALLBACK, self._end)):
             self._pages.add_public(path, endpoint)
         self._pages.sign_ins.append(self._link)

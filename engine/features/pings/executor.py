@@ -68,7 +68,7 @@ class _Run:
         self._lines: list[LogLine] = []
 
     async def run(self) -> Finished:
-        """Send the request and judge its response."""
+        """Send the request of a ping and judge its response."""
         ping = decode(self._claim.modules)
         limit_ms = self._claim.limits.wall_ms
         try:
@@ -94,7 +94,7 @@ class _Run:
         raise Stopped(self._end(Outcome.CANCELLED)) from None
 
     def _judged(self, ping: Ping, answer: dict[str, Any]) -> Finished:
-        """Return the end that a response leads to."""
+        """Return the end of a ping from the response: ok if the status is one of those that it expects."""
         status, text = answer["status"], answer.get("text")
         kept = text if text is None else text[:KEPT]
         if not ping.expects(status):

@@ -85,6 +85,6 @@ def _content(ping: Ping, limits: Limits) -> Content:
 
 
 def decode(modules: Mapping[str, str]) -> Ping:
-    """Decode the content that :func:`read` returns."""
+    """Return the ping from a version's files, as :func:`read` has made them."""
     stored: dict[str, Any] = json.loads(modules[FILE])
     return Ping(**stored)

@@ -61,7 +61,7 @@ class Agreement:
     cpu_ms: float
 
     def of_run(self, action_id: str, step: int, slot: datetime | None) -> ShadowRun:
-        """Return the comparison as that of a run."""
+        """Return this comparison as a ShadowRun: with the run's action, step and slot."""
         before, now = self.before, self.now
         return ShadowRun(
             action_id, step, slot, self.verdict, self.difference, before.outcome.value, now.outcome.value,
@@ -183,12 +183,12 @@ def _is_change(call: MadeCall, *, failed: bool) -> bool:
 
 
 def _outcome(ended: Ended) -> str:
-    """Return an outcome with its error as text."""
+    """Return an outcome and its error as one text."""
     return ended.outcome.value if ended.error is None else f"{ended.outcome.value} ({_cut(_error(ended))})"
 
 
 def _error(ended: Ended) -> str:
-    """Return an error as text."""
+    """Return the error of an end as text, ``none`` without one."""
     return "none" if ended.error is None else f"{ended.error.name}: {ended.error.message}"
 
 
@@ -201,11 +201,11 @@ def _value(result: str | None) -> str | None:
 
 
 def _shown(call: MadeCall) -> str:
-    """Return a call as text."""
+    """Return a host call as text for people, cut if it is long."""
     return _cut(f"{call.name}({call.arguments})")
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a text."""
+    """Return the beginning of a long text."""
     text = text.encode(errors="backslashreplace").decode()  # half a character is no text for a page
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -114,12 +114,12 @@ class AttemptRecord:
 
     @property
     def process_limits(self) -> Limits:
-        """The limits of the attempt."""
+        """The process limits of the recorded attempt."""
         return Limits(**self.limits)
 
     @property
     def trace(self) -> bytes:
-        """Readings of the clock by the script."""
+        """The script's readings of the clock in the recorded attempt."""
         return base64.b64decode(self.clock)
 
 

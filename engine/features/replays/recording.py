@@ -119,7 +119,7 @@ class Recording:
     def _record(
         self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str
     ) -> AttemptRecord:
-        """Return the record of the attempt."""
+        """Return the record of the attempt, from its claim, its job and its end."""
         calls = tuple(_recorded(each, redactor) for each in self._calls)
         secrets = {
             record.secret_of(each.arguments)
@@ -156,7 +156,7 @@ class Recording:
 
 
 def _recorded(call: _Call, redactor: Redactor) -> RecordedCall:
-    """Return a call without secrets."""
+    """Return a host call for a record, without secrets."""
     arguments = record.one_form(call.name, redactor.json(call.arguments) or "null")
     if call.reply is None:
         return RecordedCall(call.name, arguments, call.order)

@@ -81,7 +81,7 @@ def source_of(record: AttemptRecord) -> Source:
 
 
 def _compare(record: AttemptRecord, host: RecordedHost, now: Ended, *, edited: bool) -> Replayed:
-    """Compare both ends of an attempt."""
+    """Compare the recorded end of an attempt with that of its replay."""
     before, limit = record.ended, _TIMES.get(record.ended.outcome)
     passed = host.stop.done() and host.departure is None
     notes = list(_notes(record, host, edited=edited))
@@ -127,7 +127,7 @@ def _compare(record: AttemptRecord, host: RecordedHost, now: Ended, *, edited: b
 
 
 def _notes(record: AttemptRecord, host: RecordedHost, *, edited: bool) -> list[str]:
-    """Return further facts about a replay."""
+    """Return facts that a reader of a replay should know, one sentence each."""
     notes = []
     if record.lodger != VERSION:
         notes.append(f"recorded by Lodger {record.lodger}, replayed by {VERSION}")
@@ -140,7 +140,7 @@ def _notes(record: AttemptRecord, host: RecordedHost, *, edited: bool) -> list[s
 
 
 def _place(ended: Ended) -> "tuple[Any, ...] | None":
-    """Return an error with its place, to compare it."""
+    """Return name, message and place of an error for a comparison, None without an error."""
     error = ended.error
     return None if error is None else (error.name, error.message, error.file, error.line, error.column)
 

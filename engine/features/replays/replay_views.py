@@ -71,12 +71,12 @@ def _ended(ended: Ended) -> dict[str, Any]:
 
 
 def _call(call: MadeCall | None) -> str:
-    """Return a call as text."""
+    """Return a host call as text; a sentence for None."""
     return "no further call" if call is None else _cut(f"{call.name}({call.arguments})")
 
 
 def _shown(part: str, value: Any) -> str:
-    """Return one part of an end as text."""
+    """Return one part of an end, such as the logs, as text."""
     if value is None:
         return "none"
     if part == "error":

@@ -161,7 +161,7 @@ def put(
 
 
 def _check(connection: Connection, live: ScriptVersion, content: Content, wanted: int) -> None:
-    """Refuse an invalid shadow."""
+    """Raise InputError (shadow_invalid) if a version cannot be a shadow of the live one."""
     if not 1 <= wanted <= MAX_RUNS:
         raise InputError("shadow_invalid.runs", wanted=wanted, maximum=MAX_RUNS)
     if (live.kind, content.kind) != ("script", "script"):

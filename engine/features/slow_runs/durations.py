@@ -81,7 +81,7 @@ def read(context: StoreContext, connection: Connection, tenant_id: str | None, l
 
 
 def _schedules(connection: Connection, tenant_id: str | None, limit: int) -> Iterable[AnyRow]:
-    """Read schedules with their durations."""
+    """Read the schedules whose durations are compared: a tenant's by name, or those that ended runs last."""
     if tenant_id is not None:
         wanted = (
             select(_s.tenant_id, _s.id, _s.name, _k.revision)

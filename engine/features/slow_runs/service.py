@@ -120,7 +120,7 @@ class SlowRuns(Service):
         return {track: self._paces[track][1] for track in tracks if track in self._paces}
 
     def _report(self, kind: EventKind, action: tuple[str, str | None, str | None], **details: object) -> None:
-        """Publish an event for people."""
+        """Publish an event for people about an action (tenant, schedule, action)."""
         self.context.bus.publish(self.context.event(kind, action, **details))
 
 

@@ -246,7 +246,7 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
 
 
 def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
-    """Return the row of a webhook."""
+    """Return the row of a webhook; raises NotFound (webhook_unknown)."""
     row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
         raise named.unknown(tenant_id, name)

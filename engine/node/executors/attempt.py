@@ -86,7 +86,7 @@ class Attempt(Session):
         self.fetch_state.on_lost = partial(self.counters.note, "fetch_bytes")
 
     def context(self) -> str:
-        """Return the context JSON of the bundle."""
+        """Return the JSON text that the script gets as its context."""
         return context_json(self.claim, self.datasets, self.now_us)
 
     async def call(self, name: str, arguments: str) -> Reply:

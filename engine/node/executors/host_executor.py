@@ -121,11 +121,11 @@ class _Run:
         return self._answered(answer)
 
     def _awaited(self) -> "asyncio.Future[Any]":
-        """Start an asynchronous handler."""
+        """Start an asynchronous handler; return the future of its result."""
         return asyncio.ensure_future(self._handler.function(self.call))
 
     def _threaded(self) -> "asyncio.Future[Any]":
-        """Start a handler in a thread of its own."""
+        """Start a synchronous handler in a thread of its own; return the future of its result."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
 

@@ -37,7 +37,7 @@ class Horizon:
         self.until = self.ticked = 0
 
     def read(self, instants: list[int], until: int) -> None:
-        """Replace the known instants."""
+        """Replace the known instants by those that were read up to ``until``."""
         self._instants = sorted(instants)
         self.until = until
 
@@ -47,7 +47,7 @@ class Horizon:
             bisect.insort(self._instants, instant)
 
     def forget(self, now: int) -> None:
-        """Forget the instants that have come."""
+        """Forget the instants at which clocks have come due by now."""
         del self._instants[: bisect.bisect_right(self._instants, now)]
 
     def drop(self, instant: int) -> None:
@@ -102,7 +102,7 @@ class DueClocks(Part):
         return self._is_changed or is_old
 
     async def look(self) -> None:
-        """Read which clocks come due."""
+        """Read at which instants clocks come due soon."""
         context, settings, now_us = self.context, self.context.settings, self.clock.now_us()
         version = self._version = context.db.version()
         poll_us, until = int(settings.poll_s * 1_000_000), now_us + int(PEEK_S * 1_000_000)

@@ -94,7 +94,7 @@ class Ends(Part):
         turn.asked[self] = outcome_commit.ask(store, connection, turn.lease, turn.batch, self.clock.now_us())
 
     def write(self, connection: Connection, turn: Turn) -> None:
-        """Write outcomes, effects, logs and usage."""
+        """Write the outcomes, effects, logs and usage of ended attempts."""
         assert turn.lease is not None
         waited_long = {key[0] for key, (since, _look) in self._held_up.items() if turn.now.s - since >= PATIENCE_S}
         committed = outcome_commit.commit(

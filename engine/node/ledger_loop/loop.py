@@ -135,7 +135,7 @@ class LedgerLoop(Service):
         return Instant(self.clock.now_us(), self.clock.elapsed_s())
 
     def _awake(self) -> list[Part]:
-        """Return the parts that do not rest."""
+        """Return the parts of the loop that do not rest after a failure."""
         now_s = self.clock.elapsed_s()
         return [part for part in self._parts if self._rests.get(part, (0.0, now_s))[1] <= now_s]
 

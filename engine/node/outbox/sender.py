@@ -111,7 +111,7 @@ class Sender:
                 await self._nap()
 
     def _failed(self, error: Exception) -> None:
-        """Report a failed round."""
+        """Report that a round of the sender failed."""
         if self._on_fault is None:
             if not isinstance(error, Unavailable):
                 raise error
@@ -175,7 +175,7 @@ class Sender:
             return outbox.lease_rows(connection, self.kind, lanes, now_us, self.each)
 
     async def mark(self, row: Row[Any], failure: Failure | None) -> None:
-        """Write the result of a delivery."""
+        """Store the result of a delivery, None for a success, and report the row's state."""
         state = await asyncio.to_thread(self._mark, row, failure)
         if self._on_mark is not None:
             self._on_mark(row, state, failure)

@@ -39,7 +39,7 @@ class LeaseKeeper(Service):
         self.wake_on(ChangeReported)  # a handler may have been registered
 
     async def register(self) -> None:
-        """Take a lease under a new epoch."""
+        """Take a lease under a new epoch; claims of an earlier epoch are no longer this node's."""
         context, identity = self.context, self.context.identity
         begun = self.clock.elapsed_s()
         take = partial(
@@ -65,7 +65,7 @@ class LeaseKeeper(Service):
             )  # fmt: skip
 
     async def round(self) -> float:
-        """Renew the lease."""
+        """Renew the lease of this node, or take a new one if it was lost."""
         context, identity = self.context, self.context.identity
         lease, begun = identity.lease, self.clock.elapsed_s()
         if lease is None:

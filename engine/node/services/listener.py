@@ -87,7 +87,7 @@ class Listener(Service):
         self._thread.shutdown(wait=False)
 
     async def _connecting(self) -> Subscription:
-        """Subscribe in a thread."""
+        """Subscribe to the database's notifications in a thread; return the subscription."""
         job = self._thread.submit(self._connected)
         try:
             return await asyncio.wrap_future(job)
@@ -123,7 +123,7 @@ class Listener(Service):
         self.context.bus.publish(ChangeReported())
 
     def _close(self) -> None:
-        """Close the subscription."""
+        """Close the subscription, if there is one."""
         self.listening.clear()
         if self._later is not None:
             self._later.cancel()

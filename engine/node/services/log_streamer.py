@@ -50,7 +50,7 @@ class LogStreamer(Service):
         self._attempts: dict[Attempt, _Lines] = {}
 
     def add(self, claim: Claim, line: LogLine) -> None:
-        """Take a line as it arrives, in the node's loop."""
+        """Take a log line of an attempt as it arrives, in the node's event loop."""
         key = (claim.tenant_id, claim.action_id, claim.step, claim.attempt)
         lines = self._attempts.get(key)
         if lines is None:

@@ -77,7 +77,7 @@ class Monitor(Service):
     def _report(
         self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
     ) -> None:
-        """Publish an event for people."""
+        """Publish an event for people about an action (tenant, schedule, action), or about this node for None."""
         self.context.bus.publish(self.context.event(kind, action, **details))
 
     async def _look_at_ledger(self, now_us: int) -> None:

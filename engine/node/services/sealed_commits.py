@@ -39,7 +39,7 @@ class SealedCommits(Service):
         self._threads: ThreadPoolExecutor | None = None
 
     def _put(self, event: BatchCommitted) -> None:
-        """Queue the sealed commits of a batch."""
+        """Queue the attempts of a batch that were sealed, to be finished at once."""
         if event.committed.sealed:
             self._queue += event.committed.sealed
             self.wake()

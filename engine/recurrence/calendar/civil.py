@@ -60,7 +60,7 @@ def year_start(year: int) -> int:
 
 
 def weekday(day: int) -> int:
-    """0 for Monday to 6 for Sunday."""
+    """Return the weekday of a day number: 0 for Monday to 6 for Sunday."""
     return (day + 3) % 7
 
 

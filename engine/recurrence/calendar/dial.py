@@ -34,7 +34,7 @@ def members(bits: int) -> list[int]:
 
 
 def of_values(values: Iterable[int]) -> int:
-    """Set of these distinct numbers."""
+    """Return the set of these distinct numbers as bits."""
     return sum(1 << value for value in values)
 
 
@@ -133,7 +133,7 @@ class Dial:
         return _copies(self.hours, minutes, 3600 // unit_s) if unit_s < 3600 else self.hours
 
     def all(self) -> list[int]:
-        """All members, ascending; at most 86 400."""
+        """Return all times of day in seconds, ascending; at most 86 400."""
         minutes, seconds = members(self.minutes), members(self.seconds)
         return [h * 3600 + m * 60 + s for h in members(self.hours) for m in minutes for s in seconds]
 
@@ -158,12 +158,12 @@ class TimeList:
         return self.seconds[-1]
 
     def at_or_after(self, second: int) -> int | None:
-        """First at or after a second."""
+        """Return the first time of day at or after a second of the day; None when there is none."""
         i = bisect_left(self.seconds, second)
         return self.seconds[i] if i < len(self.seconds) else None
 
     def at_or_before(self, second: int) -> int | None:
-        """Last at or before a second."""
+        """Return the last time of day at or before a second of the day; None when there is none."""
         i = bisect_right(self.seconds, second)
         return self.seconds[i - 1] if i else None
 
@@ -172,9 +172,9 @@ class TimeList:
         return len(self.seconds)
 
     def rank(self, second: int) -> int:
-        """Number of members before a second."""
+        """Return the number of times of day before a second of the day."""
         return bisect_left(self.seconds, second)
 
     def nth(self, index: int) -> int:
-        """The one with a 0-based number."""
+        """Return the time of day with this 0-based number, in seconds."""
         return self.seconds[index]

@@ -19,19 +19,19 @@ class Times(Protocol):
         """Return the latest time of day."""
 
     def at_or_after(self, second: int) -> int | None:
-        """First at or after a second."""
+        """Return the first time of day at or after a second of the day; None when there is none."""
 
     def at_or_before(self, second: int) -> int | None:
-        """Last at or before a second."""
+        """Return the last time of day at or before a second of the day; None when there is none."""
 
     def count(self) -> int:
         """Return the number of times of day."""
 
     def rank(self, second: int) -> int:
-        """Number of members before a second."""
+        """Return the number of times of day before a second of the day."""
 
     def nth(self, index: int) -> int:
-        """The one with a 0-based number."""
+        """Return the time of day with this 0-based number, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,5 +80,5 @@ def of_schedule(paces: Sequence[Pace]) -> Pace:
 
 
 def of_interval(period_us: int, anchor_us: int) -> Pace:
-    """Pace of an anchored interval."""
+    """Return the pace of an interval that is counted from an anchor."""
     return Pace(period_us, -(-_DAY_US // period_us), gcd(period_us, anchor_us))

@@ -126,7 +126,7 @@ class Zoned(Recurrence):
 
     @property
     def zone_key(self) -> str:
-        """Name of its zone."""
+        """Return the name of the rule's zone."""
         return self.zone.key
 
     # -- integers
@@ -272,5 +272,5 @@ class Zoned(Recurrence):
 
 
 def _instant(utc: int) -> datetime:
-    """Return an instant within the supported range."""
+    """Return a UTC second as an instant, cut to the supported range of years."""
     return instant_of(min(max(utc, MIN_LOCAL), MAX_LOCAL))

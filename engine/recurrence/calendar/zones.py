@@ -85,7 +85,7 @@ class PosixRule:
 
     @property
     def changes(self) -> bool:
-        """Whether the clock changes at all."""
+        """Whether the clock changes during the year at all."""
         return self.standard != self.summer
 
     def transitions(self, year: int) -> list[tuple[int, int]]:
@@ -96,7 +96,7 @@ class PosixRule:
 
 
 def parse_posix(text: str) -> PosixRule:
-    """Read a footer; ValueError when it is none."""
+    """Read the POSIX rule in the footer of a zone's file; raises ValueError when it is none."""
     found = _RULE.match(text)
     if not found:
         raise ValueError(f"not a POSIX TZ rule: {text!r}")

@@ -43,7 +43,7 @@ class Field:
         return RuleInvalid(code, text=text, name=self.name, low=self.low, high=self.high, index=index)
 
     def number(self, text: str, index: int) -> int:
-        """Value of a number or a name."""
+        """Return the value of a number or a name in this field; ``index`` is its position in the whole text."""
         for number, full in enumerate(self.names, self.first_name) if len(text) > 2 else ():
             if full.startswith(text.upper()):
                 return number

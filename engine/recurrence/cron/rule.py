@@ -95,7 +95,7 @@ class CronRule:
         return self.grid.last_to(local, steps)
 
     def text(self) -> str:
-        """One exact English sentence, without the zone."""
+        """Return the rule as one exact English sentence, without the zone."""
         return sentence(timed(spoken(self.dial, recurring=self.recurring), days_in_words(self.days)))
 
     def ends(self) -> bool:

@@ -558,7 +558,7 @@ class _Grammar:
         return date
 
     def _counts(self, kind: str) -> list[int]:
-        """``1, 3 and 5 through 7``."""
+        """Read numbers that are listed or in ranges, such as ``1, 3 and 5 through 7``."""
         found = [self.next().value]
         while True:
             ahead = self.separators()
@@ -590,7 +590,7 @@ class _Grammar:
         return value
 
     def _ordinal(self) -> int:
-        """``1st``, ``last``, ``second to last``."""
+        """Read an ordinal, such as ``1st``, ``last`` or ``second to last``; negative ones count from the end."""
         token = self.next()
         number = -1 if token.kind == "last" else int(token.value)
         if number > 0 and (
@@ -735,7 +735,7 @@ class _Grammar:
         return found
 
     def _of_quarter(self, days: Days) -> Days:
-        """Return days of a quarter."""
+        """Return days of the month as days of the quarter."""
         try:
             return in_quarter(days)
         except ValueError:
@@ -785,7 +785,7 @@ class _Grammar:
         return self._real(Date(year, month, day.value), begin)
 
     def _real(self, date: Date, begin: int) -> Date:
-        """Return a date, if the calendar has it."""
+        """Return a date; refuse one that the calendar does not have, such as February 30."""
         span = self.since(begin)
         if not 1 <= date.month <= 12:
             swapped = [f"{date.year}-{date.day:02d}-{date.month:02d}"] if 1 <= date.day <= 12 else []
@@ -855,7 +855,7 @@ class _Grammar:
     # Times
 
     def time(self) -> _Time:
-        """One time of day."""
+        """Read one time of day."""
         token = self.peek()
         if token.text in ("half", "quarter") or self._minutes_past():
             return self._spoken_time()
@@ -902,7 +902,7 @@ class _Grammar:
         )
 
     def _valid(self, time: _Time) -> _Time:
-        """Return a time of day, if a day has it."""
+        """Return a time of day; refuse one that no day has, such as 25:00."""
         span = time.place, time.end
         if time.minute > 59 or time.second > 59:
             later = f"{(time.hour + 1) % 24:02d}:{time.minute % 60:02d}"
@@ -918,7 +918,7 @@ class _Grammar:
         return time
 
     def _spoken_time(self) -> _Time:
-        """``half past 9``, ``quarter to 9``."""
+        """Read a time of day such as ``half past 9`` or ``quarter to 9``."""
         begin, word = self.at, self.next()
         minutes = word.value if word.kind == "number" else 30 if word.text == "half" else 15
         sign = self.next()
@@ -945,7 +945,7 @@ class _Grammar:
         return kinds[:2] == ["number", "past"] and kinds[2] in ("number", "clock", "moment")
 
     def _minutes_to(self) -> Unread:
-        """Refuse ``at ten to nine``."""
+        """Return the error of ``at ten to nine``, which has another meaning than the numbers seem to have."""
         place, minutes, sign, time = self.peek(-1).place, self.next().value, self.next().text, self.time()
         before = (time.second_of_day() - minutes * 60) % DAY_S
         texts = [f"at {clock(before)}"] if sign == "to" and minutes in (5, 10, 20, 25) else []

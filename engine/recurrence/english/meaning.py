@@ -43,7 +43,7 @@ def _span(draft: "Draft") -> tuple[int, int]:
 
 
 def _without(text: str, draft: "Draft", what: str) -> Unread:
-    """Refuse a clause, naming the text without it."""
+    """Return the error of a clause that must go, naming the text without it."""
     place, end = _span(draft)
     return Unread(what, place, place, (text[:place] + text[end:],), whole=True, drops=True)
 
@@ -130,7 +130,7 @@ class _Meaning:
         return Unread(what, *spans[0], texts, whole=True, drops=True)
 
     def clause(self) -> Clause:
-        """Return the meaning of the clause."""
+        """Return the clause that the parts mean together."""
         draft = self.draft
         if draft.interval_s:
             times, period_us = self._interval()
@@ -285,7 +285,7 @@ class _Meaning:
         return self.other("the days are not said", kind, f"every day {self.text}", whole=True)
 
     def _stepped(self, clause: Clause) -> Clause:
-        """Return a clause of every so many units."""
+        """Return the clause with its step, such as every 2 weeks, from its unit and number."""
         count, unit = self.draft.step
         name = self.draft.unit
         if unit == "day":
@@ -315,7 +315,7 @@ class _Meaning:
         return f" {self.words('times')}" if "times" in self.draft.parts else ""
 
     def _weeks(self, clause: Clause, count: int) -> Clause:
-        """Return a clause of every so many weeks."""
+        """Return the clause with a step of so many weeks."""
         if clause.months:
             raise self.dropped("weeks are not counted within months", "months")
         if any(each.month_days or each.nth or each.date for each in clause.days):
@@ -329,7 +329,7 @@ class _Meaning:
         return replace(clause, step=(0, "") if count == 1 and clause.days else (count, "week"))
 
     def _months(self, clause: Clause, count: int, name: str) -> Clause:
-        """Return a clause of every so many months."""
+        """Return the clause with a step of so many months."""
         every = "every month" if count == 1 else f"every {count} months"
         quarter = name == "quarter" and count == 3
         if quarter and "days" not in self.draft.parts:
@@ -354,7 +354,7 @@ class _Meaning:
         return replace(clause, step=(0, "") if count == 1 else (count, "month"))
 
     def _years(self, clause: Clause, count: int) -> Clause:
-        """Return a clause of every so many years."""
+        """Return the clause with a step of so many years."""
         if count > 12:
             place, end = self.draft.parts["step"]
             raise Unread("years are not counted in English", place, end)

@@ -251,7 +251,7 @@ def _nearest(word: str) -> str | None:
 
 @cache
 def _cities() -> dict[str, str]:
-    """Zone by the name of its city."""
+    """Return the IANA names of zones by the names of their cities."""
     return {
         name.rsplit("/", 1)[-1].replace("_", " ").lower(): name
         for name in sorted(zone_names(), reverse=True)

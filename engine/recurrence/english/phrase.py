@@ -138,16 +138,16 @@ class Clause:
         return found
 
     def until(self) -> int:
-        """Last local second of the last day."""
+        """Return the last local second of the clause's last day."""
         assert self.last is not None
         return civil.local_at(self.last.year or 1, self.last.month, self.last.day) + DAY_S - 1
 
     def years(self) -> set[int]:
-        """Years that its dates name."""
+        """Return the years that the clause's dates name."""
         return {each.date.year for each in (*self.days, *self.but) if each.date is not None and each.date.year}
 
     def selection(self) -> Selection | None:
-        """Days that the step selects."""
+        """Return the days that the clause's step selects; None without a step of days."""
         count, unit = self.step
         if count < 2:
             return None
@@ -184,7 +184,7 @@ class Clause:
 
 
 def _dated(date: Date | None, start: int) -> Date | None:
-    """First such date from a day on."""
+    """Return a date without a year as the first one from a day on; others unchanged."""
     if date is None or date.year is not None:
         return date
     year = civil.civil(start)[0]

@@ -66,7 +66,7 @@ class EnglishRule:
         return Merge(self.clauses, local, forward=False).nearest(local, steps)
 
     def text(self) -> str:
-        """One exact English sentence, without the zone."""
+        """Return the rule as one exact English sentence, without the zone."""
         return sentence("; and ".join(clause_in_words(each.clause) for each in self.clauses))
 
     def ends(self) -> bool:

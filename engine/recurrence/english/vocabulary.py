@@ -162,7 +162,7 @@ def _second(found: list[Token], place: int) -> Token:
 
 
 def _token(match: re.Match[str], text: str) -> Token:
-    """Return the token of a match."""
+    """Return the token that a match of a text is."""
     name = next(each for each in _CLASSES if match[each] is not None)
     place, end, word = match.start(name) - (name == "past"), match.end(), match[name]
     if name == "zone":

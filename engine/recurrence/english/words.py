@@ -11,7 +11,7 @@ _ORDINALS = tuple(f"the {ordinal(number)}" for number in range(32))
 
 
 def counted(number: int) -> str:
-    """``1st``, ``last``, ``2nd last``."""
+    """Return a number as an ordinal, such as ``1st``; negative ones count from the end: ``last``, ``2nd last``."""
     return ordinal(number) if number > 0 else "last" if number == -1 else f"{ordinal(-number)} last"
 
 

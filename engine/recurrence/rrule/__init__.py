@@ -32,7 +32,7 @@ def parse(
 
 
 def of_set(rules: RuleSet, dst: DstPolicy | None = None) -> Zoned | Parts:
-    """Put a recurrence set under its zone."""
+    """Return a parsed recurrence set as a recurrence under its zone and DST policy."""
     whole = SetSequence(rules)
     lasts = {entry.last for entry in rules.rules}
     if lasts <= {None} and not rules.also:

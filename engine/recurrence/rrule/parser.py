@@ -249,7 +249,7 @@ def _until(rule: Rule, home: Zone) -> tuple[int | None, int | None]:
 
 
 def _start(lines: list[_Line], dtstart: str | None, tz: str | None) -> tuple[Moment, Zone, bool]:
-    """Return the start of a rule set with its zone."""
+    """Return the start of a recurrence set, its zone, and whether the text or the caller gave a start."""
     default = zone(tz) if tz is not None else zone("UTC")
     for line in lines:
         if line.name == "DTSTART":

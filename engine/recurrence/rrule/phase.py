@@ -14,7 +14,7 @@ class Years:
         self._n, self._first = interval, first
 
     def of_year(self, year: int) -> int:
-        """All days or none."""
+        """Return all days of a year if INTERVAL selects it, else none; as bits."""
         return 0 if (year - self._first) % self._n else EVERY_DAY
 
 
@@ -25,7 +25,7 @@ class WeekYears:
         self._n, self._first, self._wkst = interval, first, wkst
 
     def of_year(self, year: int) -> int:
-        """Days of a calendar year that belong to a selected week-numbering year."""
+        """Return the days of a calendar year that belong to a selected week-numbering year, as bits."""
         start, days = civil.year_start(year), 0
         for each in (year - 1, year, year + 1):
             if (each - self._first) % self._n == 0:
@@ -40,7 +40,7 @@ class Months:
         self._n, self._first = interval, first
 
     def of_year(self, year: int) -> int:
-        """Days of the selected months."""
+        """Return the days of a year in selected months, as bits."""
         months = MONTH[civil.is_leap(year)]
         return sum(months[index + 1] for index in range((self._first - year * 12) % self._n, 12, self._n))
 
@@ -55,7 +55,7 @@ class Strides:
         self._pattern = sum(begins << day for day in range(width))
 
     def of_year(self, year: int) -> int:
-        """Days of the selected periods."""
+        """Return the days of a year in selected periods, as bits."""
         into = (civil.year_start(year) - self._first) % self._period
         if self._pattern:
             return self._pattern >> into & EVERY_DAY

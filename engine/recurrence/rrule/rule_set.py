@@ -20,12 +20,12 @@ class Dates:
         self._dates = dates
 
     def next_from(self, local: int, steps: Steps) -> int | None:
-        """First of them at or after the local second."""
+        """Return the first date at or after the local second; None when there is none."""
         i = bisect_left(self._dates, local)
         return self._dates[i] if i < len(self._dates) else None
 
     def last_to(self, local: int, steps: Steps) -> int | None:
-        """Last of them at or before the local second."""
+        """Return the last date at or before the local second; None when there is none."""
         i = bisect_right(self._dates, local)
         return self._dates[i - 1] if i else None
 
@@ -92,7 +92,7 @@ class SetSequence:
         return all(rule.ends() for rule in self._included)
 
     def default_dst(self) -> DstPolicy:
-        """Follow the rule that repeats most often."""
+        """Return the DST default of the rule that repeats most often."""
         policies = [rule.default_dst() for rule in self._included]
         both = any(policy.fold is Fold.BOTH for policy in policies)
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
@@ -103,7 +103,7 @@ class SetSequence:
         return together([*(rule.pace() for rule in self._included), *([of_times(dates)] if dates else [])])
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """Return the set as one exact English sentence."""
         rules = self._rules
         slots = {*rules.rdates}
         idle = [at for at in rules.exdates if at not in slots and not any(each.contains(at) for each in self._included)]
@@ -111,5 +111,5 @@ class SetSequence:
 
 
 def _sequence(entry: Entry) -> RuleSequence:
-    """Return the slots of a rule."""
+    """Return the sequence of one entry's members."""
     return RuleSequence(entry.rule, entry.start, entry.until)

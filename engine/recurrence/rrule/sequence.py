@@ -174,7 +174,7 @@ class RuleSequence:
         return self._pace
 
     def text(self) -> str:
-        """One exact English sentence."""
+        """Return the rule as one exact English sentence."""
         until = self._until if self.rule.until is not None else None
         return rule_text(self.rule, self._start, until)
 

@@ -78,7 +78,7 @@ class PeriodPicks:
 
     @property
     def nothing_allowed(self) -> bool:
-        """Whether no day is allowed, periods aside."""
+        """Whether the rule allows no day of any year, before INTERVAL selects periods."""
         return self._all.is_empty()
 
     def _sufficient(self, year: int) -> int:

@@ -14,13 +14,13 @@ _WEEKLY = sum(1 << day for day in range(0, 373, 7))
 
 
 def span(first: int, end: int) -> int:
-    """Bits first to end - 1, cut to the year's 366."""
+    """Return the bits from ``first`` to before ``end``, cut to the 366 days of a year."""
     first, end = max(first, 0), min(end, 366)
     return ((1 << (end - first)) - 1) << first if end > first else 0
 
 
 def weekday_bits(year_starts_on: int, weekday: int) -> int:
-    """Every such weekday of a year."""
+    """Return the days of a year on a weekday, as bits; ``year_starts_on`` is the weekday of January 1."""
     return (_WEEKLY << ((weekday - year_starts_on) % 7)) & EVERY_DAY
 
 
@@ -51,7 +51,7 @@ class YearMasks:
         return allowed & self._weeks(year) if self._rule.byweekno and allowed else allowed
 
     def without_weeks(self, year: int) -> int:
-        """The year's days by all parts but BYWEEKNO."""
+        """Return the days of a year that all parts but BYWEEKNO allow, as bits."""
         rule = self._rule
         leap = civil.is_leap(year)
         start = civil.year_start(year)

@@ -68,7 +68,7 @@ class GroupDays:
         return days
 
     def of_year(self, year: int) -> int:
-        """Days of a year, dates with years apart."""
+        """Return the days of a year on which the group fires, without dates that name their year; bit 0 is January 1."""
         days = self.others(year)
         return days if self.included is None else days & self.included[_pair(year)]
 

@@ -67,7 +67,7 @@ _LARGEST = 2**31 - 1
 
 
 def _word(text: str, index: int) -> Token:
-    """Return the token of a word."""
+    """Return the token of a word, such as a unit or a weekday; UNKNOWN for any other."""
     name = text.lower()
     if name in UNITS:
         return Token(Sort.NAME, text, UNITS[name], index)

@@ -32,7 +32,7 @@ _LEAP_YEAR = 2000
 
 
 def validate(program: Program) -> None:
-    """Raise RuleInvalid for the first mistake."""
+    """Check the values and ranges of a schedule's arguments; raise RuleInvalid for the first mistake."""
     if not program.groups:
         raise RuleInvalid("schyntax_empty", index=0)
     # Groups come before loose expressions, as in the reference: the first error reported is the same.
@@ -43,7 +43,7 @@ def validate(program: Program) -> None:
 
 
 def _argument(unit: Unit, argument: Argument) -> None:
-    """Check one argument."""
+    """Check the values, the range and the interval of one argument."""
     if argument.interval == 0:
         raise RuleInvalid("schyntax_bad_value.interval", unit=unit, index=argument.percent_index)
     if argument.is_wildcard:
@@ -68,7 +68,7 @@ def _number(unit: Unit, value: int | Date | None, index: int) -> None:
 
 
 def _numbers(unit: Unit, span: Range) -> None:
-    """Check a range of numbers."""
+    """Check that both ends of a range of numbers are values of the unit."""
     _number(unit, span.start, span.index)
     if span.end is not None:
         _number(unit, span.end, span.end_index)
@@ -82,7 +82,7 @@ def _not_hollow(span: Range) -> None:
 
 
 def _dates(span: Range) -> None:
-    """Check a range of dates."""
+    """Check that both ends of a range of dates exist and fit together."""
     _date(span.start, span.index)
     if span.end is None:
         return
@@ -100,7 +100,7 @@ def _dates(span: Range) -> None:
 
 
 def _date(value: int | Date | None, index: int) -> None:
-    """Check one date."""
+    """Check that the calendar has a date."""
     assert isinstance(value, Date)
     if value.year is not None and not FIRST_YEAR <= value.year <= LAST_YEAR:
         raise RuleInvalid("schyntax_bad_value.year", year=value.year, first=FIRST_YEAR, last=LAST_YEAR, index=index)
@@ -145,7 +145,7 @@ class _Reader:
         return RuleInvalid("schyntax_unexpected", text=token.text[:24], wanted=wanted, index=token.at)
 
     def value(self, unit: Unit | None) -> int:
-        """Read a value of a unit."""
+        """Read a number, or the name of a weekday, as a value of a unit."""
         if self.next_is(Sort.NEGATIVE):
             token = self.peek()
             if unit not in FROM_END:
@@ -160,7 +160,7 @@ class _Reader:
         return number(self.take(Sort.NUMBER))
 
     def date(self) -> Date:
-        """Read a date."""
+        """Read a date, ``m/d`` or ``yyyy/m/d``."""
         first = number(self.take(Sort.NUMBER))
         self.take(Sort.SLASH)
         second = number(self.take(Sort.NUMBER))
@@ -223,7 +223,7 @@ class _Reader:
         return tuple(found)
 
     def program(self) -> Program:
-        """Read the whole text."""
+        """Read the whole text of a schedule."""
         loose: list[Expression] = []
         groups: list[tuple[Expression, ...]] = []
         while not self.next_is(Sort.END):

@@ -17,7 +17,7 @@ _COUNTED = {Unit.DAYS_OF_MONTH: "of the month", Unit.DAYS_OF_YEAR: "of the year"
 
 
 def _value(value: int | Date | None) -> str:
-    """Return a value in words."""
+    """Return a number or date of an argument in words."""
     if isinstance(value, Date):
         if value.year is None:
             return f"{MONTHS[value.month]} {value.day}"
@@ -100,7 +100,7 @@ class SchyntaxRule:
         return [group.grid for group in self.groups if not group.dial.is_empty()]
 
     def text(self) -> str:
-        """One exact English sentence, without the zone."""
+        """Return the rule as one exact English sentence, without the zone."""
         return sentence("; and ".join(group.words for group in self.groups))
 
     def ends(self) -> bool:
@@ -134,12 +134,12 @@ class SchyntaxRule:
 
 
 def compiled(program: Program) -> SchyntaxRule:
-    """Fold the model into sets."""
+    """Return the rule of a parsed schedule, its arguments folded into sets."""
     return SchyntaxRule(tuple(_group(expressions) for expressions in program.groups))
 
 
 def _group(expressions: tuple[Expression, ...]) -> Group:
-    """Return the group of some expressions."""
+    """Return the days and times of day that expressions in one pair of braces mean."""
     arguments: Arguments = {}
     for expression in expressions:
         arguments[expression.unit] = arguments.get(expression.unit, ()) + expression.arguments

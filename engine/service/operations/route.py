@@ -87,7 +87,7 @@ class Route(Endpoint):
 
     @property
     def name(self) -> str:
-        """Full name of the verb."""
+        """Full name of the route's operation, such as ``tenants.create``."""
         return f"{self.noun}.{self.verb}"
 
     @property
@@ -107,7 +107,7 @@ class Route(Endpoint):
 
     @property
     def of_tenant(self) -> bool:
-        """Whether its path contains a tenant."""
+        """Whether the route's path contains a tenant."""
         return "{tenant_id}" in self.path
 
     @cached_property
@@ -144,12 +144,12 @@ class Route(Endpoint):
 
     @cached_property
     def answer(self) -> Any:
-        """Annotation of the verb's result."""
+        """Type annotation of the verb's result."""
         return get_type_hints(self.function).get("return", Any)
 
     @cached_property
     def kind(self) -> Answer:
-        """Kind of the result."""
+        """How the result is sent: as json, bytes, a page of a list, or nothing."""
         if self.answer is type(None):
             return "nothing"
         if self.answer is bytes:
@@ -163,7 +163,7 @@ class Route(Endpoint):
 
     @property
     def described(self) -> str:
-        """The documentation of the verb."""
+        """The documentation of the operation's verb."""
         return _ROLES.sub(r"\1", inspect.getdoc(self.function) or "")
 
     @property

@@ -69,7 +69,7 @@ class ActionStream:
         return actions.created_after(connection, self._tenant, self._after, MAX_ACTIONS)
 
     def _reload(self, connection: Connection, ids: list[str]) -> Iterable[Action]:
-        """Read actions again, some at a time."""
+        """Read these actions again, a few hundred at a time."""
         for start in range(0, len(ids), _CHUNK):
             yield from actions.by_ids(connection, self._tenant, ids[start : start + _CHUNK])
 

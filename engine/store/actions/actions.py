@@ -165,7 +165,7 @@ def find_request(connection: Connection, tenant_id: str, request_key: str | None
 
 
 def insert_request(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
-    """Store a request that may start when it is due."""
+    """Store a requested run as an action that may start when it is due; return it."""
     action_id = context.ids.new()
     insert_ready(connection, action_id, values)
     ready_queue.refresh(connection, [values["tenant_id"]])

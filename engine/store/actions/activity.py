@@ -263,7 +263,7 @@ def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[in
 
 
 def _failures(connection: Connection, tenant_id: str | None, since_us: int) -> list[Action]:
-    """Return the latest failed actions."""
+    """Return the latest failed actions since an instant, newest first."""
     mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
     return past.matching(
         connection,

@@ -39,7 +39,7 @@ class Restored:
     dropped: bool
 
     def as_dict(self) -> dict[str, object]:
-        """Return it for ``--json``."""
+        """Return the result of the restore as the object that ``--json`` shows."""
         return asdict(self) | {"last": None if self.last is None else self.last.isoformat()}
 
 

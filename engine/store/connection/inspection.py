@@ -23,7 +23,7 @@ class Inspection:
     verdict: str
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return it for ``--json``."""
+        """Return the result of the inspection as the object that ``--json`` shows."""
         return asdict(self)
 
 

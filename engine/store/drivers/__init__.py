@@ -116,7 +116,7 @@ class Driver(ABC):
         """Begin a transaction on a pool that may be the platform's own, and bound its waits."""
 
     def platform_options(self, *, write: bool) -> Mapping[str, Any]:
-        """Execution options of such a transaction."""
+        """Execution options of a transaction on a platform's pool, before :meth:`begin_platform`."""
         return {}
 
     def prepare_upgrade(self, connection: Connection) -> None:  # noqa: B027 - most need nothing

@@ -58,10 +58,10 @@ class _Borrowed:
         return getattr(self._connection, name)
 
     def commit(self) -> None:
-        """Leave it to the caller."""
+        """Do nothing: the caller commits its own transaction."""
 
     def rollback(self) -> None:
-        """Leave it to the caller."""
+        """Do nothing: the caller rolls back its own transaction."""
 
     def close(self) -> None:
-        """Leave it to the caller."""
+        """Do nothing: the caller closes its own connection."""

@@ -58,7 +58,7 @@ class Bytewise(ColumnElement[str]):
 
 @compiles(Bytewise)
 def _bytewise(element: Bytewise, compiler: Any, **options: Any) -> str:
-    """Compile a comparison of texts by their bytes."""
+    """Compile a text that is compared by its code points, in the SQL of a driver."""
     return _driver(compiler).bytewise_sql(compiler.process(element.column, **options))
 
 

@@ -281,10 +281,10 @@ class RowSecurity(Protocol):
         """Act as the user of before :meth:`assume` again."""
 
     def assume(self, connection: Connection) -> None:
-        """Act as the role from now on."""
+        """Act as the scripts' role from now on."""
 
     def for_user(self, user: str) -> RowSecurity:
-        """Return the row security of another user."""
+        """Return the row security objects of another database user."""
 
     def home_of(self, connection: Connection, table: Table) -> str:
         """Return the schema in which a table is."""

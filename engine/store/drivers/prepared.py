@@ -60,7 +60,7 @@ class PreparedWrite:
         self._compiled: PerDriver[CompiledOnce] = PerDriver(lambda driver: CompiledOnce(build(driver)))
 
     def run(self, connection: Connection, values: Values) -> None:
-        """Execute it with these bound values by name."""
+        """Execute the statement with these bound values by name."""
         self._compiled.of(connection).rows(connection, values)
 
 

@@ -108,7 +108,7 @@ class _Changes:
     tried: list[dict[str, Any]] = field(default_factory=list)
     logged: list[dict[str, Any]] = field(default_factory=list)
     recorded: list[dict[str, Any]] = field(default_factory=list)
-    finished: set[schedule_concurrency.LineKey] = field(default_factory=set)
+    finished: set[schedule_concurrency.OrderKey] = field(default_factory=set)
     counted: list[tuple[str, str, bool]] = field(default_factory=list)
     used: usage.Charges = field(default_factory=lambda: defaultdict(Counter))
     stored: Counter[str] = field(default_factory=Counter)
@@ -238,7 +238,7 @@ def _count_faults(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | 
 def _next_state(row: AnyRow, outcome: Outcome, wait_s: float | None, now_us: int) -> tuple[str, int | None]:
     """Return the state of an action after an attempt, and when it is due again.
 
-    An attempt that did not fail by the script is made again from its old place in the line, like one that still runs; a failure
+    An attempt that did not fail by the script is made again from its old place in the queue, like one that still runs; a failure
     of the script's own waits for its retry, which a later slot may supersede.
     """
     if outcome is Outcome.OK:

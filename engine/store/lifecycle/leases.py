@@ -268,7 +268,7 @@ def _queries(context: StoreContext, connection: Connection) -> _Queries:
 
 
 def _statements(now: Any) -> _Queries:
-    """Return the statements of leases for a clock."""
+    """Return the statements of leases that compare with this clock, an SQL expression."""
     renewed = (nodes.c.state == "alive", nodes.c.seen_us > now + SLACK_US)
     in_future = exists().where(*renewed) | exists().where(*_served_in_future)
     lapsed = exists().where(nodes.c.state == "alive", nodes.c.lease_until_us < now)

@@ -36,7 +36,7 @@ class LedgerIdentity:
 
 
 def read(context: StoreContext, connection: Connection) -> LedgerIdentity:
-    """Return the identity of the ledger."""
+    """Read the ledger's identity and its server's timeline."""
     return LedgerIdentity(connection.scalars(_identity).one(), context.database.driver.timeline(connection))
 
 

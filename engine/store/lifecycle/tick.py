@@ -41,7 +41,7 @@ from lodger.engine.store.queue import (
     version_pins,
 )
 from lodger.engine.store.queue.due import clocks
-from lodger.engine.store.queue.schedule_concurrency import LineKey, Unfinished
+from lodger.engine.store.queue.schedule_concurrency import OrderKey, Unfinished
 from lodger.engine.store.queue.stops import SUPERSEDED, stop_gracefully, stop_running
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import Revision
@@ -158,9 +158,9 @@ class _Changes:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     moves: list[dict[str, Any]] = field(default_factory=list)
-    cancelled: list[LineKey] = field(default_factory=list)
-    replaced: list[LineKey] = field(default_factory=list)
-    superseded: list[LineKey] = field(default_factory=list)
+    cancelled: list[OrderKey] = field(default_factory=list)
+    replaced: list[OrderKey] = field(default_factory=list)
+    superseded: list[OrderKey] = field(default_factory=list)
     failed: list[tuple[str, str, bool]] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)
     required: set[tuple[str, str]] = field(default_factory=set)

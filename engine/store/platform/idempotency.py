@@ -75,7 +75,7 @@ def naming_repeated() -> Iterator[None]:
 
 
 def replace_body(connection: Connection, token_id: str, key: str, body: str) -> None:
-    """Replace the body of a response."""
+    """Replace the body of the response that is stored under a key."""
     connection.execute(update(answers).where(_t.token_id == token_id, _t.key == key).values(body=body))
 
 

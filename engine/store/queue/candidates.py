@@ -73,7 +73,7 @@ def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer:
 
 
 def _of_queues(rows: Any, driver: Driver) -> Select[Any]:
-    """Select the due actions of queues."""
+    """Return the query of the first due actions of these queues."""
     return _limit_each(rows) if driver.has_lateral else _one_limit(rows)
 
 

@@ -29,7 +29,7 @@ class Follower(NamedTuple):
 
 
 def bind(connection: Connection, tenant_id: str, schedule_id: str, names: Iterable[str], now_us: int) -> None:
-    """Replace the sets that a schedule follows."""
+    """Replace the datasets that a schedule follows."""
     prepared.write(connection, delete(followers).where(_f.tenant_id == tenant_id, _f.schedule_id == schedule_id))
     rows = [{"tenant_id": tenant_id, "schedule_id": schedule_id, "name": name, "bound_us": now_us} for name in names]
     if rows:

@@ -11,8 +11,8 @@ from lodger.engine.store.bulk import WriteMany
 from lodger.engine.store.drivers.prepared import Prepared, PreparedWrite
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
-#: Tenant, schedule and node key. A schedule placed on every node has a line for each node, others have one with key ''.
-LineKey = tuple[str, str, str]
+#: Tenant, schedule and node key, whose actions start in one order. The node key is '' unless the schedule is placed on every node.
+OrderKey = tuple[str, str, str]
 
 _ahead = actions.alias("ahead")
 _next = (
@@ -44,8 +44,8 @@ _release = (
 _release_one = PreparedWrite(lambda _driver: _release)
 
 
-def release(connection: Connection, keys: Iterable[LineKey]) -> None:
-    """Let the next held action of each line start, if nothing before it is unfinished.
+def release(connection: Connection, keys: Iterable[OrderKey]) -> None:
+    """Let the next held action of each of these schedules (tenant, schedule, node key) start, if nothing before it is unfinished.
 
     Called in every transaction that ends an action: a held action without an unfinished one before it is never stored.
     """
@@ -56,7 +56,7 @@ def release(connection: Connection, keys: Iterable[LineKey]) -> None:
         ((tenant, schedule, key),) = wanted
         _release_one.run(connection, {"tenant": tenant, "schedule": schedule, "key": key})
         return
-    # One query for all lines: usually no action is held.
+    # One query for all: usually no action is held.
     rows = connection.execute(_with_held, {"schedules": sorted({schedule for _tenant, schedule, _key in wanted})})
     holding = {(schedule, key) for schedule, key in rows}
     values = [
@@ -100,7 +100,7 @@ class Unfinished:
 
 
 def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[str, str], Unfinished]:
-    """Count the unfinished actions of these schedules, by schedule and node key; lines without any are absent."""
+    """Count the unfinished actions of these schedules, by schedule and node key; those without any are absent."""
     if not schedule_ids:
         return {}
     return _counted(_unfinished.rows(connection, {"schedules": schedule_ids}))
@@ -150,7 +150,7 @@ _unfinished_handed = Prepared(
 
 
 def has_unfinished(connection: Connection, schedule_id: str, node_key: str = "") -> bool:
-    """Whether this line has unfinished actions."""
+    """Whether a schedule has unfinished actions, of one node for a schedule placed on every node."""
     return (schedule_id, node_key) in unfinished(connection, [schedule_id])
 
 

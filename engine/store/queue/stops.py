@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, TextClause, and_, case, insert, literal, select, update
 
 from lodger.engine.store.drivers import prepared
-from lodger.engine.store.queue.schedule_concurrency import LineKey, release
+from lodger.engine.store.queue.schedule_concurrency import OrderKey, release
 from lodger.engine.store.schema.scheduling import actions, attempts, is_open, is_running
 
 _c = actions.c
@@ -20,15 +20,16 @@ READY_AGAIN = {"state": "ready", "node_id": None, "lease_epoch": None, "deadline
 SUPERSEDED = "superseded"
 
 
-def stop_running(connection: Connection, keys: Iterable[LineKey], now_us: int, *, reason: str) -> None:
-    """Cancel every unfinished action of these lines, running ones included."""
+def stop_running(connection: Connection, keys: Iterable[OrderKey], now_us: int, *, reason: str) -> None:
+    """Cancel every unfinished action of these schedules (tenant, schedule, node key), running ones included."""
     for tenant, schedule, key in keys:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key)
         cancel_where(connection, mine, now_us, reason)
 
 
-def stop_gracefully(connection: Connection, keys: Iterable[LineKey], now_us: int, until_us: int) -> None:
-    """Cancel the waiting actions of these lines; running ones may end until an instant, without retries. Backfills are exempt."""
+def stop_gracefully(connection: Connection, keys: Iterable[OrderKey], now_us: int, until_us: int) -> None:
+    """Cancel the waiting actions of these schedules (tenant, schedule, node key); running ones may end until an instant, without
+    retries. Backfills are exempt."""
     for tenant, schedule, key in keys:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key, _c.origin != "backfill")
         cancel_where(connection, and_(mine, _c.state.in_(("ready", "waiting_retry"))), now_us, SUPERSEDED)
@@ -45,7 +46,7 @@ def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_u
 
 
 def hand_back(connection: Connection, which: ColumnElement[bool], now_us: int) -> None:
-    """Make the running actions that match ready again, in their old place in the line; their attempts end as cancelled, without a fault.
+    """Make the running actions that match ready again, in their old place in the queue; their attempts end as cancelled, without a fault.
 
     An action that a later slot has superseded is cancelled instead, and that slot may start. The caller refreshes the ready queue.
     """

@@ -262,7 +262,7 @@ def step_names(connection: Connection, rows: Sequence[AnyRow]) -> dict[str, str]
 
 
 def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
-    """Return the steps of a row in their input form."""
+    """Return the steps of a revision's row as callers give them."""
     if not row.steps:
         return ({"script": row.script},)
     return tuple(

@@ -94,7 +94,7 @@ def language() -> list_filter.Language:
 
 
 def _whole(text: str) -> int:
-    """Return the whole number in a filter."""
+    """Return the whole number that a term of a filter has; raises InputError."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise InputError("filter_invalid.number", text=text)
     return int(text)

@@ -61,7 +61,7 @@ def read(given: ScriptInput, limits: Limits, name: str | None = None) -> Content
 
 
 def digest_of(modules: Mapping[str, str]) -> str:
-    """Return the digest of files."""
+    """Return the SHA-256 of files with their names, in hexadecimal digits."""
     text = json.dumps(modules, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

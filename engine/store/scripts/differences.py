@@ -62,7 +62,7 @@ def _moved(line: str, by: int) -> str:
 
 
 def _shifted(span: str, by: int) -> str:
-    """Return a span of a hunk's head, moved."""
+    """Return the line numbers in a hunk's head, such as ``12,3``, moved by so many lines."""
     start, _, length = span[1:].partition(",")
     return f"{span[0]}{int(start) + by}" + (f",{length}" if length else "")
 

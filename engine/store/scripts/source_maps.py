@@ -50,7 +50,7 @@ def author_source(text: str, name: str) -> str | None:
 
 
 def _name(source: Any, root: Any) -> str:
-    """Return the name of a source file for people."""
+    """Return the name of a map's source file, joined with the map's root, as people see it."""
     name = f"{root}/{source}" if isinstance(root, str) and root else str(source)
     return "".join(character if character.isprintable() else "?" for character in name[-MAX_SOURCE_NAME:])
 

@@ -93,11 +93,11 @@ def _ascii(address: str) -> str:
 
 
 def is_one_of(people: Iterable[str], address: str) -> bool:
-    """Whether an address belongs to these people."""
+    """Whether an address is one of these people's, or of one of their domains."""
     wanted = address.lower()
     return bool({wanted, "*@" + wanted.rpartition("@")[2]} & set(people))
 
 
 def _store(connection: Connection, tenant_id: str, **values: str | None) -> None:
-    """Set columns of a tenant."""
+    """Set these columns of a tenant's row."""
     prepared.write(connection, update(rows).where(rows.c.id == tenant_id).values(values))

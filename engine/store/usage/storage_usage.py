@@ -143,7 +143,7 @@ def add_history(connection: Connection, bytes_of: Mapping[str, int]) -> None:
 
 
 def size(*texts: str | bytes | None) -> int:
-    """Return the bytes of texts as they are stored."""
+    """Return the number of bytes that texts take when they are stored."""
     return sum(len(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text) for text in texts if text)
 
 

@@ -62,7 +62,7 @@ def _instant(text: str) -> datetime:
 
 
 def action(reader: Reader) -> tuple[str, Values]:
-    """Return one action."""
+    """Return the page of one action: its template and values."""
     tenant, action_id = reader.tenant, reader.request.path_params["action"]
     action = reader.ask("actions.get", **tenant, action_id=action_id)
     of = tenant | {"action_id": action.id}

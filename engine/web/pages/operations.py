@@ -53,7 +53,7 @@ class Field:
 
 
 def operations(reader: Reader) -> tuple[str, Values]:
-    """Return the index of the operations that the caller may carry out."""
+    """Return the page with the operations that the caller may carry out: its template and values."""
     if (tenant := reader.tenant["tenant_id"]) is not None:
         reader.ask("tenants.get", tenant_id=tenant)
     groups: dict[str, list[tuple[str, str]]] = {}
@@ -248,7 +248,7 @@ def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Itera
 
 
 def _record(value: Any) -> Values:
-    """Return the fields of a result."""
+    """Return a result's fields by name, in JSON form."""
     if is_dataclass(value):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     return dict(value) if isinstance(value, Mapping) else {"value": value}

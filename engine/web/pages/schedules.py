@@ -21,7 +21,7 @@ def terms(reader: Reader) -> str:
 
 
 def schedules(reader: Reader) -> tuple[str, Values]:
-    """Return the list of schedules."""
+    """Return the page with the list of schedules: its template and values."""
     listed = listing(reader, "schedules", terms(reader))
     recent = reader.ask(
         "schedules.recent", **reader.tenant, schedule_ids=[each.id for each in listed.entries], runs=SPARK_RUNS
@@ -44,7 +44,7 @@ def new(reader: Reader) -> tuple[str, Values]:
 
 
 def schedule(reader: Reader) -> tuple[str, Values]:
-    """Return one schedule."""
+    """Return the page of one schedule: its template and values."""
     tenant, name = reader.tenant, reader.request.path_params["schedule"]
     schedule = reader.ask("schedules.get", **tenant, schedule=name)
     of = tenant | {"schedule": schedule.id}

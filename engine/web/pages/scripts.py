@@ -23,7 +23,7 @@ SECTIONS: list[tuple[Callable[[Reader, str], Any], str]] = []
 
 
 def scripts(reader: Reader) -> tuple[str, Values]:
-    """Return the list of scripts."""
+    """Return the page with the list of scripts: its template and values."""
     return "scripts.html", {"listed": listing(reader, "scripts"), "now": reader.now}
 
 
@@ -33,7 +33,7 @@ def new(reader: Reader) -> tuple[str, Values]:
 
 
 def script(reader: Reader) -> tuple[str, Values]:
-    """Return one version of a script, and the difference of two versions."""
+    """Return the page of one version of a script, with the difference of two versions: its template and values."""
     name = reader.request.path_params["script"]
     (version, versions, diff), platform, *found = reader.together(
         partial(_versions, reader, name),

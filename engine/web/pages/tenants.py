@@ -32,12 +32,12 @@ LINKS: list[tuple[str, str]] = [("collections.list", "Collections")]
 
 
 def tenants(reader: Reader) -> tuple[str, Values]:
-    """Return the list of tenants."""
+    """Return the page with the list of tenants: its template and values."""
     return "tenants.html", {"listed": listing(reader, "tenants")}
 
 
 def nodes(reader: Reader) -> tuple[str, Values]:
-    """Return the list of nodes."""
+    """Return the page with the list of nodes: its template and values."""
     gone = bool(reader.chosen("gone"))
     return "nodes.html", {"nodes": reader.ask("nodes.list", gone=gone), "gone": gone}
 
@@ -69,7 +69,7 @@ def settings(reader: Reader) -> tuple[str, Values]:
 
 
 def _limit_fields(own: Values) -> dict[str, list[LimitField]]:
-    """Return every limit by group."""
+    """Return a field for every limit that a tenant may have, by group; ``own`` are the tenant's own limits."""
     groups = {
         "One attempt": [(each.name, each.help) for each in LIMITS],
         "Budgets of one attempt": [(each.name, each.help) for each in BUDGETS if each.attempt is not None],
@@ -79,7 +79,7 @@ def _limit_fields(own: Values) -> dict[str, list[LimitField]]:
 
 
 def audit(reader: Reader) -> tuple[str, Values]:
-    """Return the audit log."""
+    """Return the page with the audit log: its template and values."""
     asked = reader.chosen("verb", "target", "actor", "cursor")
     found = reader.ask("audit.list", **reader.tenant, limit=PAGE, **asked)
     return "audit.html", {"entries": found, "asked": asked}

@@ -20,7 +20,7 @@ _LIMITS = {"cpu_ms": 60, "wall_ms": 1200, "memory_bytes": 64 << 20}
 
 
 def _others(wall: str) -> tuple[str, ...]:
-    """Return the other clocks than a wall's own."""
+    """Return the clocks that could also stop a case, besides the one of its wall."""
     return tuple(name for name in _CLOCKS if name != wall)
 
 
@@ -32,7 +32,7 @@ def _cases(
     mark: str = "",
     runtimes: tuple[str, ...] = SCRIPTS,
 ) -> list[Case]:
-    """Return cases of one wall."""
+    """Return the cases of a table of endless scripts that one wall stops."""
     return [
         Case(
             f"B{klass}-{name}{mark}",

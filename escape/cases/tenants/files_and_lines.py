@@ -141,7 +141,7 @@ def _nothing_done(trial: Trial) -> str:
 
 
 def _case(key: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
-    """Return a case without a worker."""
+    """Return a case that calls the engine, without a worker."""
     return Case(key, wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
 
 

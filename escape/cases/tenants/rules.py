@@ -48,7 +48,7 @@ def _short(found: dict[str, Any]) -> Any:
 
 
 def _asked(rule: str, **more: str) -> Any:
-    """Return the short answer about a rule."""
+    """Return a short form of the answer of ``lodger next`` about a rule."""
     return _short(answer({"rule": rule, "after": _AFTER, "n": 1, **more}))
 
 
@@ -211,7 +211,7 @@ def _not_read(trial: Trial) -> str:
 
 
 def _case(number: int, name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
-    """Return a case without a worker."""
+    """Return a case that calls the engine, without a worker."""
     letter = "B" if number < 37 else "G"
     return Case(f"{letter}{number}-{name}", wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
 

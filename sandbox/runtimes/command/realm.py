@@ -116,7 +116,7 @@ class ModuleRealm:
         return 0
 
     def _export(self, instance: "ctypes.Array[ctypes.c_uint64]", name: bytes) -> "ctypes.Array[ctypes.c_uint64]":
-        """Return an export of the instance."""
+        """Return the export of the instance with this name, as the C API passes it."""
         item = Extern()
         at = self._machine.lib.at
         if not at["wasmtime_instance_export_get"](self._context, instance, name, len(name), byref(item)):
@@ -242,7 +242,7 @@ class ModuleRealm:
     # -- the answer --
 
     def _ended(self, code: int) -> None:
-        """End the run by the module's exit code."""
+        """End the run by the module's exit code: with its output, or by raising Stopped."""
         if code:
             self._fail(self._of_exit(code))
             return
@@ -281,7 +281,7 @@ class ModuleRealm:
 
     @staticmethod
     def _place(frames: "list[tuple[str, int, int]]") -> bytes:
-        """Return the stack of an error as JSON."""
+        """Return the stack of a trap as JSON text, from its frames."""
         stack = "\n".join(f"at {_describe_frame(*frame)}" for frame in frames)
         return f'{{"stack":{quoted(stack)},"file":null,"line":null,"column":null}}'.encode()
 

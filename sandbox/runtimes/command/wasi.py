@@ -268,7 +268,7 @@ class Wasi:
         return (command.elapsed_us() if clock else command.clock_us()) // 1000
 
     def _random(self, out: int, count: int) -> int:
-        """Write random bytes to memory."""
+        """Write random bytes to the guest's memory."""
         command = self._behind()
         command.poke(out + count, b"")
         while count:
@@ -310,7 +310,7 @@ class Wasi:
         return SUCCESS
 
     def _exit(self, code: int) -> int:
-        """End the module."""
+        """End the module by its exit code: raises Exited."""
         raise Exited(code)
 
 

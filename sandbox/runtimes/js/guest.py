@@ -122,7 +122,7 @@ class Guest:
         self._size = self.size()
 
     def _export(self, name: str) -> "ctypes.Array[ctypes.c_uint64]":
-        """Return an export of the instance."""
+        """Return the export of the instance with this name, as the C API passes it."""
         item = Extern()
         text = name.encode()
         if not self.machine.lib.at["wasmtime_instance_export_get"](
@@ -237,7 +237,7 @@ class Guest:
             raise Trapped(code, message)
 
     def undefined(self) -> int:
-        """Return a new handle of undefined."""
+        """Return a new handle of the JavaScript value ``undefined``."""
         return self._call(self._undefined)
 
     def string(self, text: bytes) -> int:

@@ -54,7 +54,7 @@ class _Compiling(HostFunctions):
         self.compiled = False
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
-        """Return the name of a module."""
+        """Return the name of the module that an import means."""
         return self._modules.resolve(base, wanted)
 
     def source(self, name: bytes) -> bytes | None:

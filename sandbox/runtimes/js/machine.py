@@ -163,7 +163,7 @@ class Machine:
         return guest.string(answer)
 
     def _running(self) -> "Guest":
-        """Return the guest that runs."""
+        """Return the guest that runs now; raises if there is none."""
         if self.guest is None:
             raise WasmFault("an import was called outside any guest")
         return self.guest

@@ -266,7 +266,7 @@ class QuickRealm(HostFunctions):
                 return self._backlog.pop()[len(start) :].replace(b" ", b"", 1)
 
     def _split(self, text: bytes | None, cuts: int) -> list[bytes]:
-        """Return the parts of a text from the guest."""
+        """Return the parts of a message from the guest, which ``cuts`` spaces separate."""
         if text is None:
             raise Stopped(
                 "output_limit",
@@ -316,7 +316,7 @@ class QuickRealm(HostFunctions):
         self._send_answer(dropped, DONE, json)
 
     def _failed(self, text: bytes | None) -> None:
-        """End the script by its error."""
+        """End the attempt by the error that the script threw."""
         dropped, outcome, json = (text or b"0 script_error null").split(b" ", 2)
         if outcome == b"null":
             # Thrown without memory for an error (a bare null) or for its message.
@@ -332,7 +332,7 @@ class QuickRealm(HostFunctions):
         self._send_answer(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
 
     def _timer(self, text: bytes | None) -> None:
-        """Set when the next timer of the script is due."""
+        """Handle the guest's message that tells when the next timer of the script is due."""
         if text is None or text == b"-":
             self._wake_at_us = None
         else:

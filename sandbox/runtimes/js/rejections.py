@@ -194,7 +194,7 @@ def _runtime_field(image: bytes) -> int:
 
 
 def _types(body: bytes) -> list[bytes]:
-    """Return the function types of a section."""
+    """Return the function types in the type section of a module."""
     count, at = unleb(body, 0)
     found = []
     for _ in range(count):
@@ -207,6 +207,6 @@ def _types(body: bytes) -> list[bytes]:
 
 
 def _appended(vector: bytes, item: bytes) -> bytes:
-    """Return a vector with one more item."""
+    """Return a WebAssembly vector with one more item."""
     count, at = unleb(vector, 0)
     return leb(count + 1) + vector[at:] + item

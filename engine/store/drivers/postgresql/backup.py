@@ -38,7 +38,7 @@ def load(url: URL, source: Path) -> None:
 
 
 def _run(url: URL, name: str, *arguments: str) -> None:
-    """Run a program of PostgreSQL on a database."""
+    """Run a program of PostgreSQL, such as pg_dump, on a database; raises Unavailable (backup_failed)."""
     program = _program(name)
     from psycopg.conninfo import make_conninfo  # psycopg is an extra
 

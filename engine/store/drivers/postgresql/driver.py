@@ -199,7 +199,7 @@ class PostgresDriver(Driver):
         return answers
 
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
-        """Set the transaction's timeouts."""
+        """Set the time limits of a transaction that begins on a platform's pool."""
         for each in _PLATFORM_WRITE if write else _PLATFORM_READ:
             prepared.later(connection, each)
 
@@ -240,7 +240,7 @@ class PostgresDriver(Driver):
         return commits.Subscription(connections.connect(url, patience_s), channel)
 
     def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
-        """Query pg_stat_activity and pg_locks."""
+        """Read the waiting sessions and their blockers from pg_stat_activity and pg_locks."""
         return [
             (
                 Session(row.pid, row.application, row.state, row.transaction_s, row.query),
@@ -288,11 +288,11 @@ class PostgresDriver(Driver):
         each: Callable[[], Any],
         over: Callable[[Any], Any],
     ) -> RowWriter:
-        """Compile one statement over arrays."""
+        """Compile one statement over arrays, a column's values each."""
         return Over(types, over)
 
     def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
-        """Compile one query over arrays."""
+        """Compile one query over arrays, a column's values each."""
         return Over(types, over)
 
     def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
@@ -311,7 +311,7 @@ class PostgresDriver(Driver):
         return found
 
     def hand_on(self, statement: Select[Any], column: str, name: str) -> Select[Any]:
-        """Keep them in a setting of the transaction."""
+        """Return the query extended so that it also keeps the column's values in a setting of the transaction, for :meth:`handed`."""
         found = statement.cte("found")
         values = func.coalesce(
             cast(select(func.array_agg(found.c[column])).scalar_subquery(), Text), literal_column("'{}'")
@@ -320,7 +320,7 @@ class PostgresDriver(Driver):
         return select(*found.c, select(kept).scalar_subquery().label("kept"))
 
     def handed(self, name: str, kind: Any) -> ColumnElement[Any]:
-        """Read the setting, which is absent or empty if the query has found nothing."""
+        """Return the values that :meth:`hand_on` has kept as an array; an empty one if the query has found nothing."""
         setting = func.nullif(func.current_setting(literal_column(f"'lodger.{name}'"), true()), literal_column("''"))
         values = cast(func.coalesce(setting, literal_column("'{}'")), ARRAY(kind))
         # In a query of its own it is read once.
@@ -460,7 +460,7 @@ class PostgresDriver(Driver):
 
     @contextmanager
     def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
-        """Set both timeouts for the block."""
+        """Set the time limits for locks and statements during the block."""
         before = connection.execute(_LIMITS_BEFORE).one()
         self._limit_waits(connection, f"{lock_ms}ms", f"{statement_ms}ms")
         yield  # after an exception the caller's savepoint restores the settings
@@ -473,7 +473,7 @@ class PostgresDriver(Driver):
             prepared.later(connection, f"SET LOCAL {name} = '{value}'")
 
     def check_constraints(self, connection: Connection) -> None:
-        """Check them inside a block that is rolled back."""
+        """Check deferred constraints now, inside a block that is rolled back."""
         connection.exec_driver_sql(_CHECK_NOW)
 
     def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
@@ -516,7 +516,7 @@ class PostgresDriver(Driver):
         return found
 
     def next_transaction(self, connection: Connection) -> int | None:
-        """Return the end of the snapshot."""
+        """Return the first transaction number that the present snapshot does not see."""
         return int(connection.scalar(_XMAX) or 0)
 
     def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:

@@ -90,25 +90,25 @@ class PostgresRowSecurity:
         return cls(user, home)
 
     def for_user(self, user: str) -> "PostgresRowSecurity":
-        """Return the objects of another user."""
+        """Return the row security objects of another database user."""
         return PostgresRowSecurity(user, self._home)
 
     def is_member(self, connection: Connection) -> bool:
-        """Query the catalog of roles."""
+        """Whether the scripts' role exists and the present user may act as it, by the catalog of roles."""
         return bool(connection.scalar(_MEMBER, {"role": self.role}))
 
     def is_ungranted(self, connection: Connection) -> bool:
-        """Query the catalog of roles."""
+        """Whether the scripts' role exists, but the present user may not act as it."""
         return bool(connection.scalar(_UNGRANTED, {"role": self.role}))
 
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
-        """Check all privileges in one query."""
+        """Whether the scripts' role has all of these privileges (table, privilege), asked in one query."""
         pairs = list(needed)
         given = {"role": self.role, "names": [name for name, _ in pairs], "privileges": [word for _, word in pairs]}
         return bool(connection.scalar(_PRIVILEGES, given))
 
     def marks(self, connection: Connection) -> dict[str, str | None]:
-        """Read the comments of the views."""
+        """Return the marks of the views by name, which are their comments."""
         return {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": self.schema})}
 
     def is_filtered(self, connection: Connection, table: Table) -> bool:
@@ -136,7 +136,7 @@ class PostgresRowSecurity:
             connection.execute(text(f"SELECT {parts}"), given)
 
     def assume(self, connection: Connection) -> None:
-        """Act as the role from now on."""
+        """Act as the scripts' role from now on."""
         prepared.later(connection, _ASSUME.format(role="'" + self.role.replace("'", "''") + "'"))
 
     def leave(self, connection: Connection) -> None:
@@ -144,7 +144,7 @@ class PostgresRowSecurity:
         prepared.later(connection, _LEAVE)
 
     def home_of(self, connection: Connection, table: Table) -> str:
-        """Look the name up as a statement would."""
+        """Return the schema of a table, found as a statement would find it."""
         return str(connection.scalar(_HOME, {"table": NAMES.format_table(table)}) or table.schema or self._home)
 
     def view(self, plan: ViewPlan) -> View:

@@ -60,7 +60,7 @@ def columns(names: Sequence[str], rows: Sequence[GivenRow]) -> dict[str, str]:
 
 
 def array(values: Sequence[Any]) -> str:
-    """Return the text of an array."""
+    """Return a list of values as the text of a PostgreSQL array."""
     return "{" + ",".join(map(_element, values)) + "}"
 
 

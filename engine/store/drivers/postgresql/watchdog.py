@@ -130,7 +130,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         self._unused.append(cursor)
 
     def queue(self, cursor: Cursor, query: Any, params: Any, *, prepare: bool | None) -> None:
-        """Keep one statement for a cursor."""
+        """Keep one statement until the next flush; its result goes into this cursor."""
         with self.lock:
             self.require_transaction()
             if self._pipeline is None:

@@ -57,5 +57,5 @@ def integrity(raw: Any) -> list[str]:
 
 
 def _connected(uri: str) -> closing[sqlite3.Connection]:
-    """Open a database file for a block."""
+    """Open a database file by its URI, for a block that closes it."""
     return closing(sqlite3.connect(uri, uri=True))

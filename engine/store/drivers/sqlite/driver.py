@@ -94,7 +94,7 @@ class SqliteDriver(Driver):
     # Connections
 
     def ledger_url(self, url: URL) -> URL:
-        """Refuse a database in memory."""
+        """Return the URL unchanged; refuse a database in memory."""
         if url.database in {None, "", ":memory:"}:
             raise InputError("database_url.memory")
         return url
@@ -193,7 +193,7 @@ class SqliteDriver(Driver):
         backup.copy(Path(str(url.database)), target)
 
     def restore(self, url: URL, source: Path) -> None:
-        """Copy the file back."""
+        """Copy a backup back to the place of the ledger's file."""
         backup.copy(source, Path(str(url.database)))
 
     def integrity(self, connection: Connection) -> list[str]:
@@ -318,7 +318,7 @@ class SqliteDriver(Driver):
     def time_limit(
         self, connection: Connection, seconds: float, elapsed_s: Callable[[], float], *, scans: bool = False
     ) -> Iterator[None]:
-        """Check the clock every thousand steps."""
+        """Cancel a statement of the block once the time is over: the clock is checked every thousand steps."""
         raw = connection.connection.driver_connection
         assert raw is not None
         end = elapsed_s() + seconds
@@ -361,7 +361,7 @@ class SqliteDriver(Driver):
         return last
 
     def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:
-        """Store the consumer in the changes since."""
+        """Store the consumer in the changes since :meth:`begin_attribution`."""
         connection.execute(_ATTRIBUTE, {"consumer": consumer, "last": since})
 
     def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:

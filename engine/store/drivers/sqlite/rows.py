@@ -53,7 +53,7 @@ class EachRow:
         self._values: Callable[[GivenRow], Any] = tuple
 
     def _prepare(self, row: GivenRow) -> "Over":
-        """Compile the statement for one row."""
+        """Compile the statement for rows with the fields of this one."""
         compiled = self._each().compile(dialect=_DIALECT)
         names = list(compiled.positiontup or ())
         # The statement's own bound values, such as a fixed state, are mixed with those of the rows.
@@ -91,7 +91,7 @@ class Over:
         self._make: Callable[[Sequence[Any]], Any] = tuple
 
     def _text(self, number: int) -> str:
-        """Return the SQL text for a number of rows."""
+        """Return the SQL text of the statement for so many rows."""
         if not self._after:
             given = named("given", *(column(name) for name in self._names))
             statement = self._over(given)
