@@ -231,14 +231,14 @@ class WasmPool:
         self._fail_expected()
 
     def _on_refused(self) -> None:
-        """Tell the attempt that has waited longest that its worker could not be forked."""
+        """Report to the attempt that has waited longest that its worker could not be forked."""
         # The kernel had no process, memory or descriptor for another worker.
         expected = self._expected.popleft()
         if not expected.done():
             expected.set_exception(NeverArmed())
 
     def _fail_expected(self) -> None:
-        """Tell all attempts that wait for a worker that none comes."""
+        """Report to all attempts that wait for a worker that none comes."""
         while self._expected:
             self._on_refused()
 

@@ -137,7 +137,7 @@ def list_active(connection: Connection) -> list[AlertRule]:
 
 
 def ask_any(connection: Connection) -> Callable[[], bool]:
-    """Ask whether any tenant has an alert rule; the returned function returns the answer."""
+    """Query whether any tenant has an alert rule; the returned function returns the answer."""
     asked = _any.ask(connection, {})
     return lambda: bool(asked())
 

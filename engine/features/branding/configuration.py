@@ -85,7 +85,7 @@ class Brand:
 
 
 def _keep(engine: "Engine", value: Branding, file: PlatformFile) -> None:
-    """Give an engine's pages the brand of the file."""
+    """Set the brand of an engine's pages to that of the file."""
     try:
         engine.of_surfaces[NAME] = Brand(value, file.path.parent)
     except (OSError, ValueError) as error:

@@ -134,7 +134,7 @@ def _has(found: Any, value: Any) -> bool:
 
 
 def _keep(engine: "Engine", value: SignIn, file: PlatformFile) -> None:
-    """Give an engine's pages the provider of the file."""
+    """Set the provider of an engine's pages to that of the file."""
     engine.of_surfaces[NAME] = value
 
 

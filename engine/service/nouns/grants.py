@@ -65,7 +65,7 @@ class Grants(Noun[M]):
     def _changed(
         self, verb: Callable[..., Any], tenant_id: str, give: Iterable[str] = (), take: Iterable[str] = ()
     ) -> Held:
-        """Give and take grants of a tenant in one audited transaction; return those that it then holds."""
+        """Add and remove grants of a tenant in one audited transaction; return those that it then holds."""
         with self._changing(verb, tenant_id, tenant_id) as change:
             self._seen(change, tenant_id)
             grants.change_grants(self.context, change.connection, tenant_id, give, take)

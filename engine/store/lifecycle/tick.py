@@ -288,7 +288,7 @@ def _add_rows(
 
 
 def _assign_ids(context: StoreContext, rows: list[dict[str, Any]]) -> None:
-    """Give each row a fresh id, in ascending order."""
+    """Set a fresh id in each row, in ascending order."""
     for each, identity in zip(rows, context.ids.new_batch(len(rows)), strict=True):
         each["id"] = identity
 
@@ -470,7 +470,7 @@ def due_instants(connection: Connection, until_us: int) -> list[int]:
 
 
 def ask_any_due(connection: Connection, now_us: int) -> Callable[[], bool]:
-    """Ask whether a clock is due or its pause has ended, which after a tick is one whose tenant is locked; the returned function
+    """Query whether a clock is due or its pause has ended, which after a tick is one whose tenant is locked; the returned function
     returns the answer."""
     asked = _any_due.ask(connection, {"now": now_us})
     return lambda: bool(asked()[0][0])

@@ -72,7 +72,7 @@ def list_followers(
 
 
 def ask_any_followers(connection: Connection) -> Callable[[], bool]:
-    """Ask whether any schedule follows a dataset; the returned function returns the answer."""
+    """Query whether any schedule follows a dataset; the returned function returns the answer."""
     asked = _any_follower.ask(connection, {})
     return lambda: bool(asked())
 

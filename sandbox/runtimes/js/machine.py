@@ -136,7 +136,7 @@ class Machine:
         return int(self._running().host.interrupted())
 
     def _host_module_normalize(self, words: "Words") -> int:
-        """Give the guest the name of an imported module."""
+        """Pass the name of an imported module to the guest."""
         guest = self._running()
         base = guest.peek(words[0] & _MASK, words[2] & _MASK)
         wanted = guest.peek(words[4] & _MASK, words[6] & _MASK)
@@ -144,7 +144,7 @@ class Machine:
         return guest.give(guest.host.resolve(base, wanted), out)
 
     def _host_module_load(self, words: "Words") -> int:
-        """Give the guest the text of a module."""
+        """Pass the text of a module to the guest."""
         guest = self._running()
         name, out = guest.peek(words[0] & _MASK, words[2] & _MASK), words[4] & _MASK
         return guest.give(guest.host.source(name), out)

@@ -382,7 +382,7 @@ class QuickRealm(HostFunctions):
     # -- the answer --
 
     def _count_dropped(self, dropped: bytes) -> None:
-        """Tell the parent how many log lines were dropped, if any."""
+        """Report to the parent how many log lines were dropped, if any."""
         assert self._channel is not None
         self._dropped = b"0"
         if dropped != b"0":
