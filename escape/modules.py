@@ -15,9 +15,10 @@ _MEMORY = '(memory (export "memory") 1)'
 _TYPES = {"i": "i32", "I": "i64"}
 _NAMED = re.compile(r"\$([a-z_]+)\b")
 
+_WAT = attacks(__file__, ".wat")
 #: $out writes bytes to a stream, $say writes one number as JSON, $in reads the input to an address and returns its length,
 #: $hold logs "hold" and sleeps for 0.4 seconds.
-_HELPERS = dict(attacks(__file__, ".wat")["helpers"])
+_HELPERS = dict(_WAT["helpers"])
 
 
 def wat(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> str:
@@ -110,19 +111,4 @@ def functions(*bodies: bytes, times: int = 1, after: bytes = b"") -> bytes:
 def neighbour() -> bytes:
     """Return the benign command of another tenant."""
     # Returns its input, and what WASI reports of folders, arguments and environment, which must be empty.
-    return command(
-        """(local.set $n (call $in (i32.const 4096)))
-           (drop (call $args_sizes_get (i32.const 100) (i32.const 104)))
-           (drop (call $environ_sizes_get (i32.const 108) (i32.const 112)))
-           (call $out (i32.const 1) (i32.const 1024) (i32.const 1))
-           (call $say (call $fd_prestat_get (i32.const 3) (i32.const 200)))
-           (call $out (i32.const 1) (i32.const 1025) (i32.const 1))
-           (call $say (i32.add (i32.load (i32.const 100)) (i32.load (i32.const 108))))
-           (call $out (i32.const 1) (i32.const 1025) (i32.const 1))
-           (call $say (i32.load (i32.const 32768)))
-           (call $out (i32.const 1) (i32.const 1025) (i32.const 1))
-           (call $out (i32.const 1) (i32.const 4096) (local.get $n))
-           (call $out (i32.const 1) (i32.const 1026) (i32.const 1))""",
-        extra=data(1024, "[,]"),
-        locals_="(local $n i32)",
-    )
+    return command(dict(_WAT["neighbour"])["body"], extra=data(1024, "[,]"), locals_="(local $n i32)")

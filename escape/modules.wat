@@ -27,3 +27,18 @@
 (func $out (param $fd i32) (param $at i32) (param $n i32)
   (i32.store (i32.const 8) (local.get $at)) (i32.store (i32.const 12) (local.get $n))
   (drop (call $fd_write (local.get $fd) (i32.const 8) (i32.const 1) (i32.const 16))))
+
+;;= neighbour
+;;- body
+(local.set $n (call $in (i32.const 4096)))
+(drop (call $args_sizes_get (i32.const 100) (i32.const 104)))
+(drop (call $environ_sizes_get (i32.const 108) (i32.const 112)))
+(call $out (i32.const 1) (i32.const 1024) (i32.const 1))
+(call $say (call $fd_prestat_get (i32.const 3) (i32.const 200)))
+(call $out (i32.const 1) (i32.const 1025) (i32.const 1))
+(call $say (i32.add (i32.load (i32.const 100)) (i32.load (i32.const 108))))
+(call $out (i32.const 1) (i32.const 1025) (i32.const 1))
+(call $say (i32.load (i32.const 32768)))
+(call $out (i32.const 1) (i32.const 1025) (i32.const 1))
+(call $out (i32.const 1) (i32.const 4096) (local.get $n))
+(call $out (i32.const 1) (i32.const 1026) (i32.const 1))

@@ -41,17 +41,7 @@ from lodger.sandbox.source_faults import faults
 #: The tenant of the tests' own runs, and the script that gives a case its documents and values.
 TENANT, SEED = "tests", "lodger-seed"
 MAIN = 'import {{ answer }} from "testing";\nimport "./{0}";\nexport default ({{ action }}) => answer(action.input);\n'
-SEEDING = """const read = (value) => {
-  if (typeof value !== "object" || value === null) return value;
-  if (typeof value.$instant === "string") return Instant.from(value.$instant);
-  if (Array.isArray(value)) return value.map(read);
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, read(each)]));
-};
-export default async ({ db, kv, action }) => {
-  for (const [name, rows] of Object.entries(action.input.rows)) if (rows.length) await db[name].insertMany(rows.map(read));
-  for (const [key, value] of Object.entries(action.input.kv)) await kv.set(key, read(value));
-};
-"""
+SEEDING = Path(__file__).with_name("seed.js").read_text("utf-8")
 #: Maximum number of cases of a folder, of runs of a case, and of days that it takes.
 MAX_CASES, MAX_TIMES, MAX_DAYS = 2000, 100, 3660
 #: Longest step of the clock: the node renews its lease in between.

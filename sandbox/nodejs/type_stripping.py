@@ -1,7 +1,7 @@
 """TypeScript to JavaScript: Node.js replaces types by spaces, so that a line and a column mean the same in both.
 
-Each script has a limited process (:mod:`lodger.sandbox.nodejs.limited_node`). The tenant's text is data to a parser in WebAssembly in
-it and is never executed.
+Each script has a limited process (:mod:`lodger.sandbox.nodejs.limited_node`), whose program is ``type_stripping.js``. The tenant's text
+is data to a parser in WebAssembly in it and is never executed.
 """
 
 import contextlib
@@ -30,33 +30,6 @@ CPU_S, WALL_S, HEAP_MIB = 3, 30.0, 256
 AT_ONCE, PATIENCE_S = 2, 60.0
 _journal = logging.getLogger("lodger.sandbox")
 _CHUNK = 1 << 16
-_PROGRAM = """
-const { readSync, writeSync } = require("fs");
-const { stripTypeScriptTypes } = require("module");
-const write = (text) => { for (let left = Buffer.from(text); left.length; ) left = left.subarray(writeSync(1, left)); };
-stripTypeScriptTypes("let ready: number");
-writeSync(3, "R");
-const parts = [];
-for (let part = Buffer.alloc(0); part.at(-1) !== 10; ) {
-  part = Buffer.alloc(65536);
-  part = part.subarray(0, readSync(0, part));
-  if (!part.length) process.abort();
-  parts.push(part);
-}
-const answer = {};
-for (const [name, text] of JSON.parse(Buffer.concat(parts).toString())) {
-  try {
-    answer[name] = stripTypeScriptTypes(text);
-  } catch (error) {
-    const text = (value, most) => String(value).slice(0, most);
-    answer[""] = { name, code: text(error.code, 100), message: text(error.message, 1000), stack: text(error.stack, 8000) };
-    break;
-  }
-}
-const { user, system } = process.cpuUsage();
-write(`${user + system} ${JSON.stringify(answer)}\\n`);
-readSync(0, Buffer.alloc(1));
-"""
 #: Codes of errors in the source.
 _ITS_ERRORS = ("ERR_INVALID_TYPESCRIPT_SYNTAX", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")
 _NEWLINE = re.compile(r"\r\n|[\n\r\u2028\u2029]")
@@ -109,7 +82,8 @@ def strip(tenant: str, modules: Mapping[str, str]) -> Stripped:
 
 def _run(node: Path, files: dict[str, str]) -> Stripped:
     """Strip the types of files in a Node.js process."""
-    with limited_node.start(node, _PROGRAM, cpu_s=CPU_S, heap_mib=HEAP_MIB) as process:
+    program = Path(__file__).with_suffix(".js").read_text("utf-8")
+    with limited_node.start(node, program, cpu_s=CPU_S, heap_mib=HEAP_MIB) as process:
         try:
             answer, spent_ms = _exchange(process, files)
         finally:

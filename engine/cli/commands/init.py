@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -18,76 +19,10 @@ if TYPE_CHECKING:
     from lodger.engine.sync import Engine
 
 TYPES = "lodger-types"
-JSCONFIG = """{
-  "compilerOptions": {
-    "allowJs": true,
-    "checkJs": true,
-    "strict": true,
-    "target": "esnext",
-    "lib": ["esnext"],
-    "types": [],
-    "skipLibCheck": true,
-    "paths": { "*": ["./lodger-types/npm/*"] },
-    "module": "esnext",
-    "moduleResolution": "bundler",
-    "moduleDetection": "force",
-    "allowImportingTsExtensions": true,
-    "verbatimModuleSyntax": true,
-    "resolveJsonModule": true,
-    "noEmit": true
-  },
-  "include": ["**/*.js", "**/*.ts", "**/*.json"],
-  "exclude": ["node_modules", "bundle", "lodger-types/npm"]
-}
-"""
-#: The example, by file. It is written into a folder without scripts and without schedules.toml only.
-EXAMPLE = {
-    "report.js": """// Counts the open orders; schedules.toml says when.
-export default script(async ({ db, now }) => {
-  const open = await db.orders.count({ state: "open" });
-  console.log(`${open} open orders on ${now.toZonedDateTimeISO().toPlainDate()}`);
-  return open;
-});
-""",
-    "report.test.js": """import { test, expect } from "testing";
-
-test(
-  "counts open orders only",
-  { seed: { orders: [{ id: "o1", state: "open" }, { id: "o2", state: "paid" }] } },
-  ({ result, logs }) => {
-    expect(result).toBe(1);
-    expect(logs).toHaveLength(1);
-  },
-);
-
-test("runs on weekdays", { schedule: "daily-report", now: "2027-01-04T00:00:00Z", for: "7d" }, ({ runs }) =>
-  expect(runs).toHaveLength(5),
-);
-""",
-    "schedules.toml": """[schedules.daily-report]
-script = "report"
-rules = "every weekday at 9:00"
-tz = "Europe/Berlin"
-
-# For lodger dev and lodger test only; it is never deployed.
-[[dev.collections.orders]]
-id = "o1"
-state = "open"
-""",
-    "README.md": """# Scripts
-
-Each `NAME.js` or `NAME.ts` with a default export, and each folder with a `main.js`, is a script; `schedules.toml` says when they run.
-
-* `lodger check` shows mistakes in scripts and schedules.
-* `lodger test` runs `NAME.test.js`.
-* `lodger dev` runs the schedules on a virtual clock, with the data in `schedules.toml`.
-* `lodger exec report.js` runs one script once.
-* `lodger init` writes `lodger-types` again after an update of Lodger, and changes nothing else.
-
-A script is a module with a default export, a function that gets `{ db, kv, mail, fetch, action, now, … }`; `script(…)` around it tells an
-editor so. All that it can name is declared in `lodger-types`.
-""",
-}
+#: The files of a new folder. The example is written into a folder without scripts and without schedules.toml only.
+NEW_FOLDER = files("lodger.engine.workbench") / "new_folder"
+JSCONFIG = "jsconfig.json"
+EXAMPLE = ("report.js", "report.test.js", "schedules.toml", "README.md")
 
 
 def init(
@@ -114,7 +49,7 @@ def init(
             {
                 "folder": str(folder),
                 "types": list(types),
-                "jsconfig": "jsconfig.json" in written,
+                "jsconfig": JSCONFIG in written,
                 "written": written,
             }
         )
@@ -127,7 +62,8 @@ def _own(folder: Path) -> dict[str, str]:
     """Return the files to write, by path, that become the author's own: settings of the editor, and an example unless there are
     scripts."""
     started = (folder / "schedules.toml").exists() or any(_is_script(each) for each in folder.iterdir())
-    return {"jsconfig.json": JSCONFIG} | ({} if started else EXAMPLE)
+    names = (JSCONFIG,) if started else (JSCONFIG, *EXAMPLE)
+    return {name: (NEW_FOLDER / name).read_text("utf-8") for name in names}
 
 
 def _is_script(path: Path) -> bool:

@@ -6,56 +6,18 @@ may succeed only without those.
 
 import json
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import GUEST, Case, cases
 from lodger.escape.evidence import all_different, answers, where
 from lodger.sandbox.outcome import Outcome
+
+_SCRIPTS = attacks(__file__)
+_TRY = dict(_SCRIPTS["shared"])["try"]
 
 _PROCESS = ("seccomp", "landlock", "root", "namespaces", "uid")
 _REFUSED = (Outcome.COMPILE_ERROR, Outcome.SCRIPT_ERROR)
 _STORY = "A module specifier names a file of the host."
 
-#: Spellings of the name; PATH is the canary file or a system file.
-_WAYS = (
-    ("static", "a static import", "import text from 'PATH';\nexport default () => text;", _REFUSED),
-    (
-        "static-attribute",
-        "a static import with a type",
-        "import text from 'PATH' with { type: 'json' };\nexport default () => text;",
-        _REFUSED,
-    ),
-    ("star", "a star export", "export * from 'PATH';\nexport default () => 1;", _REFUSED),
-    ("dynamic", "import()", "return (await import('PATH')).default;", _REFUSED),
-    (
-        "dynamic-caught",
-        "import() whose refusal is caught",
-        "try { return (await import('PATH')).default; } catch { return 'refused'; }",
-        (Outcome.OK,),
-    ),
-    (
-        "eval",
-        "import() inside eval",
-        "try { return (await (0, eval)(`import('PATH')`)).default; } catch { return 'refused'; }",
-        (Outcome.OK,),
-    ),
-    (
-        "function",
-        "import() inside a made function",
-        "try { return (await new Function(`return import('PATH')`)()).default; } catch { return 'refused'; }",
-        (Outcome.OK,),
-    ),
-    (
-        "timer",
-        "import() from a timer",
-        "return await new Promise((r) => setTimeout(() => import('PATH').then((m) => r(m.default), () => r('refused')), 1));",
-        (Outcome.OK,),
-    ),
-    (
-        "computed",
-        "import() of a computed name",
-        "try { return (await import(['', ...'PATH'.split('/').slice(1)].join('/'))).default; } catch { return 'refused'; }",
-        (Outcome.OK,),
-    ),
-)
 _FILES = (
     ("canary", "CANARY_PATH", "the canary file"),
     ("passwd", "/etc/passwd", "a file of the system"),
@@ -98,9 +60,9 @@ _NAMES = (
 )
 
 
-def _file_case(way: tuple[str, str, str, tuple[Outcome, ...]], file: tuple[str, str, str]) -> Case:
-    """Return the case in which a script imports a file of the host in one way."""
-    name, mechanism, script, expect = way
+def _file_case(way: tuple[str, str, str], file: tuple[str, str, str], *expect: Outcome) -> Case:
+    """Return a case that imports a file of the host in one way."""
+    name, mechanism, script = way
     mark, path, what = file
     return Case(
         f"A4-{mark}-{name}",
@@ -115,14 +77,6 @@ def _file_case(way: tuple[str, str, str, tuple[Outcome, ...]], file: tuple[str, 
     )
 
 
-_TRY = """
-try {{
-  const found = await import({name});
-  const names = Object.getOwnPropertyNames(found).filter((n) => n !== 'default');
-  return names.length === 0 && (found.default === undefined || typeof found.default === 'function' && String(found.default).includes('own main')) ? 'refused' : names;
-}} catch {{ return 'refused'; }}
-/* own main */
-"""
 _BYTES = (
     ("bytecode", "a module that begins like engine bytecode", "\x01\x02\x43\x02\x00export default 1"),
     ("wasm", "a module that begins like WebAssembly", "\x00asm\x01\x00\x00\x00"),
@@ -131,13 +85,14 @@ _BYTES = (
 )
 
 CASES = [
-    *(_file_case(way, file) for way in _WAYS for file in _FILES),
+    *(_file_case(way, file, *_REFUSED) for way in _SCRIPTS["refused"] for file in _FILES),
+    *(_file_case(way, file, Outcome.OK) for way in _SCRIPTS["caught"] for file in _FILES),
     *(
         Case(
             f"A4-name-{mark}",
             "loader",
             f"import() of the name {mark}",
-            _TRY.format(name=f'"{name}"' if "\\u" in name else json.dumps(name)),
+            _TRY.replace("NAME", f'"{name}"' if "\\u" in name else json.dumps(name)),
             seen=answers("refused"),
             story="Names of built-in modules of other hosts, and of the glue, cannot be imported.",
             behind=_PROCESS,

@@ -15,7 +15,7 @@ _SCRIPTS = attacks(__file__)
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
 #: Names that an attribute lookup on a host object would find.
-_DUNDER = (
+_DUNDER = [
     "__class__",
     "__init__",
     "__dict__",
@@ -45,8 +45,8 @@ _DUNDER = (
     "private",
     "naive",
     "careless",
-)
-_UNKNOWN = (
+]
+_UNKNOWN = [
     "os.system",
     "eval",
     "exec",
@@ -69,7 +69,7 @@ _UNKNOWN = (
     "-1",
     "0",
     "null",
-)
+]
 
 
 def _slug(name: str) -> str:

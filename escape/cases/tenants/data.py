@@ -2,10 +2,13 @@
 
 import json
 
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import Case
 from lodger.escape.cases.tenants.world import CANARY, ROWS, TenantHost
 from lodger.escape.evidence import Check, Escaped, Trial, within_limits
 from lodger.sandbox.outcome import Outcome
+
+_SCRIPTS = attacks(__file__)
 
 _LIMITS = {"wall_ms": 20_000, "cpu_ms": 1000, "host_calls": 10_000}
 
@@ -43,32 +46,6 @@ def asking(call: str, arguments: str) -> str:
     return f"try {{ return await bridge.call('{call}', {arguments}); }} catch (e) {{ return {{ code: e.code ?? e.name }}; }}"
 
 
-#: Calls for another tenant's rows.
-QUESTIONS = (
-    ("all", "everything", "{}"),
-    ("org", "its tenant column, by name", "{ org_id: 'victim' }"),
-    ("tenant", "a tenant column, by another name", "{ tenant_id: 'victim' }"),
-    ("or", "a condition or anything at all", "{ or: [{ state: 'open' }, {}] }"),
-    (
-        "or-org",
-        "its own rows or the other's, by its tenant column",
-        "{ or: [{ org_id: 'escape' }, { org_id: 'victim' }] }",
-    ),
-    ("not", "nothing, denied", "{ not: { NUMBER: { lt: 0 } } }"),
-    ("not-not", "denial upon denial", "{ not: { not: { not: { NUMBER: { lt: 0 } } } } }"),
-    ("and-not", "all that is not its own", "{ and: [{}, { not: { TEXT: { startsWith: 'mine' } } }] }"),
-    ("mongo", "operators of another language", "{ $or: [{}, { $where: '1 == 1' }] }"),
-    ("contains", "a text that the other's rows hold", "{ TEXT: { contains: 'canary' } }"),
-    ("in", "a list of numbers", "{ NUMBER: { in: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } }"),
-    ("null", "a column that is never missing, missing", "{ or: [{ TEXT: null }, { TEXT: { ne: null } }] }"),
-    ("range", "all texts there are", "{ TEXT: { gte: '' } }"),
-    ("wide", "two hundred alternatives", "{ or: Array.from({ length: 190 }, (x, i) => ({ NUMBER: i })) }"),
-    (
-        "prototype",
-        "conditions by way of a prototype",
-        'JSON.parse(\'{"__proto__":{"org_id":"victim"},"state":"open"}\')',
-    ),
-)
 _IDS = (
     ("row", "orders", "2"),
     ("row-odd", "orders", "4.0"),
@@ -96,32 +73,6 @@ _BEYOND = (
     ("column-order", "db.find", "{ set: 'orders', order: [{ margin: 'asc' }] }"),
     ("column-sum", "db.aggregate", "{ set: 'orders', filter: {}, groupBy: ['margin'] }"),
     ("column-write", "db.insert", "{ set: 'orders', values: { state: 'x', total: 1, note: 'y', margin: 'mine' } }"),
-)
-_FLOODS = (
-    (
-        "queries",
-        "ten thousand questions",
-        "for (let i = 0; i < 150; i++) await bridge.call('db.count', { set: 'orders', filter: {} }); return 1;",
-        100,
-    ),
-    (
-        "queries-at-once",
-        "a hundred and fifty questions at once",
-        "await Promise.all(Array.from({ length: 150 }, () => bridge.call('db.count', { set: 'orders', filter: {} }))); return 1;",
-        100,
-    ),
-    (
-        "catching",
-        "going on after the budget",
-        "let n = 0; for (let i = 0; i < 150; i++) { try { await bridge.call('kv.get', { key: 'k' + i }); n++; } catch {} } return n;",
-        100,
-    ),
-    (
-        "writes",
-        "two thousand writes",
-        "for (let i = 0; i < 1500; i++) { try { await bridge.call('kv.set', { key: 'k' + i, value: 1 }); } catch {} } return 1;",
-        1000,
-    ),
 )
 
 
@@ -179,7 +130,7 @@ CASES = [
             nothing_foreign,
             "A filter can only restrict the rows of the tenant.",
         )
-        for name, mechanism, question in QUESTIONS
+        for name, mechanism, question in _SCRIPTS["questions"]
         for kind, number, text in (("orders", "total", "note"), ("things", "rank", "text"))
     ),
     *(
@@ -243,9 +194,9 @@ CASES = [
             "budgets",
             mechanism,
             script,
-            spends(maximum),
+            spends(int(more["maximum"])),
             "Budgets are counted by the host, one call after the other.",
         )
-        for name, mechanism, script, maximum in _FLOODS
+        for name, mechanism, script, more in _SCRIPTS["floods"]
     ),
 ]

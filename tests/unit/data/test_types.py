@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from tests.unit.data.shop import Shop
 
-from lodger.engine.cli.commands.init import JSCONFIG
+from lodger.engine.cli.commands.init import JSCONFIG, NEW_FOLDER
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.typescript import GIVEN, SAID, declarations
 from lodger.engine.data.values.kinds import Kind
@@ -104,7 +104,7 @@ def folder(tmp_path: Path, bare: Shop) -> Path:
     place.mkdir()
     (place / of_scripts.FILE).write_text(of_scripts.text())
     (place / "sets.d.ts").write_text(exposed(bare))
-    (tmp_path / "jsconfig.json").write_text(JSCONFIG)
+    (tmp_path / JSCONFIG).write_text((NEW_FOLDER / JSCONFIG).read_text("utf-8"))
     return tmp_path
 
 
