@@ -46,6 +46,7 @@ def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
             ".py",
             ".js",
             ".wat",
+            ".sql",
             ".cjs",
             ".ts",
             ".mako",

@@ -12,7 +12,9 @@ from sqlalchemy import Table
 
 from lodger.engine.store.drivers.guards import Churn, RowTrigger, ScriptAccess, Stored, guards_of
 from lodger.engine.store.drivers.postgresql.row_security import ACT, ENGINES, ROLE_OF_USER
+from lodger.engine.store.drivers.sql_files import statements_of
 
+_SQL = statements_of(__file__)
 APPEND_ONLY = "the audit log is append-only"
 _VACUUM = {
     # Dead rows are removed after a thousand and a fiftieth of the table, not a fifth.
@@ -24,33 +26,9 @@ _VACUUM = {
 }
 #: Roles belong to the whole server: another database may have created it, and this user may lack the privilege. Without
 #: the role queries are separated by their own conditions alone, and the engine reports it.
-_ROLE = f"""
-DO $$ DECLARE role name := {ROLE_OF_USER}; BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
-        BEGIN
-            EXECUTE format('CREATE ROLE %I NOLOGIN NOINHERIT', role);
-        EXCEPTION WHEN insufficient_privilege OR duplicate_object OR unique_violation THEN NULL;
-        END;
-    END IF;
-    IF EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
-        IF NOT pg_has_role(current_user, role, {ACT}) THEN
-            BEGIN
-                EXECUTE format('GRANT %I TO CURRENT_USER', role);
-            EXCEPTION WHEN insufficient_privilege OR invalid_grant_operation THEN NULL;
-            END;
-        END IF;
-        EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), role);
-    END IF;
-END $$
-""".strip()
+_ROLE = _SQL["role"].format(role_of_user=ROLE_OF_USER, act=ACT)
 #: A schema for temporary tables that is not named would be searched first: its owner's tables and triggers would have these rights.
-_FUNCTION = """
-DO $do$ BEGIN EXECUTE replace($f$
-CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, @SCHEMA@, pg_temp
-AS $$ BEGIN {body} RETURN NULL; END $$ $f$, '@SCHEMA@', quote_ident(current_schema()));
-REVOKE ALL ON FUNCTION {name}() FROM PUBLIC;
-END $do$
-""".strip()
+_FUNCTION = _SQL["function"]
 
 
 def statements(tables: Sequence[Table]) -> Iterator[str]:

@@ -22,7 +22,9 @@ from sqlalchemy.sql.compiler import IdentifierPreparer
 
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.features import View, ViewPlan
+from lodger.engine.store.drivers.sql_files import statements_of
 
+_SQL = statements_of(__file__)
 #: Start of the role's name, which no policy takes for an engine.
 ROLE = "lodger_script_"
 #: The role of the present user, as SQL. A name has at most 63 bytes.
@@ -243,56 +245,15 @@ def _condition(tenant: Column[Any], setting: str) -> str:
 
 
 #: A sequence default is evaluated with the rights of the writer, whoever owns the sequence.
-_SEQUENCES = """
-DO $$ DECLARE found text; BEGIN
-    FOR found IN SELECT pg_get_serial_sequence('{table}', attname) FROM pg_attribute
-        WHERE attrelid = to_regclass('{table}') AND attnum > 0 AND NOT attisdropped
-        UNION SELECT s.oid::regclass::text FROM pg_attrdef a
-        JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_class'::regclass
-        JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' WHERE a.adrelid = to_regclass('{table}')
-    LOOP
-        IF found IS NOT NULL THEN EXECUTE 'GRANT USAGE ON SEQUENCE ' || found || ' TO {role}'; END IF;
-    END LOOP;
-END $$
-""".strip()
+_SEQUENCES = _SQL["sequences"]
 #: The role, which belongs to the whole server, and the schema. Another Lodger's objects are neither used nor taken over.
 _MAKE = (
-    f"""
-DO $$ BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = {{role_text}}) THEN
-        BEGIN
-            CREATE ROLE {{role}} NOLOGIN NOINHERIT;
-        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-        END;
-    END IF;
-    IF NOT pg_has_role({{user_text}}, {{role_text}}, {ACT}) THEN
-        GRANT {{role}} TO {{user}};
-    END IF;
-END $$
-""".strip(),
-    """
-DO $$ DECLARE holder name := (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = {schema_text}); BEGIN
-    IF holder IS NULL THEN
-        CREATE SCHEMA {schema} AUTHORIZATION {user};
-    ELSIF holder = current_user THEN
-        ALTER SCHEMA {schema} OWNER TO {user};
-    ELSIF holder <> {user_text} THEN
-        RAISE EXCEPTION 'schema % belongs to user %, perhaps of another Lodger: connect with another search_path', {schema_text}, holder;
-    END IF;
-END $$
-""".strip(),
+    _SQL["role"].replace("{act}", ACT),
+    _SQL["schema"],
     "REVOKE ALL ON SCHEMA {schema} FROM PUBLIC",
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
 )
-_OWN_TABLE = """
-DO $$ DECLARE holder name := (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = '{table}'::regclass); BEGIN
-    IF holder = current_user THEN
-        ALTER TABLE {table} OWNER TO {user};
-    ELSIF holder <> {user_text} THEN
-        RAISE EXCEPTION 'table {table} belongs to user %, perhaps of another Lodger: connect with another search_path', holder;
-    END IF;
-END $$
-""".strip()
+_OWN_TABLE = _SQL["own_table"]
 #: Grants the role access to Lodger's own tables for scripts; row-level security restricts it to one tenant.
 _OWN_TABLES = (
     "DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), {role_text}); END $$",
@@ -301,41 +262,4 @@ _OWN_TABLES = (
 )
 #: The function that the triggers call. It has its owner's rights, so it belongs to the user, whoever creates it, and only the user's own
 #: triggers call it. Lodger's table has its schema in its name, whatever the writer's search path is.
-_TRIGGER_FUNCTION = """
-DO $do$ BEGIN EXECUTE replace($f$
-CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $body$
-DECLARE
-    owner_type regtype := TG_ARGV[3];
-    key_type regtype := TG_ARGV[4];
-    maker text := NULLIF(current_setting('lodger.made_by', true), '');
-    command text := 'INSERT INTO @CHANGES@ (source, owner, key, kind, at_us, made_by) '
-                    'SELECT $1, owner, key, %L, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2 FROM (%s) c';
-    side text;
-    owned text := format('%I IS NOT NULL', TG_ARGV[1]);
-    olds text;
-    news text;
-BEGIN
-    IF owner_type NOT IN ('text'::regtype, 'uuid'::regtype) OR key_type NOT IN ('text'::regtype, 'uuid'::regtype) THEN
-        RAISE EXCEPTION 'columns of type text or uuid are recorded, not % and %', owner_type, key_type;
-    END IF;
-    -- The tenant and the key as text, from either side of a change.
-    side := format('SELECT DISTINCT %I::%s::text AS owner, %I::%s::text AS key', TG_ARGV[1], owner_type, TG_ARGV[2], key_type);
-    olds := side || ' FROM old_rows WHERE ' || owned;
-    news := side || ' FROM new_rows WHERE ' || owned;
-    IF TG_OP = 'INSERT' THEN
-        EXECUTE format(command, 'insert', news) USING TG_ARGV[0], maker;
-    ELSIF TG_OP = 'DELETE' THEN
-        EXECUTE format(command, 'delete', olds) USING TG_ARGV[0], maker;
-    ELSE
-        EXECUTE format(command, 'delete', format('(%s) EXCEPT (%s)', olds, news)) USING TG_ARGV[0], maker;
-        EXECUTE format(command, 'insert', format('(%s) EXCEPT (%s)', news, olds)) USING TG_ARGV[0], maker;
-        EXECUTE format(command, 'update', format('(%s) INTERSECT (%s)', news, olds)) USING TG_ARGV[0], maker;
-    END IF;
-    RETURN NULL;
-END $body$
-$f$, '@CHANGES@', quote_ident(current_schema()) || '.lodger_changes');
-REVOKE ALL ON FUNCTION {function}() FROM PUBLIC;
-ALTER FUNCTION {function}() OWNER TO {user};
-END $do$
-""".strip()
+_TRIGGER_FUNCTION = _SQL["trigger_function"]
