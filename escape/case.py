@@ -138,6 +138,7 @@ def cases(
     rows: Iterable[Any],
     of: Callable[..., Mapping[str, Any]] | None = None,
     says: str = "{}",
+    mark: str = "",
     **common: Any,
 ) -> list[Case]:
     """Return the case of each row of a table: its name, its mechanism, and its script or what ``of`` makes fields of.
@@ -145,10 +146,13 @@ def cases(
     Args:
         group: class of all, before their names.
         says: the mechanism of all, with the row's in the place of ``{}``.
+        mark: end of all names.
         common: fields of all.
     """
     make = of or (lambda script: {"script": script})
-    return [Case(f"{group}-{name}", wall, says.format(words), **common, **make(*rest)) for name, words, *rest in rows]
+    return [
+        Case(f"{group}-{name}{mark}", wall, says.format(words), **common, **make(*rest)) for name, words, *rest in rows
+    ]
 
 
 #: The cases of a table of WebAssembly commands.

@@ -1,3 +1,14 @@
+//= nested
+// How arguments are created that are refused. The guest itself refuses more than a hundred levels; these pass it.
+//- deep-array: an array nested ninety deep
+let a = []; for (let i = 1; i < 90; i++) a = [a];
+//- deep-object: an object nested ninety deep
+let a = {}; for (let i = 1; i < 90; i++) a = { a };
+//- deep-mixed: arrays and objects nested a hundred deep
+let a = 1; for (let i = 0; i < 50; i++) a = [{ a }];
+//- deep-limit: one level too many
+let a = 1; for (let i = 0; i < 65; i++) a = [a];
+
 //= exact
 //- two-32
 [2 ** 32, -(2 ** 31) - 1]

@@ -16,40 +16,22 @@ _SCRIPTS = attacks(__file__)
 
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
-#: Arguments that are refused: how they are created, and why. The guest itself refuses more than a hundred levels; these pass it.
-_REFUSED = (
-    ("deep-array", "json_depth", "an array nested ninety deep", "let a = []; for (let i = 1; i < 90; i++) a = [a];"),
-    (
-        "deep-object",
+CASES = [
+    *cases(
+        "C41",
         "json_depth",
-        "an object nested ninety deep",
-        "let a = {}; for (let i = 1; i < 90; i++) a = { a };",
+        _SCRIPTS["nested"],
+        lambda prepare: {"script": prepare + _CODE % ("'echo'", "a")},
+        seen=answers("bad_request"),
+        story="A value that breaks careless parsers.",
     ),
-    (
-        "deep-mixed",
-        "json_depth",
-        "arrays and objects nested a hundred deep",
-        "let a = 1; for (let i = 0; i < 50; i++) a = [{ a }];",
-    ),
-    ("deep-limit", "json_depth", "one level too many", "let a = 1; for (let i = 0; i < 65; i++) a = [a];"),
-    (
-        "number-huge",
+    Case(
+        "C41-number-huge",
         "strict_json",
         "a number beyond a double, by raw JSON",
-        "const a = JSON.rawJSON ? JSON.rawJSON('1e400') : null;",
-    ),
-)
-CASES = [
-    *(
-        Case(
-            f"C41-{mark}",
-            wall,
-            mechanism,
-            prepare + _CODE % ("'echo'", "a"),
-            seen=answers("bad_request"),
-            story="A value that breaks careless parsers.",
-        )
-        for mark, wall, mechanism, prepare in _REFUSED
+        "const a = JSON.rawJSON ? JSON.rawJSON('1e400') : null;" + _CODE % ("'echo'", "a"),
+        seen=answers("bad_request"),
+        story="A value that breaks careless parsers.",
     ),
     *(
         Case(

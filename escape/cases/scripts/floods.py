@@ -4,7 +4,7 @@ A limit that worker and parent enforce is tested on each side alone: the parent'
 """
 
 from lodger.escape.attack_files import attacks
-from lodger.escape.case import Case, cases
+from lodger.escape.case import cases
 from lodger.escape.evidence import ends_as, in_time, marked
 from lodger.sandbox.outcome import Outcome
 
@@ -47,18 +47,15 @@ CASES = [
         behind=("parent_output",),
         limits=_RESULT,
     ),
-    *(
-        Case(
-            f"B24-{name}-by-parent",
-            "parent_output",
-            mechanism,
-            script,
-            (Outcome.OUTPUT_LIMIT,),
-            story="A worker that ignores its limit is stopped by the parent's.",
-            behind=("worker_output",),
-            limits=_RESULT,
-        )
-        for name, mechanism, script in _SCRIPTS["results"]
+    *cases(
+        "B24",
+        "parent_output",
+        _SCRIPTS["results"],
+        mark="-by-parent",
+        expect=(Outcome.OUTPUT_LIMIT,),
+        story="A worker that ignores its limit is stopped by the parent's.",
+        behind=("worker_output",),
+        limits=_RESULT,
     ),
     *cases(
         "B27",
@@ -70,19 +67,16 @@ CASES = [
         behind=("worker_log",),
         limits=_LOG,
     ),
-    *(
-        Case(
-            f"B27-{name}-in-worker",
-            "worker_log",
-            mechanism,
-            script,
-            _LOGGED,
-            seen=marked,
-            story="The worker stops a flood before it is sent.",
-            behind=("parent_log",),
-            limits=_LOG,
-        )
-        for name, mechanism, script in _SCRIPTS["logs"]
+    *cases(
+        "B27",
+        "worker_log",
+        _SCRIPTS["logs"],
+        mark="-in-worker",
+        expect=_LOGGED,
+        seen=marked,
+        story="The worker stops a flood before it is sent.",
+        behind=("parent_log",),
+        limits=_LOG,
     ),
     *cases(
         "B28",

@@ -1,7 +1,6 @@
 """Classes 11, 19 and 22: continuing after a limit, jobs queued before and after the answer, and keys with colliding hashes."""
 
-from collections.abc import Iterable
-from typing import Any
+from functools import partial
 
 from lodger.escape.attack_files import attacks
 from lodger.escape.case import Case, cases
@@ -26,26 +25,10 @@ _KEYS = (
 )
 
 
-def _endless(klass: int, rows: Iterable[Any], story: str, before: str = "") -> list[Case]:
-    """Return cases that never end by themselves."""
-    letter = "A" if klass == 11 else "B"
-    return [
-        Case(
-            f"{letter}{klass}-{name}",
-            "cpu_timer",
-            mechanism,
-            before + script,
-            CPU,
-            story=story,
-            behind=_CLOCKS,
-            limits=_LIMITS,
-        )
-        for name, mechanism, script in rows
-    ]
-
+_endless = partial(cases, wall="cpu_timer", expect=CPU, behind=_CLOCKS, limits=_LIMITS)
 
 CASES = [
-    *_endless(11, _SCRIPTS["again"], "The script tries to continue after its stop: no code of it is called then."),
+    *_endless("A11", rows=_SCRIPTS["again"], story="The script tries to continue after its stop: no code of it is called then."),
     Case(
         "A11-calls",
         "host_calls",
@@ -64,7 +47,7 @@ CASES = [
         seen=survives,
         story="The handler of a stack overflow runs on the full stack.",
     ),
-    *_endless(19, _SCRIPTS["jobs"], "Jobs that queue jobs share one time limit."),
+    *_endless("B19", rows=_SCRIPTS["jobs"], story="Jobs that queue jobs share one time limit."),
     *cases("B19-after", "one_verdict", _SCRIPTS["later"], lambda script: {"script": script.replace("CALL", _CALL) + " return 1;"}, says="a call after the answer, by {}", seen=host_saw(), story="Timers after the answer would call the host: the answer ends the worker.", limits={"host_calls": 60},),
-    *_endless(22, _SCRIPTS["colliding"], "Keys with colliding hashes make lookups linear; the time limit applies.", _KEYS),
+    *_endless("B22", rows=_SCRIPTS["colliding"], of=lambda script: {"script": _KEYS + script}, story="Keys with colliding hashes make lookups linear; the time limit applies."),
 ]  # fmt: skip
