@@ -357,24 +357,6 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
-    """Encrypt a batch of values under older keys with the newest; return their number."""
-    old = (
-        select(connections).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(maximum).with_for_update()
-    )
-    rows = connection.execute(old).all()
-    for row in rows:
-        sealed = vault.again(Sealed(row.key_id, row.sealed), *_place(row._mapping))
-        values = {"key_id": newest, "sealed": sealed.text}
-        prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
-    return len(rows)
-
-
-def keys_in_use(connection: Connection) -> set[str]:
-    """Return the ids of the keys in use for connections."""
-    return set(connection.scalars(select(_c.key_id).distinct()))
-
-
 def _connected(row: AnyRow) -> Connected:
     """Return the connection of a row, without its secrets."""
     settings = json.loads(row.settings)

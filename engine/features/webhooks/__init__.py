@@ -5,10 +5,8 @@ from lodger.engine.features.webhooks.operations import WebhookNouns
 from lodger.engine.features.webhooks.sender import WebhookSender
 from lodger.engine.node.outbox import senders
 from lodger.engine.store.queue import events
-from lodger.engine.store.tenants import secrets
 
 events.RECEIVERS.append(events.Receivers(webhooks.enqueue, webhooks.subscriptions, webhooks.exist, webhooks.named.find))
-secrets.SEALED_ELSEWHERE.append(secrets.Sealing(webhooks.reencrypt, webhooks.keys_in_use))
 senders.SENDERS.append(WebhookSender)
 
 __all__ = ["WebhookNouns"]

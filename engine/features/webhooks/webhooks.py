@@ -200,28 +200,6 @@ def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_u
     return Route(row.url, row.state, keys, row.style)
 
 
-def reencrypt(vault: Vault, connection: Connection, newest: str, maximum: int) -> int:
-    """Encrypt a batch of secrets under older keys with the newest; return their number."""
-    old = select(webhooks).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(maximum).with_for_update()
-    rows = connection.execute(old).all()
-    for row in rows:
-        place = ("webhook", row.tenant_id, row.name)
-        texts = [
-            None if text is None else vault.again(Sealed(row.key_id, text), *place).text
-            for text in (row.sealed, row.before)
-        ]
-        mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
-        prepared.write(
-            connection, update(webhooks).where(*mine).values(key_id=newest, sealed=texts[0], before=texts[1])
-        )
-    return len(rows)
-
-
-def keys_in_use(connection: Connection) -> set[str]:
-    """Return the ids of the keys in use for webhooks."""
-    return set(connection.scalars(select(_c.key_id).distinct()))
-
-
 def check(name: str, url: str, events: Iterable[str], style: str = "standard") -> list[str]:
     """Check the parts of a webhook and return its events in order, without duplicates.
 

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Table, insert, select, update
 
 from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.errors import InputError, NotFound
@@ -15,6 +15,7 @@ from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.rows import record
+from lodger.engine.store.schema.metadata import SEALED, metadata
 from lodger.engine.store.schema.script_data import secrets
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
@@ -104,46 +105,39 @@ def open_secrets(vault: Vault, connection: Connection, tenant_id: str, names: It
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Sealing:
-    """Values of a wing that are encrypted with the same keys.
-
-    Attributes:
-        reencrypt: encrypt up to a number of values under older keys with the newest; return their number.
-        keys_in_use: the ids of the keys in use.
-    """
-
-    reencrypt: Callable[[Vault, Connection, str, int], int]
-    keys_in_use: Callable[[Connection], set[str]]
-
-
-#: Appended to by wings.
-SEALED_ELSEWHERE: list[Sealing] = []
-
-
 def reencrypt(vault: Vault, connection: Connection) -> int:
-    """Encrypt a batch of values under older keys with the newest; return their number, 0 if none are left.
+    """Encrypt a batch of values of one table under older keys with the newest; return their number, 0 if none are left.
 
     Raises:
         Unavailable: a key is missing, or a row was modified; the batch is not changed.
     """
     newest, _ = vault.keyring.newest()
-    old = select(secrets).where(_c.key_id != newest).order_by(_c.tenant_id, _c.name).limit(BATCH).with_for_update()
-    rows = connection.execute(old).all()
-    for row in rows:
-        sealed = vault.again(Sealed(row.key_id, row.sealed), row.tenant_id, row.name, row.hosts)
-        mine = (_c.tenant_id == row.tenant_id, _c.name == row.name)
-        prepared.write(connection, update(secrets).where(*mine).values(key_id=sealed.key_id, sealed=sealed.text))
-    if rows:
-        return len(rows)
-    counts = (each.reencrypt(vault, connection, newest, BATCH) for each in SEALED_ELSEWHERE)
-    return next((count for count in counts if count), 0)
+    for table in _sealed_tables():
+        key = table.primary_key.columns
+        old = select(table).where(table.c.key_id != newest).order_by(*key).limit(BATCH).with_for_update()
+        rows = connection.execute(old).mappings().all()
+        for row in rows:
+            place, columns = table.info[SEALED](row)
+            values = {
+                name: vault.again(Sealed(row["key_id"], row[name]), *place).text
+                for name in columns
+                if row[name] is not None
+            }
+            mine = [column == row[column.name] for column in key]
+            prepared.write(connection, update(table).where(*mine).values(key_id=newest, **values))
+        if rows:
+            return len(rows)
+    return 0
 
 
 def keys_in_use(connection: Connection) -> set[str]:
     """Return the ids of the keys in use."""
-    found = set(connection.scalars(select(_c.key_id).distinct()))
-    return found.union(*(each.keys_in_use(connection) for each in SEALED_ELSEWHERE))
+    return {key_id for table in _sealed_tables() for key_id in connection.scalars(select(table.c.key_id).distinct())}
+
+
+def _sealed_tables() -> list[Table]:
+    """Return the tables with encrypted values, those of wings included."""
+    return [table for table in metadata.sorted_tables if SEALED in table.info]
 
 
 def _secret(row: AnyRow) -> Secret:
