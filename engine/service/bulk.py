@@ -10,6 +10,7 @@ from lodger.engine.core.errors import Conflict, Explained, InputError
 from lodger.engine.store import signing_keys
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.usage import storage_usage
@@ -48,6 +49,7 @@ class BulkResult:
 
 def counted(connection: Connection, statement: Select[Any]) -> Matched:
     """Count the rows of a statement, up to :data:`MAX_COUNTED`."""
+    driver_of(connection).allow_scans(connection)
     some = statement.order_by(None).limit(MAX_COUNTED + 1).subquery()
     found = connection.scalar(select(func.count()).select_from(some)) or 0
     return Matched(min(found, MAX_COUNTED), found <= MAX_COUNTED)

@@ -35,12 +35,14 @@ def read(
     Raises:
         InputError: limit_invalid.
     """
+    driver = driver_of(connection)
+    driver.allow_scans(connection)  # a list in any order, of many tenants, is no look-up by key
     if limit is None:
         return LimitedList(make(list(connection.execute(statement).all())))
     if not 1 <= limit <= MAX_ROWS:
         raise InputError("limit_invalid", limit=limit, maximum=MAX_ROWS)
     texts = [place for place, column in enumerate(statement.selected_columns) if isinstance(column.type, String)]
-    rows, more = driver_of(connection).rows_up_to(connection, statement.limit(limit + 1), texts, MAX_BYTES, 1)
+    rows, more = driver.rows_up_to(connection, statement.limit(limit + 1), texts, MAX_BYTES, 1)
     return LimitedList(make(rows[:limit]), more=more or len(rows) > limit)
 
 

@@ -69,11 +69,14 @@ def _furnish(made: RunningApi, tenant: str) -> None:
     bench.renew(NAME)
 
 
-def paths(made: RunningApi, tenant: str = "acme") -> list[str]:
-    """Return the path of every page, with each object of the tenant that it can show."""
-    actions = [each.id for each in made.engine.actions.list(tenant)]
-    objects = {"tenant": [tenant], "schedule": [NAME], "script": [NAME], "action": actions}
-    objects["operation"] = ["schedules.edit", "alerts.put", "schedules.list", "secrets.list"]
+def paths(made: RunningApi, tenant: str = "acme", **objects: list[str]) -> list[str]:
+    """Return the path of every page, with each object of the tenant that it can show, or with the given ones."""
+    objects = {
+        "tenant": [tenant], "schedule": [NAME], "script": [NAME],
+        "operation": ["schedules.edit", "alerts.put", "schedules.list", "secrets.list"],
+    } | objects  # fmt: skip
+    if "action" not in objects:
+        objects["action"] = [each.id for each in made.engine.actions.list(tenant)]
     found = []
     for route in made.api.framework.router.routes:
         page = isinstance(route, Route) and not isinstance(route, APIRoute) and "GET" in (route.methods or ())

@@ -67,8 +67,10 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us:
         .order_by(func.count().desc())
         .limit(MAX_TEXTS)
     )  # fmt: skip
+    driver = driver_of(connection)
+    driver.allow_scans(connection)
     if tenant_id is not None:  # the index of failures, not the tenant's of all its actions
-        statement = statement.where(driver_of(connection).unindexed(_a.tenant_id) == tenant_id)
+        statement = statement.where(driver.unindexed(_a.tenant_id) == tenant_id)
     each, version = statement.subquery("each"), tables.script_versions.c
     same = (version.tenant_id == each.c.tenant_id) & (version.script_id == each.c.script_id)
     dated = select(each, version.created_us).outerjoin_from(

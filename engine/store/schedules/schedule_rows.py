@@ -124,8 +124,10 @@ def deleted(connection: Connection, tenant_id: str, schedule_id: str) -> Schedul
 
 
 def _joined(tenant_id: str | None) -> Select[Any]:
-    """Select schedules with their current revisions and clocks."""
+    """Select schedules with their current revisions and clocks, each looked up by its key."""
     script = tables.scripts.c
+    # An expression, or PostgreSQL would join rows of the same tenant first, which it expects to be one.
+    tenant = _s.tenant_id.concat(literal_column("''"))
     statement = (
         select(
             tables.schedules, _r.rules, _r.sentence, _r.missed, _r.overlap, _r.retry, _r.limits, _r.params, _r.conduct, _r.steps, _r.grants,
@@ -133,10 +135,10 @@ def _joined(tenant_id: str | None) -> Select[Any]:
         )
         .join_from(
             tables.schedules, tables.schedule_revisions,
-            (_r.tenant_id == _s.tenant_id) & (_r.schedule_id == _s.id) & (_r.revision == _s.revision),
+            (_r.tenant_id == tenant) & (_r.schedule_id == _s.id) & (_r.revision == _s.revision),
         )
-        .join(tables.schedule_clock, (_k.tenant_id == _s.tenant_id) & (_k.schedule_id == _s.id))
-        .join(tables.scripts, (script.tenant_id == _s.tenant_id) & (script.id == _s.script_id))
+        .join(tables.schedule_clock, (_k.tenant_id == tenant) & (_k.schedule_id == _s.id))
+        .join(tables.scripts, (script.tenant_id == tenant) & (script.id == _s.script_id))
     )  # fmt: skip
     return statement if tenant_id is None else statement.where(_s.tenant_id == tenant_id)
 

@@ -17,7 +17,7 @@ from lodger.engine.service.operations.help_texts import WORDS, explained, summar
 from lodger.engine.service.operations.route import Parameter, Route
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.web import rendering
-from lodger.engine.web.page import Reader, Values
+from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Pages that show what an operation answers, below the tenant's.
 SHOWN_AT: dict[Any, str] = {Action: "/actions/{answer.id}", Schedule: "/schedules/{answer.name}"}
@@ -86,7 +86,9 @@ def operation(reader: Reader) -> tuple[str, Values]:
     result = refusal = None
     if route.method == "GET" and allowed and complete:
         try:
-            result = reader.ask(name, **path, **_query(route, asked))
+            # A list has its next pages.
+            size = {"limit": PAGE} if {"limit", "cursor"} <= {each.name for each in route.parameters} else {}
+            result = reader.ask(name, **path, **size | _query(route, asked))
         except InputError as error:
             if asked:
                 raise

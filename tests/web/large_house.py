@@ -1,0 +1,260 @@
+"""A house with thousands of tenants and tens of thousands of actions, copied from rows that an engine wrote, and what its pages cost.
+
+``python -m tests.web.large_house [URL]`` prints the cost of each page beside that of an empty ledger.
+"""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx2
+from sqlalchemy import Connection, Table, event, select
+from tests.api.running_api import RunningApi, running_api
+from tests.store.bench import Bench
+from tests.web.every_page import paths
+
+from lodger.engine.effects.finished import Finished
+from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.schema import scheduling as tables
+from lodger.engine.store.schema.access import audit
+from lodger.engine.web.dashboard import Dashboard
+from lodger.sandbox.job import LogLine, ScriptError
+from lodger.sandbox.outcome import Outcome
+
+TENANTS, SCHEDULES, SCRIPTS, ACTIONS, ENTRIES = 5000, 400, 200, 50_000, 10_000
+#: The time of all actions; the latest of them have not started.
+DAYS_US, WAITING = 2 * 86_400_000_000, 2000
+#: Orders and filters of each list.
+SORTS = {
+    "tenants": "-id name -created runs -failures -latest plan -budget",
+    "schedules": "name -next created -failures",
+    "actions": "created due -due -ended",
+    "scripts": "-name created version",
+}
+FILTERS = {
+    "actions": (
+        "error:price since:24h", "error:nothing sort:-due", "state:failed", "state:ready", "-error:price", "schedule:s*", "script:job",
+        "tenant:tenant-00100", "params:x", "label:x", "ended_since:1h", "outcome:script_error reason:x origin:slot version:1",
+    ),
+    "schedules": ("failures:1 script:job", "state:armed sort:-next", "tenant:tenant-00100", "note:x label:x params:x"),
+    "tenants": ("state:active", "tenant-0010", "name:shop*"),
+    "scripts": ("name:script-00*",),
+}  # fmt: skip
+LISTS = ("/tenants", "/schedules", "/actions", "/t/acme/schedules", "/t/acme/actions", "/t/acme/scripts")
+STACK = "\n".join(f"    at step{at} (main.js:{at}:7)" for at in range(8))
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a page cost: statements, work of the database, size, and the seconds of the fastest of several times.
+
+    Attributes:
+        work: thousands of instructions of SQLite; 0 of another database.
+    """
+
+    statements: int
+    work: int
+    size: int
+    seconds: float
+
+
+@contextmanager
+def open_house(url: str, folder: Path) -> Iterator[RunningApi]:
+    """Serve a ledger of one tenant, with the dashboard."""
+    with running_api(url, secret_keys=folder / "keys") as made:
+        furnish(made)
+        made.token("admin")
+        Dashboard(made.api).add()
+        yield made
+
+
+def pages(made: RunningApi) -> list[str]:
+    """Return the paths of every page of the tenant acme and of all tenants, and of each list in each order, filtered and searched."""
+    listing = {"list", "errors", "durations", "overdue", "running", "activity", "recent"}
+    routes = [each for each in made.engine.table.routes if each.verb in listing]
+    operations = sorted({each.name for each in routes})
+    of_tenants = {f"/t/acme/operations/{each.name}" for each in routes if each.of_tenant}
+    actions = [made.engine.actions.list("acme", state=each, limit=1)[0].id for each in ("done", "failed", "ready")]
+    found = paths(made, schedule=["s"], script=["job"], action=actions, operation=operations)
+    found = [each for each in found if not each.startswith("/t/acme/operations/") or each in of_tenants]
+    for path in LISTS:
+        noun = path.rpartition("/")[2]
+        orders = (f"sort:{name}" for name in SORTS[noun].split())
+        filters = () if path == "/t/acme/actions" else FILTERS[noun]
+        found += [f"{path}?filter={text}" for text in ("01234", "nothing", *orders, *filters)]
+    found += [f"{path}?range={each}" for path in ("/", "/t/acme") for each in ("24h", "7d", "30d")]
+    found += [f"/t/acme/actions?{each}" for each in ("script=job", "schedule=s", "state=failed&outcome=script_error")]
+    return [*found, "/audit?verb=tenants.create", "/audit?actor=none", "/t/acme/audit?verb=schedules.edit"]
+
+
+def last_pages(made: RunningApi, actions: int = ACTIONS) -> list[str]:
+    """Return the paths of the last page, or of one after ten thousand entries, of each list."""
+    engine, few = made.engine, 30
+    cursors = {
+        "/tenants": engine.tenants.activity(limit=TENANTS - few).next,
+        "/schedules": engine.schedules.list(limit=TENANTS + SCHEDULES - few).next,
+        "/actions": engine.actions.list(limit=min(actions - few, 10_000), filter="").next,
+        "/t/acme/actions": engine.actions.list("acme", limit=actions // 5 - few, filter="").next,
+        "/t/acme/schedules": engine.schedules.list("acme", limit=SCHEDULES - few).next,
+        "/t/acme/scripts": engine.scripts.list("acme", limit=SCRIPTS - few).next,
+        "/audit": engine.audit.list(limit=ENTRIES - few).next,
+    }
+    assert all(cursors.values()), cursors
+    return [f"{path}?cursor={cursor}" for path, cursor in cursors.items()]
+
+
+def costs(made: RunningApi, asked: Iterable[str], times: int = 1) -> dict[str, Cost]:
+    """Return what each of some pages costs."""
+    database, counted = made.engine.context.database, {"statements": 0, "work": 0}
+
+    def count(connection: Connection, *_statement: object) -> None:
+        counted["statements"] += 1
+        if database.driver.name == "sqlite":
+            connection.connection.dbapi_connection.set_progress_handler(step, 1000)  # type: ignore[union-attr]  # it is open
+
+    def step() -> None:
+        counted["work"] += 1
+
+    event.listen(database.engine, "before_cursor_execute", count)
+    found: dict[str, Cost] = {}
+    headers = {"accept": "text/html", "cache-control": "no-cache"}
+    with httpx2.Client(base_url=made.url, timeout=100, trust_env=False, headers=headers) as browser:
+        browser.post("/api/v1/session", json={"token": made.token("admin")}).raise_for_status()
+        for path in asked:
+            seconds = []
+            for _ in range(times):
+                counted |= {"statements": 0, "work": 0}
+                begun = time.perf_counter()
+                answer = browser.get(path)
+                seconds.append(time.perf_counter() - begun)
+                assert answer.status_code == 200, path
+            found[path] = Cost(counted["statements"], counted["work"], len(answer.content), min(seconds))
+    event.remove(database.engine, "before_cursor_execute", count)
+    return found
+
+
+def furnish(made: RunningApi) -> None:
+    """Make the tenant acme with a script, a schedule, an action that is done, one that failed, and one that waits."""
+    made.furnish()
+    bench = Bench(made.engine, made.clock)
+    for outcome in (Outcome.OK, Outcome.SCRIPT_ERROR, None):
+        made.engine.actions.run_now("acme", "s")
+        bench.lease()
+        bench.renew()
+        error = ScriptError("TypeError", "order 0 of 7 has no price", STACK, "main.js", 1)
+        if outcome is not None:
+            finished = Finished(
+                outcome,
+                "1" if outcome is Outcome.OK else None,
+                None if outcome is Outcome.OK else error,
+                (LogLine("info", "read 7 orders"),),
+            )
+            bench.commit(*bench.claim(), finished=finished)
+        made.clock.advance(1)
+
+
+def fill(made: RunningApi, actions: int = ACTIONS) -> None:
+    """Add tenants, further schedules and scripts of acme, actions of which a fifth are acme's, and entries of the audit log."""
+    with made.engine.context.database.write() as connection:
+        for table in (tables.tenants, tables.turns, tables.scripts, tables.script_versions, tables.usage_days):
+            (row,) = _rows(connection, table)
+            _add(connection, table, (row | _of_tenant(table, n) for n in range(1, TENANTS)))
+        for table in (tables.scripts, tables.script_versions):
+            (row,) = _rows(connection, table)
+            key = "id" if table is tables.scripts else "script_id"
+            named = (row | {key: _id(2, n)} for n in range(SCRIPTS))
+            _add(connection, table, (each | {"name": f"script-{n:03}"} for n, each in enumerate(named)))
+        for table in (tables.schedules, tables.schedule_revisions, tables.schedule_clock):
+            (row,) = _rows(connection, table)
+            key = "id" if table is tables.schedules else "schedule_id"
+            _add(connection, table, (row | {"tenant_id": _tenant(n), key: _id(1, n)} for n in range(1, TENANTS)))
+            _add(connection, table, (row | {key: _id(3, n), "name": f"schedule-{n:03}"} for n in range(SCHEDULES)))
+        entry = _rows(connection, audit)[0]
+        _add(connection, audit, (entry | {"id": _id(5, n), "verb": "schedules.edit"} for n in range(ENTRIES)))
+        _add_actions(connection, made.clock.us, actions)
+    with made.engine.context.database.write() as connection:
+        connection.exec_driver_sql("ANALYZE")
+
+
+def _add_actions(connection: Connection, now_us: int, number: int) -> None:
+    """Add actions of the last days, each with its attempt and its log: one in four failed, with a message of its own or a common one."""
+    states = {row["state"]: row for row in _rows(connection, tables.actions)}
+    patterns = {
+        table: {row["action_id"]: row for row in _rows(connection, table)}
+        for table in (tables.attempts, tables.attempt_logs)
+    }
+    rows: dict[Table, list[Row]] = {tables.actions: [], tables.attempts: [], tables.attempt_logs: []}
+    for n in range(number):
+        at_us = now_us - (number - n) * DAYS_US // number
+        own: Row = {"id": _id(4, n), "origin": "slot", "slot": at_us, "due_at": at_us}
+        own |= {"tenant_id": "acme"} if n % 5 == 0 else {"tenant_id": _tenant(1 + n % (TENANTS - 1))}
+        if n % 5:
+            own |= {"schedule_id": _id(1, 1 + n % (TENANTS - 1))}
+        elif n % 2:
+            own |= {"schedule_id": _id(3, n % SCHEDULES)}
+        state = "ready" if n >= number - WAITING else "failed" if n % 4 == 0 else "done"
+        if state != "ready":
+            own |= {"started_us": at_us + 5000, "finished_us": at_us + 250_000}
+        row = states[state] | own
+        if state == "failed":
+            row["error"] = row["error"].replace("order 0", f"order {n if n % 8 else n % 160}")
+        rows[tables.actions].append(row)
+        for table, pattern in patterns.items():
+            if state != "ready":
+                rows[table].append(
+                    pattern[states[state]["id"]] | {"tenant_id": row["tenant_id"], "action_id": row["id"]}
+                )
+    for table, each in rows.items():
+        _add(connection, table, each)
+
+
+def _tenant(n: int) -> str:
+    return f"tenant-{n:05}"
+
+
+def _of_tenant(table: Table, n: int) -> Row:
+    own = {"id" if table is tables.tenants else "tenant_id": _tenant(n), "name": f"Shop {n}", "runs": n}
+    return {
+        name: value
+        for name, value in own.items()
+        if name in table.c and (table is not tables.scripts or name != "name")
+    }
+
+
+def _id(kind: int, n: int) -> str:
+    return f"019b0000-0000-7000-8{kind:03}-{n:012}"
+
+
+def _rows(connection: Connection, table: Table) -> list[Row]:
+    whose = table.c.id if table is tables.tenants else table.c.tenant_id
+    return [dict(each) for each in connection.execute(select(table).where(whose == "acme")).mappings()]
+
+
+def _add(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
+    insert_many(connection, table, [{name: row[name] for name in row if name in table.c} for row in rows])
+
+
+def main(url: str | None = None) -> None:
+    """Print what each page costs, the slowest first."""
+    with TemporaryDirectory() as folder, open_house(url or f"sqlite:///{folder}/ledger.db", Path(folder)) as made:
+        asked = pages(made)
+        empty = costs(made, asked, 3)
+        fill(made)
+        full = costs(made, [*asked, *last_pages(made)], 3)
+        for path in sorted(full, key=lambda path: -full[path].seconds):
+            beside = f"| {_shown(empty[path])}" if path in empty else ""
+            sys.stdout.write(f"{path[:60]:60} {_shown(full[path])} {beside}\n")
+
+
+def _shown(cost: Cost) -> str:
+    return f"{cost.seconds * 1000:6.0f} ms {cost.statements:4} {cost.work:7} {cost.size / 1000:6.0f} kB"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
