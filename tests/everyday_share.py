@@ -36,6 +36,8 @@ def left_out(items: list[pytest.Item]) -> set[pytest.Item]:
 
 
 def _on_postgresql(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests on PostgreSQL that are left out: their twins on SQLite are run, and here the first of each function and a share
+    of the rest."""
     found, names, seen = set(), {item.nodeid for item in items}, set()
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
@@ -53,4 +55,5 @@ def _on_postgresql(items: list[pytest.Item]) -> set[pytest.Item]:
 
 
 def _turn(item: pytest.Item, one_in: int) -> int:
+    """Return a number below ``one_in`` that a test always has; tests with 0 are run."""
     return zlib.crc32(item.nodeid.encode()) % one_in

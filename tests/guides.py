@@ -108,6 +108,7 @@ class Guide:
                 self._compare(step.text)
 
     def _python(self, code: str) -> str:
+        """Execute a block of Python; return what it printed."""
         self.carried_out += 1
         known = set(sys.modules)
         sys.path.insert(0, str(self.folder))
@@ -126,6 +127,7 @@ class Guide:
                 del sys.modules[name]
 
     def _line(self, line: str) -> str:
+        """Carry out a line of shell; return what it printed."""
         expected = _EXIT.search(line)
         words = [self.ids.get(word, word) for word in shlex.split(line, comments=True)]
         if not words or words[0] in OTHER_PROGRAMS:
@@ -150,6 +152,7 @@ class Guide:
         return written.getvalue()
 
     def _compare(self, shown: str) -> None:
+        """Compare the latest output with what the page shows; an id of the page stands for one of this run."""
         pattern, groups = [], {}
         for word in shown.split():
             parts = []
@@ -218,6 +221,7 @@ def up(arguments: list[str], written: _Terminal) -> int:
 
 
 def _stop_when_idle(written: _Terminal, ended: threading.Event) -> None:
+    """Send SIGTERM to this process once its ledger has nothing left to do."""
     end = time.monotonic() + PATIENCE_S
     while "Ctrl-C stops it" not in written.getvalue():  # only then SIGTERM has its handler
         if ended.wait(0.02):

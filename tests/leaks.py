@@ -52,6 +52,7 @@ def _children() -> set[str]:
 
 
 def _left(descriptors: dict[str, str], children: set[str], threads: set[threading.Thread]) -> list[str]:
+    """Return what was left behind: descriptors, processes and threads that are new."""
     left = [
         f"descriptor {fd}: {what}"
         for fd, what in _descriptors().items()

@@ -15,7 +15,7 @@ POOLED = 8
 
 @pytest.fixture
 def lodge(tmp_path: Path) -> Iterator[RunningApi]:
-    """A house of the test's own, furnished for tenant acme."""
+    """A running API on a ledger of the test's own, with tenant acme, a script and a schedule."""
     with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as made:
         made.furnish()
         yield made
@@ -23,7 +23,7 @@ def lodge(tmp_path: Path) -> Iterator[RunningApi]:
 
 @pytest.fixture(scope="module")
 def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    """One house for all tests of a module that ask for what is refused: each finds it as it was."""
+    """One running API for all tests of a module whose requests are refused: each test finds it as it was."""
     with running_api(f"sqlite:///{tmp_path_factory.mktemp('steady') / 'ledger.db'}") as made:
         made.furnish()
         made.token("admin")

@@ -17,8 +17,8 @@ from lodger.engine.sync import Engine
 TWO = "export default () => 2"
 
 
-def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any], node: str = "n1") -> None:
-    """Carry out every verb that HTTP has; ``engine`` is an engine or a client of ``ledger``'s, ``said`` is told every answer."""
+def carry_out_every_verb(engine: Any, ledger: Engine, said: Callable[[str, object], Any], node: str = "n1") -> None:
+    """Carry out every verb that HTTP has; ``engine`` is an engine or a client of ``ledger``'s, ``said`` is called with every answer."""
 
     def sql(statement: str) -> None:
         with ledger.context.database.write() as connection:
@@ -203,7 +203,7 @@ def everything(engine: Any, ledger: Engine, said: Callable[[str, object], Any], 
     said("tenants.delete", tenants.delete("acme"))
 
 
-def plain(value: object) -> str:
+def without_varying_parts(value: object) -> str:
     """Return a value without the parts that differ between two ledgers: ids, tokens, keys, actors, channels, durations."""
     text = repr(value).replace("TzInfo(0)", "datetime.timezone.utc")
     for pattern, instead in (
@@ -218,17 +218,19 @@ def plain(value: object) -> str:
     return f"{type(value).__name__} {text}"
 
 
-def same(theirs: list[tuple[str, str]], ours: list[tuple[str, str]]) -> None:
+def assert_same_answers(theirs: list[tuple[str, str]], ours: list[tuple[str, str]]) -> None:
+    """Assert that two lists of verbs with their answers are equal, one after the other."""
     for there, here in zip(theirs, ours, strict=True):
         assert there == here
 
 
 def answers(engine: Any, ledger: Engine) -> list[tuple[str, str]]:
+    """Return the answers of every verb, in order: verb and answer as text."""
     reported: list[tuple[str, str]] = []
 
     def said(verb: str, answer: Any) -> Any:
-        reported.append((verb, plain(answer)))
+        reported.append((verb, without_varying_parts(answer)))
         return answer
 
-    everything(engine, ledger, said)
+    carry_out_every_verb(engine, ledger, said)
     return reported

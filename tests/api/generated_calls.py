@@ -24,6 +24,7 @@ def call(operation, /, *path, **given):
 
 
 def body(kind, /, **fields):
+    """Return a request body of the generated client, of the model ``kind``."""
     return getattr(models, kind).from_dict(fields)
 
 

@@ -54,7 +54,7 @@ class RunningApi:
         return self.tokens[key]
 
     def bearer(self, role: str = "admin", tenant_id: str | None = None) -> dict[str, str]:
-        """Return the header that shows such a token."""
+        """Return the Authorization header with a token of this role."""
         return {"authorization": f"Bearer {self.token(role, tenant_id)}"}
 
     def ask(
@@ -75,10 +75,10 @@ class RunningApi:
         return self.http.request(method, f"{self.url}/api/v1{path}", headers=shown, **more)
 
     def raw(self, sent: bytes, *, timeout: float = 60) -> bytes:
-        """Send bytes on a fresh connection; give all that comes back until it ends or falls silent."""
+        """Send bytes on a fresh connection; return all that comes back until it ends or nothing more comes."""
         with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:
             connection.sendall(sent)
-            return received(connection)
+            return read_to_end(connection)
 
     def furnish(self, tenant_id: str = "acme") -> None:
         """Make a tenant with a script and a schedule."""
@@ -87,8 +87,8 @@ class RunningApi:
         self.engine.schedules.create(tenant_id, "s", script="job", rules="every 60s")
 
 
-def received(connection: socket.socket) -> bytes:
-    """Return what comes until the other side ends."""
+def read_to_end(connection: socket.socket) -> bytes:
+    """Return the bytes of a connection until the other side closes it."""
     parts = []
     try:
         while part := connection.recv(65536):
@@ -107,7 +107,7 @@ _adapters: dict[tuple[object, ...], TypeAdapter[Any]] = {}
 
 
 def _kept_adapter(kind: Any, *, config: Any = None) -> TypeAdapter[Any]:
-    """Return what validates a field; houses have the same routes, and building theirs anew was half of what one costs."""
+    """Return pydantic's adapter of a field, shared by all APIs of this process: building theirs anew was half of what one costs."""
     key = kind.__origin__, repr(kind.__metadata__), repr(config)
     if key not in _adapters:
         _adapters[key] = TypeAdapter(kind, config=config)

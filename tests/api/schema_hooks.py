@@ -7,4 +7,5 @@ import schemathesis
 
 @schemathesis.serializer("application/wasm")
 def as_bytes(_context: Any, value: Any) -> bytes:
+    """Return a value as bytes, as schemathesis asks for the body of this media type."""
     return value if isinstance(value, bytes) else str(value).encode()

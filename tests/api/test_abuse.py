@@ -17,20 +17,21 @@ from pathlib import Path
 import httpx2
 import pytest
 import trustme
-from tests.api.running_api import RunningApi, body_of, received, running_api
+from tests.api.running_api import RunningApi, body_of, read_to_end, running_api
 
 from lodger.engine.server import bodies
 
 HEAD = b"Host: a\r\nConnection: close\r\n"
 
 
-def head(lodge: RunningApi, method: str, path: str, *headers: str) -> bytes:
+def request_head(lodge: RunningApi, method: str, path: str, *headers: str) -> bytes:
+    """Return the head of an HTTP request with an administrator's token."""
     lines = [f"{method} /api/v1{path} HTTP/1.1", "Host: a", f"Authorization: Bearer {lodge.token('admin')}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
-def quick(lodge: RunningApi) -> float:
-    """Send a request as another client; return its duration."""
+def answer_time_s(lodge: RunningApi) -> float:
+    """Send a request as another client; return how long its answer took, in seconds."""
     begun = time.perf_counter()
     assert lodge.ask("GET", "/me", role="viewer", tenant="acme").status_code == 200
     return time.perf_counter() - begun
@@ -83,7 +84,7 @@ def test_a_body_that_is_none_is_answered_once_and_not_written_down(
     answer = steady.raw(begin + HEAD + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n")
     assert len(re.findall(rb"HTTP/1\.1 \d\d\d", answer)) == 1
     assert answer.startswith(b"HTTP/1.1 400"), answer[:200]
-    assert quick(steady) < 30
+    assert answer_time_s(steady) < 30
     assert [record.getMessage() for record in caplog.records if record.name.startswith("lodger.api")] == []
 
 
@@ -94,17 +95,17 @@ def test_a_body_that_is_none_is_answered_once_and_not_written_down(
 def test_lines_that_are_no_request(steady: RunningApi, line: bytes) -> None:
     answer = steady.raw(line + b"\r\n" + HEAD + b"\r\n")
     assert answer == b"" or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 404"))
-    assert quick(steady) < 30
+    assert answer_time_s(steady) < 30
 
 
 def test_headers_without_end_are_refused_within_their_bound(lodge: RunningApi) -> None:
     for sent in (b"X-One: " + b"a" * 4_000_000, b"".join(b"X-%d: 1\r\n" % number for number in range(300_000))):
-        with connected(lodge) as connection:
+        with open_connection(lodge) as connection:
             with suppress(OSError):  # it is cut while the rest of it is still on its way
                 connection.sendall(b"GET /api/v1/me HTTP/1.1\r\nHost: a\r\n" + sent)
-            answer = received(connection)
+            answer = read_to_end(connection)
         assert answer == b"" or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
-    assert quick(lodge) < 30
+    assert answer_time_s(lodge) < 30
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_a_path_that_climbs_is_refused_before_it_is_looked_for(steady: RunningAp
 
 
 @contextmanager
-def connected(lodge: RunningApi) -> Iterator[socket.socket]:
+def open_connection(lodge: RunningApi) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", lodge.port), 20) as connection:
         yield connection
 
@@ -138,13 +139,15 @@ def connected(lodge: RunningApi) -> Iterator[socket.socket]:
 def test_a_body_that_takes_its_time_is_refused_and_delays_nobody(tmp_path: Path) -> None:
     with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=0.5) as lodge:
         lodge.furnish()
-        sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 100")
-        with connected(lodge) as one, connected(lodge) as two:
+        sent = request_head(
+            lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 100"
+        )
+        with open_connection(lodge) as one, open_connection(lodge) as two:
             one.sendall(sent + b"{")
             two.sendall(sent)
-            assert quick(lodge) < 30
+            assert answer_time_s(lodge) < 30
             for connection in (one, two):
-                answer = received(connection)
+                answer = read_to_end(connection)
                 assert answer.startswith(b"HTTP/1.1 408")
                 assert body_of(answer)["code"] == "body_too_slow"
         assert [script.name for script in lodge.engine.scripts.list("acme")] == ["job"]
@@ -152,7 +155,7 @@ def test_a_body_that_takes_its_time_is_refused_and_delays_nobody(tmp_path: Path)
 
 def test_a_gigabyte_is_refused_before_it_is_read(lodge: RunningApi) -> None:
     for path, media in (("x", "application/json"), ("x/module", "application/wasm")):
-        sent = head(
+        sent = request_head(
             lodge, "PUT", f"/tenants/acme/scripts/{path}", f"Content-Type: {media}", f"Content-Length: {1 << 30}"
         )
         answer = lodge.raw(sent)
@@ -163,11 +166,11 @@ def test_a_gigabyte_is_refused_before_it_is_read(lodge: RunningApi) -> None:
 def test_a_body_of_unknown_length_is_read_no_further_than_its_bound(lodge: RunningApi) -> None:
     """Endless chunks: the answer comes early, the connection ends, the memory of the process does not grow with what is sent."""
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
-    before = _resident()
+    before = _resident_bytes()
     sent = 0
-    with connected(lodge) as connection:
+    with open_connection(lodge) as connection:
         connection.sendall(
-            head(
+            request_head(
                 lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Transfer-Encoding: chunked"
             )
         )
@@ -178,13 +181,13 @@ def test_a_body_of_unknown_length_is_read_no_further_than_its_bound(lodge: Runni
         except OSError:
             pass
         assert sent < 256 * 1024 * 1024, "it was read to its end"
-        answer = received(connection)
+        answer = read_to_end(connection)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 413")
-    assert _resident() - before < 100 * 1024 * 1024
-    assert quick(lodge) < 30
+    assert _resident_bytes() - before < 100 * 1024 * 1024
+    assert answer_time_s(lodge) < 30
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
@@ -193,12 +196,14 @@ def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(bodies, "MAX_HELD", 300_000)
     with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_body_s=600, api_upload_bytes=1024) as lodge:
         lodge.furnish()
-        sent = head(lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 150000")
+        sent = request_head(
+            lodge, "PUT", "/tenants/acme/scripts/x", "Content-Type: application/json", "Content-Length: 150000"
+        )
         put = {"headers": {"content-type": "application/json"}}
-        with connected(lodge) as one:
+        with open_connection(lodge) as one:
             one.sendall(sent + b"x" * 140_000)
             while lodge.api.bodies.held < 140_000:
-                quick(lodge)
+                answer_time_s(lodge)
             answer = lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 80_000, **put)
             assert (answer.status_code, answer.json()["code"]) == (503, "server_busy")
             other = lodge.ask(
@@ -209,9 +214,9 @@ def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mon
                 lodge.ask("PUT", "/tenants/acme/scripts/y", content=b"x" * 40_000, **put).json()["code"]
                 == "json_not_json"
             )
-        assert quick(lodge) < 30
+        assert answer_time_s(lodge) < 30
         while lodge.api.bodies.held:
-            quick(lodge)
+            answer_time_s(lodge)
 
 
 def test_connections_are_bounded_and_served_again_when_some_have_ended(tmp_path: Path) -> None:
@@ -220,7 +225,7 @@ def test_connections_are_bounded_and_served_again_when_some_have_ended(tmp_path:
         shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}", "connection": "close"}
         with ExitStack() as idle:
             for _ in range(11):
-                idle.enter_context(connected(lodge))
+                idle.enter_context(open_connection(lodge))
             statuses = {lodge.http.get(f"{lodge.url}/api/v1/me", headers=shown).status_code for _ in range(3)}
             assert statuses == {503}, "uvicorn's own limit"
         # As soon as the server has seen that they are gone.
@@ -228,13 +233,13 @@ def test_connections_are_bounded_and_served_again_when_some_have_ended(tmp_path:
 
 
 def test_a_thousand_idle_connections_keep_no_request_waiting(lodge: RunningApi) -> None:
-    before = _resident()
+    before = _resident_bytes()
     with ExitStack() as idle:
         for _ in range(1000):
-            idle.enter_context(connected(lodge))
+            idle.enter_context(open_connection(lodge))
         for _ in range(5):
-            assert quick(lodge) < 30
-        assert _resident() - before < 64 * 1024 * 1024
+            assert answer_time_s(lodge) < 30
+        assert _resident_bytes() - before < 64 * 1024 * 1024
 
 
 def test_a_hundred_clients_at_once_are_all_answered(lodge: RunningApi) -> None:

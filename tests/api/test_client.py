@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import pytest
 from dateutil.rrule import DAILY, rrule, rruleset
-from tests.api.every_verb import answers, same
+from tests.api.every_verb import answers, assert_same_answers
 from tests.api.running_api import ONE, RunningApi, running_api
 from tests.store.virtual_clock import VirtualClock
 
@@ -62,7 +62,7 @@ def test_every_noun_has_the_same_verbs_with_the_same_signatures(client: Client, 
 
 
 @pytest.fixture
-def local(tmp_path: Path, lodge: RunningApi) -> list[tuple[str, str]]:
+def answers_of_engine(tmp_path: Path, lodge: RunningApi) -> list[tuple[str, str]]:
     settings = Settings(
         sqlite_synchronous="NORMAL", min_interval_s=1, secret_keys=tmp_path / "keys", concurrent_runs=100
     )
@@ -71,12 +71,12 @@ def local(tmp_path: Path, lodge: RunningApi) -> list[tuple[str, str]]:
 
 
 def test_a_server_answers_what_the_engine_itself_answers(
-    client: Client, local: list[tuple[str, str]], lodge: RunningApi
+    client: Client, answers_of_engine: list[tuple[str, str]], lodge: RunningApi
 ) -> None:
-    same(answers(client, lodge.engine), local)
+    assert_same_answers(answers(client, lodge.engine), answers_of_engine)
     # Of several ledgers, which tests/features/ledgers asks over HTTP.
     of_ledgers = {"tenants.move", "tenants.place", "ledgers.list"}
-    assert {verb for verb, _ in local} | set(TABLE.local_only) == (
+    assert {verb for verb, _ in answers_of_engine} | set(TABLE.local_only) == (
         {route.name for route in TABLE.routes} | set(TABLE.local_only)
     ) - of_ledgers
 
@@ -95,22 +95,22 @@ class Waiting:
         def call(*args: Any, **kwargs: Any) -> Any:
             given = found(*args, **kwargs)
             if hasattr(given, "__aiter__"):
-                given = gathered(given)
+                given = collect_stream(given)
             return self.loop.run_until_complete(given)
 
         return call
 
 
-async def gathered(stream: Any) -> list[Any]:
+async def collect_stream(stream: Any) -> list[Any]:
     return [each async for each in stream]
 
 
-def test_the_async_client_answers_the_same(lodge: RunningApi, local: list[tuple[str, str]]) -> None:
+def test_the_async_client_answers_the_same(lodge: RunningApi, answers_of_engine: list[tuple[str, str]]) -> None:
     loop = asyncio.new_event_loop()
     client = AsyncClient(lodge.url, lodge.token("admin"))
     try:
         assert loop.run_until_complete(client.me())["role"] == "admin"
-        same(answers(Waiting(client, loop), lodge.engine), local)
+        assert_same_answers(answers(Waiting(client, loop), lodge.engine), answers_of_engine)
     finally:
         loop.run_until_complete(client.close())
         loop.close()

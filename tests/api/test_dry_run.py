@@ -68,7 +68,7 @@ def furnish(running_api: RunningApi) -> None:
 
 def test_a_dry_run_is_a_readable_diff_and_changes_nothing(lodge: RunningApi) -> None:
     furnish(lodge)
-    before = state(lodge)
+    before = stored_rows(lodge)
     answer = lodge.ask("POST", "/tenants/acme/scripts/sale/dry-run", {}, role="editor", tenant="acme")
     assert answer.status_code == 200, answer.text
     ended = answer.json()
@@ -78,7 +78,7 @@ def test_a_dry_run_is_a_readable_diff_and_changes_nothing(lodge: RunningApi) -> 
         "update", "increment", "delete", "insert", "update", "insert", "kv.set", "mail", "increment",
     ]  # fmt: skip
     assert all(effect["line"].startswith("main.js:") for effect in ended["effects"])
-    assert state(lodge) == before
+    assert stored_rows(lodge) == before
 
 
 def test_the_sets_that_scripts_may_read_are_listed_with_their_columns(lodge: RunningApi) -> None:
@@ -102,7 +102,8 @@ def test_what_failed_shows_no_effects(lodge: RunningApi) -> None:
     assert "range of JavaScript" in ended["error"]["message"]
 
 
-def state(running_api: RunningApi) -> list[Any]:
+def stored_rows(running_api: RunningApi) -> list[Any]:
+    """Return the rows of the tables that a run of a script could change."""
     with running_api.engine.context.database.read() as connection:
         metadata = sa.MetaData()
         metadata.reflect(

@@ -28,7 +28,8 @@ def lodge(url: str) -> Iterator[RunningApi]:
         yield made
 
 
-def names(found: list[object]) -> str:
+def full_names(found: list[object]) -> str:
+    """Return the records of a list as ``tenant/name``, separated by spaces."""
     return " ".join(f"{each.tenant_id}/{each.name}" for each in found)  # type: ignore[attr-defined]  # tenants have no name
 
 
@@ -60,7 +61,7 @@ def test_lists_are_filtered_sorted_and_counted_alike_on_every_database(lodge: Ru
         "until:2026-01-03": "other_one/daily",
     }.items():
         found = engine.schedules.list(filter=text)
-        assert names(found) == wanted, text
+        assert full_names(found) == wanted, text
         assert engine.schedules.count(filter=text).count == len(found), text
         paged, cursor = [], None
         while True:
@@ -68,7 +69,7 @@ def test_lists_are_filtered_sorted_and_counted_alike_on_every_database(lodge: Ru
             paged += page
             if (cursor := page.next) is None:
                 break
-        assert names(paged) == wanted, text
+        assert full_names(paged) == wanted, text
     assert [each.id for each in engine.tenants.list(filter="söhne sort:-created")] == ["other_one", "acme"]
     assert [each.name for each in engine.scripts.list("acme", filter="name:night_*")] == ["night_report"]
     for text, code in {

@@ -21,7 +21,7 @@ def health(lodge: RunningApi, kind: str) -> tuple[int, dict[str, object]]:
 
 
 def until_ready(lodge: RunningApi, *, ready: bool) -> dict[str, object]:
-    """Ask until the answer, which is kept for a second, is this one."""
+    """Ask until the answer, which is cached for a second, has this readiness; return it."""
     while (found := health(lodge, "ready"))[0] != (200 if ready else 503):
         pass
     return found[1]

@@ -30,7 +30,7 @@ from lodger.sandbox.job import LogLine
 def listening(
     lodge: RunningApi, path: str, token: str | None = None, tenant: str = "acme"
 ) -> Iterator[Iterator[tuple[str, Any]]]:
-    """Return the events of a stream, from the moment that it listens."""
+    """Return the events of a stream, from the moment at which the server has begun it."""
     shown = {"authorization": f"Bearer {token or lodge.token('viewer', tenant)}"}
     with httpx2.stream("GET", lodge.url + "/api/v1" + path, headers=shown, timeout=120, trust_env=False) as answer:
         if answer.status_code != 200:
@@ -41,6 +41,7 @@ def listening(
 
 
 def events(answer: httpx2.Response) -> Iterator[tuple[str, Any]]:
+    """Yield kind and body of each event of a response."""
     kind = ""
     for line in answer.iter_lines():
         name, _, value = line.partition(": ")
@@ -90,7 +91,7 @@ def test_one_action_with_its_lines_until_it_is_over(lodge: RunningApi) -> None:
 def identified(
     lodge: RunningApi, path: str, last: str | None = None, *, until: int | None = None
 ) -> list[tuple[str, str, Any]]:
-    """Return id, kind and body of the events of a stream: all, or the first ``until``; of none the id that it begins with."""
+    """Return id, kind and body of the events of a stream: all, or the first ``until``."""
     shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"} | (
         {} if last is None else {"last-event-id": last}
     )
@@ -191,11 +192,11 @@ def test_streams_are_bounded_by_token_and_counted_out_however_they_end(
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_streams")
         with listening(lodge, "/tenants/acme/live", lodge.token("editor", "acme")) as theirs:
             next(theirs)
-    opened(lodge)
+    open_stream(lodge)
 
 
-def opened(lodge: RunningApi) -> None:
-    """Begin a stream, as soon as those that were closed are counted out."""
+def open_stream(lodge: RunningApi) -> None:
+    """Begin a stream, as soon as closed ones are no longer counted."""
     shown = {"authorization": f"Bearer {lodge.token('viewer', 'acme')}"}
     for _ in range(500):
         with httpx2.stream("GET", f"{lodge.url}/api/v1/tenants/acme/live", headers=shown, timeout=120) as answer:
@@ -277,12 +278,13 @@ def test_a_reader_that_falls_behind_is_let_go(lodge: RunningApi, monkeypatch: py
         with lodge.engine.context.database.write() as connection:
             # One transaction: one look sees them all, and no reader takes so many in between.
             for number in range(300):
-                store(lodge, connection, number)
+                store_request(lodge, connection, number)
         lodge.engine.changed()
         assert len(list(reported)) < 300
 
 
-def store(lodge: RunningApi, connection: Connection, number: int) -> None:
+def store_request(lodge: RunningApi, connection: Connection, number: int) -> None:
+    """Store a request for a run, which is due in a second."""
     request = actions.Request("job", lodge.clock.us + 1_000_000, number, None)
     actions.once(lodge.engine.context, connection, "acme", request, lodge.clock.us)
 

@@ -22,7 +22,7 @@ from lodger.engine.store.tenants import tokens
 
 
 class Barrier:
-    """Work that stays where it is until the door is opened."""
+    """A call that blocks until the barrier is opened; replaces a slow one."""
 
     def __init__(self) -> None:
         self.inside = 0
@@ -45,7 +45,8 @@ class Barrier:
 
 @contextmanager
 def crowd(asks: list[Callable[[int], int]], barrier: Barrier) -> Iterator[list[int]]:
-    """Let each ask at once in the background for the block; then let them through. Gives what they were answered, at the end."""
+    """Let each function wait at the barrier in a thread of its own for the block, then open it; yields the list of their statuses,
+    filled at the end."""
     said: list[int] = []
     with ThreadPoolExecutor(len(asks)) as threads:
         asked = [threads.submit(ask, number) for number, ask in enumerate(asks)]
@@ -57,8 +58,8 @@ def crowd(asks: list[Callable[[int], int]], barrier: Barrier) -> Iterator[list[i
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Iterator[RunningApi]:
-    """A house of three tenants, each with its token, with lookups already done."""
+def api_of_three(tmp_path: Path) -> Iterator[RunningApi]:
+    """A running API with three tenants, each with its token, whose lookups are done already."""
     with running_api(f"sqlite:///{tmp_path / 'l.db'}") as lodge:
         for tenant_id in ("acme", "bolt", "calm"):
             lodge.furnish(tenant_id)
@@ -67,12 +68,14 @@ def full(tmp_path: Path) -> Iterator[RunningApi]:
 
 
 def served(lodge: RunningApi) -> None:
-    """Ask as the neighbour."""
+    """Send a request as the tenant that is not attacked, and assert that it succeeds."""
     answer = lodge.ask("GET", "/tenants/calm/schedules", role="editor", tenant="calm")
     assert answer.status_code == 200
 
 
-def of(lodge: RunningApi, tenant_id: str, method: str, path: str, body: Any = None) -> Callable[[int], int]:
+def request_of(lodge: RunningApi, tenant_id: str, method: str, path: str, body: Any = None) -> Callable[[int], int]:
+    """Return a function that sends a request as an editor of the tenant and returns the status."""
+
     def ask(_number: int) -> int:
         return lodge.ask(
             method, f"/tenants/{tenant_id}{path}", body, role="editor", tenant=tenant_id, timeout=120
@@ -81,7 +84,9 @@ def of(lodge: RunningApi, tenant_id: str, method: str, path: str, body: Any = No
     return ask
 
 
-def test_one_tokens_crowd_has_its_share_of_the_threads(full: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_tokens_crowd_has_its_share_of_the_threads(
+    api_of_three: RunningApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     barrier, get = Barrier(), schedules.get
 
     def held(connection: Any, tenant_id: str, *given: Any, **more: Any) -> Any:
@@ -90,15 +95,15 @@ def test_one_tokens_crowd_has_its_share_of_the_threads(full: RunningApi, monkeyp
         return get(connection, tenant_id, *given, **more)
 
     monkeypatch.setattr(schedules, "get", held)
-    with crowd([of(full, "acme", "GET", "/schedules/s")] * 30, barrier) as said:
+    with crowd([request_of(api_of_three, "acme", "GET", "/schedules/s")] * 30, barrier) as said:
         barrier.wait_for(app.SQLITE_THREADS // 2)
-        served(full)
+        served(api_of_three)
         assert barrier.inside == app.SQLITE_THREADS // 2
     assert said == [200] * 30
 
 
 def test_those_who_wait_for_the_writer_leave_threads_to_readers(
-    full: RunningApi, monkeypatch: pytest.MonkeyPatch
+    api_of_three: RunningApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     barrier, put = Barrier(), scripts.put
 
@@ -108,15 +113,17 @@ def test_those_who_wait_for_the_writer_leave_threads_to_readers(
 
     monkeypatch.setattr(scripts, "put", held)
     script = {"source": "export default () => 2"}
-    asks = [of(full, tenant_id, "PUT", "/scripts/job", script) for tenant_id in ("acme", "bolt")]
+    asks = [request_of(api_of_three, tenant_id, "PUT", "/scripts/job", script) for tenant_id in ("acme", "bolt")]
     with crowd(asks * 10, barrier) as said:
         barrier.wait_for(1)
         for _ in range(5):
-            served(full)
+            served(api_of_three)
     assert said == [200] * 20
 
 
-def test_runs_that_take_seconds_leave_threads_to_everybody(full: RunningApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_that_take_seconds_leave_threads_to_everybody(
+    api_of_three: RunningApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     barrier = Barrier()
 
     def held(*_given: Any, **_more: Any) -> Checked:
@@ -124,19 +131,21 @@ def test_runs_that_take_seconds_leave_threads_to_everybody(full: RunningApi, mon
         return Checked(ok=True, problems=())
 
     monkeypatch.setattr(TrialRuns, "check", held)
-    asks = [of(full, tenant_id, "POST", "/check-script", {"source": "1"}) for tenant_id in ("acme", "bolt")]
+    asks = [
+        request_of(api_of_three, tenant_id, "POST", "/check-script", {"source": "1"}) for tenant_id in ("acme", "bolt")
+    ]
     with crowd(asks * 8, barrier) as said:
         barrier.wait_for(2)
         for _ in range(5):
-            served(full)
+            served(api_of_three)
         assert barrier.inside == 2, "one of each name"
     assert said == [200] * 16
 
 
 def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(
-    full: RunningApi, monkeypatch: pytest.MonkeyPatch
+    api_of_three: RunningApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    barrier, caller, known = Barrier(), tokens.authenticate, set(full.tokens.values())
+    barrier, caller, known = Barrier(), tokens.authenticate, set(api_of_three.tokens.values())
 
     def held(connection: Any, text: str, now_us: int) -> Any:
         if text not in known:
@@ -148,11 +157,11 @@ def test_wrong_tokens_of_one_address_take_a_share_of_the_lookups(
     def guess(number: int) -> int:
         with httpx2.Client(transport=httpx2.HTTPTransport(local_address="127.0.0.2")) as http:
             shown = {"authorization": f"Bearer lodger_{number:054d}"}
-            return http.get(f"{full.url}/api/v1/me", headers=shown, timeout=120).status_code
+            return http.get(f"{api_of_three.url}/api/v1/me", headers=shown, timeout=120).status_code
 
     with crowd([guess] * 24, barrier) as said:
         barrier.wait_for(1)
         for _ in range(5):
-            served(full)
+            served(api_of_three)
         assert barrier.inside == 1
     assert set(said) == {401, 429}

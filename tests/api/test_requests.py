@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from sqlalchemy import update
-from tests.api.request_keys import key, together
+from tests.api.request_keys import idempotency_key, run_in_threads
 from tests.api.running_api import ONE, RunningApi, running_api
 from tests.escape.commands import HELLO
 
@@ -340,34 +340,36 @@ def test_of_many_who_saw_the_same_one_changes_it(lodge: RunningApi) -> None:
         )  # fmt: skip
         said.append(answer.status_code)
 
-    together(change, 6)
+    run_in_threads(change, 6)
     assert sorted(said) == [200] + [412] * 5
     assert lodge.engine.schedules.get("acme", "s").revision == 2
 
 
 def test_the_same_request_is_carried_out_once(lodge: RunningApi) -> None:
     path, body = "/tenants/acme/run-in", {"script": "job", "delay": "90s"}
-    first = lodge.ask("POST", path, body, headers=key("a"))
-    again = lodge.ask("POST", path, body, headers=key("a"))
+    first = lodge.ask("POST", path, body, headers=idempotency_key("a"))
+    again = lodge.ask("POST", path, body, headers=idempotency_key("a"))
     assert (first.status_code, again.status_code) == (201, 201)
     assert again.content == first.content
     assert again.headers["idempotent-replayed"] == "true"
     assert "idempotent-replayed" not in first.headers
     assert len(lodge.engine.actions.list("acme")) == 1
-    other = lodge.ask("POST", path, body | {"delay": "91s"}, headers=key("a"))
+    other = lodge.ask("POST", path, body | {"delay": "91s"}, headers=idempotency_key("a"))
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
-    assert lodge.ask("POST", path, body, headers=key("a"), role="editor", tenant="acme").json() != first.json()
+    assert (
+        lodge.ask("POST", path, body, headers=idempotency_key("a"), role="editor", tenant="acme").json() != first.json()
+    )
     lodge.clock.advance(24 * 3600 + 1)
     with lodge.engine.context.database.write() as connection:
         assert idempotency.delete_expired(connection, lodge.clock.us) == 2
-    assert lodge.ask("POST", path, body, headers=key("a")).json() != first.json()
+    assert lodge.ask("POST", path, body, headers=idempotency_key("a")).json() != first.json()
 
 
 def test_a_refused_request_is_not_remembered(lodge: RunningApi) -> None:
     body = {"name": "t", "script": "later", "rules": "every 60s"}
-    assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=key("b")).status_code == 404
+    assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=idempotency_key("b")).status_code == 404
     lodge.engine.scripts.put("acme", "later", ONE)
-    assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=key("b")).status_code == 201
+    assert lodge.ask("POST", "/tenants/acme/schedules", body, headers=idempotency_key("b")).status_code == 201
 
 
 def test_of_many_with_one_key_one_is_carried_out(url: str) -> None:
@@ -377,12 +379,12 @@ def test_of_many_with_one_key_one_is_carried_out(url: str) -> None:
 
         def ask(_number: int) -> None:
             answer = httpx2.post(
-                f"{lodge.url}/api/v1/tenants/acme/schedules/s/run-now", json={"params": 1}, headers=shown | key("once"),
+                f"{lodge.url}/api/v1/tenants/acme/schedules/s/run-now", json={"params": 1}, headers=shown | idempotency_key("once"),
                 trust_env=False, timeout=60,
             )  # fmt: skip
             said.append((answer.status_code, answer.json()["id"]))
 
-        together(ask, 12)
+        run_in_threads(ask, 12)
         assert len(set(said)) == 1
         assert said[0][0] == 201
         assert len(lodge.engine.actions.list("acme")) == 1
@@ -391,9 +393,9 @@ def test_of_many_with_one_key_one_is_carried_out(url: str) -> None:
 
 def test_keys_that_are_none_and_answers_that_are_not_kept(lodge: RunningApi) -> None:
     for wrong in ("", "x" * 201, "a\tb"):
-        answer = lodge.ask("POST", "/tenants/acme/suspend", headers=key(wrong))
+        answer = lodge.ask("POST", "/tenants/acme/suspend", headers=idempotency_key(wrong))
         assert (answer.status_code, answer.json()["code"]) == (400, "header_invalid")
-    secret = lodge.ask("POST", "/tokens", {"name": "x", "role": "admin"}, headers=key("t"))
+    secret = lodge.ask("POST", "/tokens", {"name": "x", "role": "admin"}, headers=idempotency_key("t"))
     assert (secret.status_code, secret.json()["code"]) == (422, "idempotency_refused")
     made = lodge.ask("POST", "/tokens", {"name": "x", "role": "admin"}).json()
     assert made["text"].startswith(made["token"]["prefix"])

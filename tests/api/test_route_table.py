@@ -45,7 +45,8 @@ def routes(running_api: RunningApi) -> list[tuple[str, str]]:
     ]
 
 
-def filled(path: str, **names: str) -> str:
+def fill_in(path: str, **names: str) -> str:
+    """Return a route's path with names in place of its parameters."""
     return re.sub(r"{(\w+)}", lambda found: (NAMES | names)[found[1]], path)
 
 
@@ -65,21 +66,21 @@ def ask(running_api: RunningApi, method: str, path: str, token: str | None, **he
 
 
 @pytest.fixture
-def open_house(tmp_path: Path) -> Iterator[RunningApi]:
-    """A house of two tenants in which guessing is hardly limited."""
+def lenient_api(tmp_path: Path) -> Iterator[RunningApi]:
+    """A running API with two tenants, on which wrong tokens are hardly limited."""
     with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", api_failures_per_minute=10_000) as made:
         made.furnish()
         made.furnish("other")
         yield made
 
 
-def test_every_route_is_in_the_table_and_every_verb_is_a_route(open_house: RunningApi) -> None:
-    assert set(routes(open_house)) - OPEN - BY_URL - CONSENT == set(NEEDED)
-    assert {route.name for route in TABLE.routes} | set(TABLE.local_only) == every_verb(open_house.engine)
+def test_every_route_is_in_the_table_and_every_verb_is_a_route(lenient_api: RunningApi) -> None:
+    assert set(routes(lenient_api)) - OPEN - BY_URL - CONSENT == set(NEEDED)
+    assert {route.name for route in TABLE.routes} | set(TABLE.local_only) == every_verb(lenient_api.engine)
 
 
-def test_whoever_may_not_gets_no_further(open_house: RunningApi, subtests: pytest.Subtests) -> None:
-    lodge = open_house
+def test_whoever_may_not_gets_no_further(lenient_api: RunningApi, subtests: pytest.Subtests) -> None:
+    lodge = lenient_api
     expired = lodge.engine.tokens.create("old", "admin", expires_at=from_us(lodge.clock.us + 1)).text
     lodge.clock.advance(2)
     gone = lodge.engine.tokens.create("gone", "admin")
@@ -93,7 +94,7 @@ def test_whoever_may_not_gets_no_further(open_house: RunningApi, subtests: pytes
     )
     for (method, path), role in sorted(NEEDED.items()):
         with subtests.test(method=method, path=path):
-            at = filled(path)
+            at = fill_in(path)
             for shown, code in wrong_tokens:
                 answer = ask(lodge, method, at, shown)
                 assert (answer.status_code, answer.json()["code"]) == (401, code)
@@ -116,8 +117,8 @@ ADMINISTERS = {f"tokens.{verb}" for verb in ("create", "revoke", "get", "list", 
 GUARDED = {"actions.record", "scripts.shadow", "scripts.dry_run", "scripts.check", "tenants.export"}
 
 
-def rights() -> dict[tuple[str, str], set[str]]:
-    """Roles that may carry out each operation, as the documentation says it."""
+def documented_roles() -> dict[tuple[str, str], set[str]]:
+    """Return the roles that may carry out each operation, by method and path, as the documentation has them."""
     allowed = {}
     for route in TABLE.routes:
         changes = route.changes or route.name in GUARDED
@@ -136,31 +137,31 @@ def rights() -> dict[tuple[str, str], set[str]]:
     return allowed
 
 
-def test_every_operation_with_every_role(open_house: RunningApi, subtests: pytest.Subtests) -> None:
+def test_every_operation_with_every_role(lenient_api: RunningApi, subtests: pytest.Subtests) -> None:
     """Asked about what does not exist: the answer only tells whether the caller was refused."""
     nothing = {"name": "none", "schedule": "none", "action_id": "019b76da-a800-7003-ab74-17aa3c0f0e2e", "node": "none"}
-    for (method, path), roles in sorted(rights().items()):
+    for (method, path), roles in sorted(documented_roles().items()):
         with subtests.test(method=method, path=path):
             refused = set()
             for role in Role:
                 tenant = None if role.of_platform else "acme"
-                at = filled(path, **nothing, tenant_id=tenant or "ghost")
-                answer = ask(open_house, method, at, open_house.token(role, tenant))
+                at = fill_in(path, **nothing, tenant_id=tenant or "ghost")
+                answer = ask(lenient_api, method, at, lenient_api.token(role, tenant))
                 assert answer.status_code not in {401, 405, 500}
                 if answer.status_code == 403 and answer.json()["code"] == "role_too_low":
                     refused.add(str(role))
             assert {str(role) for role in Role} - refused == {str(role) for role in roles}
 
 
-def test_whoever_may_is_let_in(open_house: RunningApi, subtests: pytest.Subtests) -> None:
+def test_whoever_may_is_let_in(lenient_api: RunningApi, subtests: pytest.Subtests) -> None:
     """Nothing is said here about the answer but that it is not a refusal of the caller."""
     for (method, path), role in sorted(NEEDED.items()):
         if role is None:
             continue
         with subtests.test(method=method, path=path):
             tenant = None if role.of_platform else "acme"
-            at = filled(path, tenant_id="ghost" if role.of_platform else "acme")
-            answer = ask(open_house, method, at, open_house.token(role, tenant), **{"if-match": '"never"'})
+            at = fill_in(path, tenant_id="ghost" if role.of_platform else "acme")
+            answer = ask(lenient_api, method, at, lenient_api.token(role, tenant), **{"if-match": '"never"'})
             assert answer.status_code not in {401, 403, 405, 500}
             if answer.status_code >= 400:
                 assert answer.headers["content-type"] == "application/problem+json"
@@ -171,7 +172,7 @@ def test_a_tenant_that_is_there_and_one_that_is_not_answer_alike_byte_for_byte(l
     """Asked before the tenant exists and after, with everything in it: not a byte differs, headers included."""
     mine = lodge.token("editor", "acme")
     lodge.engine.tenants.create("mine")
-    asked = [(method, filled(path, tenant_id="later")) for method, path in sorted(NEEDED) if "{tenant_id}" in path]
+    asked = [(method, fill_in(path, tenant_id="later")) for method, path in sorted(NEEDED) if "{tenant_id}" in path]
     before = [ask(lodge, method, path, mine) for method, path in asked]
     lodge.furnish("later")
     after = [ask(lodge, method, path, mine) for method, path in asked]
@@ -194,7 +195,7 @@ def test_things_of_other_tenants_answer_like_absent_ones(lodge: RunningApi) -> N
         for name, there in (("action_id", action.id), ("schedule", schedule.id)):
             if f"{{{name}}}" not in path:
                 continue
-            found, absent = (ask(lodge, method, filled(path, **{name: each}), mine) for each in (there, nothing))
+            found, absent = (ask(lodge, method, fill_in(path, **{name: each}), mine) for each in (there, nothing))
             assert found.status_code == absent.status_code, (method, path)
             assert found.content.replace(there.encode(), b"") == absent.content.replace(nothing.encode(), b"")
             assert found.status_code in {400, 404, 422}, (method, path)
@@ -205,19 +206,19 @@ NO_ROUTES = ["/", "/api", "/api/v1", "/api/v1/", "/api/v2/tenants", "/docs", "/r
      "/api/v1/tenants/", "/api/v1//tenants", "/API/V1/TENANTS"]  # fmt: skip
 
 
-def test_what_is_no_route_is_denied_before_it_is_looked_for(open_house: RunningApi, subtests: pytest.Subtests) -> None:
+def test_what_is_no_route_is_denied_before_it_is_looked_for(lenient_api: RunningApi, subtests: pytest.Subtests) -> None:
     for path in NO_ROUTES:
         with subtests.test(path=path):
-            assert ask(open_house, "GET", path, None).status_code == 401
-            known = ask(open_house, "GET", path, open_house.token("viewer", "acme"))
+            assert ask(lenient_api, "GET", path, None).status_code == 401
+            known = ask(lenient_api, "GET", path, lenient_api.token("viewer", "acme"))
             assert known.status_code in {404, 403}
-            assert ask(open_house, "GET", path + "?token=" + open_house.token("admin"), None).status_code == 401
+            assert ask(lenient_api, "GET", path + "?token=" + lenient_api.token("admin"), None).status_code == 401
 
 
-def test_other_methods(open_house: RunningApi) -> None:
-    token = open_house.token("admin").encode()
+def test_other_methods(lenient_api: RunningApi) -> None:
+    token = lenient_api.token("admin").encode()
     for method in (b"TRACE", b"CONNECT", b"OPTIONS", b"PROPFIND", b"HEAD"):
-        answer = open_house.raw(
+        answer = lenient_api.raw(
             method
             + b" /api/v1/tenants HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer "
             + token
@@ -227,8 +228,8 @@ def test_other_methods(open_house: RunningApi) -> None:
         assert b"access-control" not in answer.lower()
 
 
-def test_another_origin_is_allowed_nothing(open_house: RunningApi) -> None:
-    answer = ask(open_house, "GET", "/api/v1/me", open_house.token("admin"), origin="https://evil.example")
+def test_another_origin_is_allowed_nothing(lenient_api: RunningApi) -> None:
+    answer = ask(lenient_api, "GET", "/api/v1/me", lenient_api.token("admin"), origin="https://evil.example")
     assert not [name for name in answer.headers if name.startswith("access-control")]
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"

@@ -16,7 +16,8 @@ def login(lodge: RunningApi, token: str, **headers: str) -> httpx2.Response:
     return lodge.http.post(f"{lodge.url}/api/v1/session", json={"token": token}, headers=headers)
 
 
-def put(lodge: RunningApi, **headers: str) -> httpx2.Response:
+def pause_schedule(lodge: RunningApi, **headers: str) -> httpx2.Response:
+    """Send a request that changes something, with the session's cookie."""
     return lodge.http.post(f"{lodge.url}/api/v1/tenants/acme/schedules/s/pause", json={}, headers=headers)
 
 
@@ -26,9 +27,9 @@ def test_a_session_from_login_to_logout(lodge: RunningApi) -> None:
     cookie = begun.headers["set-cookie"]
     assert re.fullmatch(r"lodger=[\w-]{43}; HttpOnly; Max-Age=43200; Path=/; SameSite=strict", cookie)
     csrf = begun.json()["csrf"]
-    assert put(lodge).json()["code"] == "csrf_missing"
-    assert put(lodge, **{"x-csrf-token": csrf[:-1] + "x"}).json()["code"] == "csrf_missing"
-    assert put(lodge, **{"x-csrf-token": csrf}).status_code == 200
+    assert pause_schedule(lodge).json()["code"] == "csrf_missing"
+    assert pause_schedule(lodge, **{"x-csrf-token": csrf[:-1] + "x"}).json()["code"] == "csrf_missing"
+    assert pause_schedule(lodge, **{"x-csrf-token": csrf}).status_code == 200
     assert lodge.http.get(f"{lodge.url}/api/v1/session").json()["csrf"] == csrf
     logged = lodge.engine.audit.list("acme", limit=2)
     assert [row.verb for row in logged] == ["schedules.pause", "sessions.begin"]
@@ -45,7 +46,7 @@ def test_another_site_changes_nothing_and_logs_nobody_in(lodge: RunningApi) -> N
     for headers in ({"origin": "https://evil.example"}, {site: "cross-site"}, {site: "same-site"}, {"origin": "null"}):
         assert login(lodge, lodge.token("admin"), **headers).json()["code"] == "other_site"
         csrf = login(lodge, lodge.token("editor", "acme")).json()["csrf"]
-        assert put(lodge, **({"x-csrf-token": csrf} | headers)).json()["code"] == "other_site"
+        assert pause_schedule(lodge, **({"x-csrf-token": csrf} | headers)).json()["code"] == "other_site"
     assert lodge.engine.schedules.get("acme", "s").state == "armed"
 
 
@@ -164,7 +165,7 @@ def test_requests_of_a_token_are_limited_and_another_is_not_slowed(tmp_path: Pat
 
 
 def refusal(lodge: RunningApi, role: str, tenant: str) -> httpx2.Response:
-    """Ask until it is too often, as it is at last however slow this machine asks."""
+    """Send requests until one is refused as too many; return the refusal."""
     for _ in range(20_000):
         answer = lodge.ask("GET", "/me", role=role, tenant=tenant)
         if answer.status_code == 429:

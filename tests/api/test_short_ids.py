@@ -17,12 +17,13 @@ def action(lodge: RunningApi) -> str:
     return lodge.engine.actions.run_in("acme", "once", 3_600_000).id
 
 
-def parts(whole: str) -> tuple[str, ...]:
+def short_forms(whole: str) -> tuple[str, ...]:
+    """Return parts of an id by which an action can be found."""
     return whole[-8:], whole[-4:], whole[-8:].upper(), whole[:23]
 
 
 @pytest.fixture(params=["engine", "client"])
-def surface(request: pytest.FixtureRequest, lodge: RunningApi) -> Iterator[Engine | Client]:
+def engine_or_client(request: pytest.FixtureRequest, lodge: RunningApi) -> Iterator[Engine | Client]:
     if request.param == "engine":
         yield lodge.engine
     else:
@@ -30,21 +31,24 @@ def surface(request: pytest.FixtureRequest, lodge: RunningApi) -> Iterator[Engin
             yield client
 
 
-def test_actions_are_found_by_a_part_of_their_id(surface: Engine, action: str) -> None:
+def test_actions_are_found_by_a_part_of_their_id(engine_or_client: Engine, action: str) -> None:
     verbs: tuple[Callable[..., object], ...] = (
-        surface.actions.get, surface.actions.attempts, surface.actions.logs, surface.actions.deliveries, surface.actions.compared,
+        engine_or_client.actions.get, engine_or_client.actions.attempts, engine_or_client.actions.logs,
+        engine_or_client.actions.deliveries, engine_or_client.actions.compared,
     )  # fmt: skip
     for verb in verbs:
         whole = verb("acme", action)
-        assert all(verb("acme", part) == whole for part in parts(action))
-    assert surface.actions.cancel("acme", action[-8:]).id == action
-    assert surface.actions.replay("acme", action[-8:]).replay_of == action
-    assert [each.id for each in surface.live("acme", action[-8:])] == [action]  # type: ignore[union-attr]  # no lines
+        assert all(verb("acme", part) == whole for part in short_forms(action))
+    assert engine_or_client.actions.cancel("acme", action[-8:]).id == action
+    assert engine_or_client.actions.replay("acme", action[-8:]).replay_of == action
+    assert [each.id for each in engine_or_client.live("acme", action[-8:])] == [action]  # type: ignore[union-attr]  # no lines
 
 
-def test_ambiguous_foreign_and_unknown_parts_are_refused(surface: Engine, lodge: RunningApi, action: str) -> None:
+def test_ambiguous_foreign_and_unknown_parts_are_refused(
+    engine_or_client: Engine, lodge: RunningApi, action: str
+) -> None:
     with pytest.raises(InputError) as ambiguous:
-        surface.actions.get("acme", action[:4])
+        engine_or_client.actions.get("acme", action[:4])
     assert ambiguous.value.code == "action_ambiguous"
     assert action in ambiguous.value.why
     lodge.engine.tenants.create("other")
@@ -56,7 +60,7 @@ def test_ambiguous_foreign_and_unknown_parts_are_refused(surface: Engine, lodge:
         ("acme", "a_a_"),
     ):
         with pytest.raises(NotFound) as unknown:
-            surface.actions.get(tenant, part)
+            engine_or_client.actions.get(tenant, part)
         assert unknown.value.code == "action_unknown"
 
 
@@ -67,12 +71,12 @@ def test_over_http(lodge: RunningApi, action: str) -> None:
 
 
 def test_schedules_are_found_by_a_part_of_their_id_but_names_win(
-    surface: Engine, lodge: RunningApi, action: str
+    engine_or_client: Engine, lodge: RunningApi, action: str
 ) -> None:
-    made = surface.schedules.create("acme", "daily", script="once", rules="0 9 * * *")
-    assert surface.schedules.get("acme", made.id[-8:]).name == "daily"
-    assert surface.actions.run_now("acme", made.id[-8:]).schedule == "daily"
-    surface.schedules.create("acme", made.id[-8:], script="once", rules="0 9 * * *")
-    assert surface.schedules.get("acme", made.id[-8:]).name == made.id[-8:]
+    made = engine_or_client.schedules.create("acme", "daily", script="once", rules="0 9 * * *")
+    assert engine_or_client.schedules.get("acme", made.id[-8:]).name == "daily"
+    assert engine_or_client.actions.run_now("acme", made.id[-8:]).schedule == "daily"
+    engine_or_client.schedules.create("acme", made.id[-8:], script="once", rules="0 9 * * *")
+    assert engine_or_client.schedules.get("acme", made.id[-8:]).name == made.id[-8:]
     with pytest.raises(NotFound):
-        surface.schedules.get("acme", made.id[-7:])
+        engine_or_client.schedules.get("acme", made.id[-7:])

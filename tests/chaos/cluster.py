@@ -69,11 +69,11 @@ class Node:
         return f"{self.name} ended with {self._process.returncode}: {self.words()}"
 
     def words(self) -> str:
-        """Return the end of the log."""
+        """Return the end of the node's log."""
         return self._log.read_text(errors="replace")[-3000:] if self._log.exists() else ""
 
     def about(self, sign: str) -> list[str]:
-        """Return the lines of the log that contain a text."""
+        """Return the lines of the node's log that contain a text."""
         text = self._log.read_text(errors="replace") if self._log.exists() else ""
         return [line for line in text.splitlines() if sign in line]
 
@@ -124,6 +124,7 @@ def children(pid: int) -> list[int]:
 
 
 def _below(pid: int) -> Iterator[int]:
+    """Yield all descendants of a process."""
     for child in children(pid):
         yield child
         yield from _below(child)

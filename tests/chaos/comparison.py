@@ -80,10 +80,10 @@ def compare(engine: Engine, planned: list[Planned]) -> Comparison:
     """Return the comparison; to be called when all actions are finished."""
     found = Comparison()
     with engine.context.database.read() as connection:
-        _slots(connection, planned, found)
-        _traces(connection, {each.id: each for each in planned}, found)
-        _counters(connection, found)
-        bills(connection, found)
+        _compare_slots(connection, planned, found)
+        _compare_traces(connection, {each.id: each for each in planned}, found)
+        _compare_counters(connection, found)
+        compare_bills(connection, found)
         found.states.update(_counted(connection, "SELECT state, count(*) FROM lodger_actions GROUP BY state"))
         found.outcomes.update(_counted(connection, "SELECT outcome, count(*) FROM lodger_attempts GROUP BY outcome"))
         first = "SELECT min(t.started_us) - a.slot AS late FROM lodger_actions a JOIN lodger_attempts t ON t.action_id = a.id"
@@ -98,10 +98,12 @@ def compare(engine: Engine, planned: list[Planned]) -> Comparison:
 
 
 def _counted(connection: Connection, statement: str) -> dict[str, int]:
+    """Return the rows of a query of names and numbers as a dictionary."""
     return {str(name): int(number) for name, number in connection.execute(text(statement))}
 
 
-def _slots(connection: Connection, planned: list[Planned], found: Comparison) -> None:
+def _compare_slots(connection: Connection, planned: list[Planned], found: Comparison) -> None:
+    """Compare the stored slots of each schedule with the planned ones."""
     rows: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
     statement = "SELECT schedule_id, slot, slot_to FROM lodger_actions WHERE origin = 'slot' ORDER BY slot"
     for schedule, slot, slot_to in connection.execute(text(statement)):
@@ -123,7 +125,7 @@ def _slots(connection: Connection, planned: list[Planned], found: Comparison) ->
     found.doubled += [f"rows of {schedule}, which nobody made" for schedule in rows]
 
 
-def _traces(connection: Connection, planned: dict[str, Planned], found: Comparison) -> None:
+def _compare_traces(connection: Connection, planned: dict[str, Planned], found: Comparison) -> None:
     """Compare the traces of scripts with the successful steps."""
     due: Counter[tuple[str, str]] = Counter()
     statement = """
@@ -148,7 +150,7 @@ def _traces(connection: Connection, planned: dict[str, Planned], found: Comparis
     found.doubled += [f"trace {each}, {number} times too often" for each, number in (seen - due).items()]
 
 
-def _counters(connection: Connection, found: Comparison) -> None:
+def _compare_counters(connection: Connection, found: Comparison) -> None:
     """Compare each tenant's counter with the traces of its runs."""
     kept = {
         str(tenant): int(value) for tenant, value in connection.execute(text("SELECT tenant_id, value FROM lodger_kv"))
@@ -171,7 +173,7 @@ STORED = (
 )  # fmt: skip
 
 
-def bills(connection: Connection, found: Comparison) -> None:
+def compare_bills(connection: Connection, found: Comparison) -> None:
     """Compare charged usage with actual usage: runs, queries, rows, stored bytes, and reservations."""
     ran = """
         SELECT tenant_id, count(*) FROM lodger_attempts WHERE outcome NOT IN ('worker_lost', 'engine_fault', 'protocol_error')
@@ -181,14 +183,14 @@ def bills(connection: Connection, found: Comparison) -> None:
     wrote = "SELECT house, sum(CASE mark WHEN 'counts' THEN 2 ELSE 1 END) FROM traces GROUP BY house"
     for name, statement in (("runs", ran), ("queries", asked), ("rows_written", wrote)):
         charged = _counted(connection, f"SELECT tenant_id, sum({name}) FROM lodger_usage_days GROUP BY tenant_id")
-        _same(found, name, charged, _counted(connection, statement))
+        _compare_charges(found, name, charged, _counted(connection, statement))
     sizes = " UNION ALL ".join(
         f"SELECT tenant_id, {' + '.join(f'coalesce(octet_length({column}), 0)' for column in columns)} AS bytes FROM {table}"
         for table, *columns in STORED
     )
     there = _counted(connection, f"SELECT tenant_id, sum(bytes) FROM ({sizes}) AS parts GROUP BY tenant_id")
     counted = _counted(connection, "SELECT tenant_id, kept_bytes + history_bytes FROM lodger_storage")
-    _same(found, "stored bytes", counted, there)
+    _compare_charges(found, "stored bytes", counted, there)
     found.doubled += [
         f"{number} shares of {tenant}'s day are held by nobody"
         for tenant, number in _counted(
@@ -197,7 +199,8 @@ def bills(connection: Connection, found: Comparison) -> None:
     ]
 
 
-def _same(found: Comparison, what: str, charged: dict[str, int], done: dict[str, int]) -> None:
+def _compare_charges(found: Comparison, what: str, charged: dict[str, int], done: dict[str, int]) -> None:
+    """Add the tenants to ``found`` for which charged numbers differ from those of what was done."""
     for tenant in sorted(charged.keys() | done.keys()):
         if charged.get(tenant, 0) != done.get(tenant, 0):
             kind = found.lost if charged.get(tenant, 0) < done.get(tenant, 0) else found.doubled

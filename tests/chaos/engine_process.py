@@ -77,11 +77,13 @@ class Worker:
 
 
 def tell(line: str) -> None:
+    """Write a line for the test that started this process."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 async def once(reported: asyncio.Event) -> None:
+    """Wait for an event and clear it."""
     await reported.wait()
     reported.clear()
 

@@ -102,7 +102,7 @@ class Havoc:
                 say(
                     f"{self.schedules} schedules of {self._tenants()} tenants, {sum(len(each.slots()) for each in self.planned)} slots"
                 )
-                self._rage(say)
+                self._cause_faults(say)
                 say(f"done to them: {dict(self.deeds)}; now they are left in peace")
                 self._rest(engine)
                 assert [node.stop() for node in self.nodes] == [0] * len(self.nodes)
@@ -159,7 +159,8 @@ class Havoc:
 
     # ---- faults
 
-    def _rage(self, say: Callable[[str], None]) -> None:
+    def _cause_faults(self, say: Callable[[str], None]) -> None:
+        """Cause faults at random until the time is over."""
         names, weights = list(DEEDS), list(DEEDS.values())
         self._wait_until(self._clock.elapsed_s() + max(0.0, (self._begin_us - self._clock.now_us()) / 1_000_000))
         reported_s = until_s = self._clock.elapsed_s()
@@ -190,7 +191,7 @@ class Havoc:
                 assert any(code in ended for code in BEGAN_IN_VAIN), ended
                 self.deeds["began in vain"] += 1
                 node.kill()
-                self._after(1.0, node.start)
+                self._do_later(1.0, node.start)
             self._pass(min([until_s, *(at for at, _what in self._later)]) - now_s)
 
     def _pass(self, seconds: float) -> None:
@@ -202,43 +203,49 @@ class Havoc:
             for handle in handles:
                 close(handle)
 
-    def _after(self, seconds: float, what: Callable[[], None]) -> None:
+    def _do_later(self, seconds: float, what: Callable[[], None]) -> None:
+        """Call a function after some seconds."""
         self._later.append((self._clock.elapsed_s() + seconds, what))
 
-    def _any(self) -> Node | None:
+    def _running_node(self) -> Node | None:
+        """Return a node that runs, drawn at random; None if none does."""
         up = [node for node in self.nodes if node.up and not node.frozen]
         return self._chance.choice(up) if up else None
 
     def _worker(self) -> bool:
-        node = self._any()
+        """Kill a worker; return whether there was one."""
+        node = self._running_node()
         workers = node.workers() if node else []
         return bool(workers) and slay(self._chance.choice(workers))
 
     def _zygote(self) -> bool:
-        node = self._any()
+        """Kill a zygote or launcher; return whether there was one."""
+        node = self._running_node()
         zygotes = node.zygotes() if node else []
         return bool(zygotes) and slay(self._chance.choice(zygotes))
 
     def _node(self) -> bool:
-        node = self._any()
+        """Kill a node, which starts again later; return whether there was one."""
+        node = self._running_node()
         if node is None:
             return False
         node.kill()
-        self._after(self._chance.uniform(0.1, 3.0), node.start)
+        self._do_later(self._chance.uniform(0.1, 3.0), node.start)
         return True
 
     def _freeze(self) -> bool:
-        node = self._any()
+        """Suspend a node for a while; return whether there was one."""
+        node = self._running_node()
         if node is None:
             return False
         node.freeze()
-        self._after(self._chance.choice((0.3, LONG_S, LONG_S)), node.thaw)
+        self._do_later(self._chance.choice((0.3, LONG_S, LONG_S)), node.thaw)
         return True
 
     def _database(self) -> bool:
         """Kill the server with all its processes, as at a power failure, and restart it."""
         self.server.slay()
-        self._after(self._chance.uniform(0.1, 2.0), self.server.start)
+        self._do_later(self._chance.uniform(0.1, 2.0), self.server.start)
         self._wait_until(self._clock.elapsed_s() + 2.1)
         return True
 
@@ -247,20 +254,21 @@ class Havoc:
         return self.server.slay_one(self._chance)
 
     def _network(self) -> Relay:
+        """Return the relay of one node, drawn at random."""
         return self._chance.choice(self._relays)
 
     def _cut(self) -> bool:
         """Reset the connections of one node, and refuse new ones for a while."""
         relay = self._network()
         relay.cut()
-        self._after(self._chance.choice((0.1, 1.0, LONG_S)), relay.heal)
+        self._do_later(self._chance.choice((0.1, 1.0, LONG_S)), relay.heal)
         return True
 
     def _silence(self) -> bool:
         """Block traffic between one node and the server in one or both directions; some connections stay blocked."""
         relay, old = self._network(), self._chance.choice(OLD)
         relay.silence(*self._chance.choice(WAYS))
-        self._after(self._chance.choice((0.3, LONG_S, LONG_S)), lambda: relay.heal(old))
+        self._do_later(self._chance.choice((0.3, LONG_S, LONG_S)), lambda: relay.heal(old))
         return True
 
     def _answer(self) -> bool:
@@ -273,7 +281,7 @@ class Havoc:
         """Delay the traffic between one node and the server."""
         relay = self._network()
         relay.slow(0.02)
-        self._after(self._chance.uniform(0.5, 3.0), lambda: relay.slow(0.0))
+        self._do_later(self._chance.uniform(0.5, 3.0), lambda: relay.slow(0.0))
         return True
 
     # ---- the end

@@ -53,7 +53,8 @@ def start(url: str) -> Iterator[Start]:
         process.remove()
 
 
-def fill(engine: Engine, number: int) -> None:
+def add_ready_actions(engine: Engine, number: int) -> None:
+    """Store so many actions that may start at once."""
     now = engine.context.clock.now_us()
     script = engine.scripts.get("acme", "job")
     with engine.context.database.write() as connection:
@@ -67,11 +68,13 @@ def fill(engine: Engine, number: int) -> None:
 
 
 def counts(engine: Engine, statement: str) -> dict[str, int]:
+    """Return the rows of a query of names and numbers as a dictionary."""
     with engine.context.database.read() as connection:
         return {row[0]: row[1] for row in connection.execute(text(statement))}
 
 
 def states(engine: Engine) -> dict[str, int]:
+    """Return the number of actions by state."""
     return counts(engine, "SELECT state, count(*) FROM lodger_actions GROUP BY state")
 
 
@@ -84,7 +87,8 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
         pause(0.05)
 
 
-def audit(engine: Engine, number: int) -> None:
+def check_done_once(engine: Engine, number: int) -> None:
+    """Assert that so many actions are done, each with one effect and one successful attempt."""
     assert states(engine) == {"done": number}
     twice = counts(engine, "SELECT id, count(*) FROM effects_seen GROUP BY id HAVING count(*) <> 1")
     assert not twice, "effects that happened twice"

@@ -158,11 +158,12 @@ def main() -> None:
             "network silent": nodes.silence_s,
         }
         for what, measure in measured.items():
-            _tell(what, [measure() for _ in range(times)])
-        _tell("back when the network speaks", nodes.back_s)
+            _print_times(what, [measure() for _ in range(times)])
+        _print_times("back when the network speaks", nodes.back_s)
 
 
-def _tell(what: str, took_s: list[float]) -> None:
+def _print_times(what: str, took_s: list[float]) -> None:
+    """Print the median and the longest of measured times."""
     took_s = sorted(took_s)
     reported = ", ".join(f"{each:.2f}" for each in took_s)
     sys.stdout.write(f"{what}: median {took_s[len(took_s) // 2]:.2f} s, most {took_s[-1]:.2f} s ({reported})\n")

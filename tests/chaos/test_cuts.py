@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 from tests.chaos import processes
 from tests.chaos.child_processes import Child
-from tests.chaos.processes import Start, audit, counts, states, until
+from tests.chaos.processes import Start, check_done_once, counts, states, until
 from tests.databases.fixtures import absent
 from tests.databases.fixtures import server_url as url
 from tests.databases.relay import Relay
@@ -30,21 +30,23 @@ pytestmark = [
 EFFECT = b"INSERT INTO effects_seen"
 
 
-def hears(process: Child) -> str:
+def next_line(process: Child) -> str:
+    """Return the next line that a process writes."""
     line = process.stdout.readline()
     assert line, "it ended"
     return line.strip()
 
 
-def did(engine: Engine) -> dict[str, int]:
+def effects_by_name(engine: Engine) -> dict[str, int]:
+    """Return the number of effects of each node."""
     return counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
 
 
-def alive(engine: Engine) -> bool:
+def is_alive(engine: Engine) -> bool:
     return counts(engine, "SELECT state, count(*) FROM lodger_nodes WHERE name = 'cut' GROUP BY state") == {"alive": 1}
 
 
-def listens(engine: Engine, since: object) -> bool:
+def is_listening(engine: Engine, since: object) -> bool:
     """Return whether ``cut`` has a listening connection newer than a time."""
     asked = text(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cut' AND query LIKE :it AND state_change > :at"
@@ -53,12 +55,13 @@ def listens(engine: Engine, since: object) -> bool:
         return bool(connection.scalar(asked, {"it": f"LISTEN {CHANNEL}%", "at": since}))
 
 
-def contiguous(engine: Engine, schedule: str) -> bool:
+def has_every_slot(engine: Engine, schedule: str) -> bool:
+    """Whether the slots of a schedule follow each other without a gap."""
     slots = sorted(each.slot for each in engine.actions.list("acme", schedule, limit=10_000) if each.slot)
     return [after - before for before, after in pairwise(slots)] == [timedelta(seconds=1)] * (len(slots) - 1)
 
 
-def held(engine: Engine) -> str:
+def held_action(engine: Engine) -> str:
     """Request runs until ``cut`` runs one, and return its id; on a busy machine it may lose some."""
     where = text(
         "SELECT a.state, n.name FROM lodger_actions a LEFT JOIN lodger_nodes n ON n.id = a.node_id WHERE a.id = :id"
@@ -83,9 +86,9 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
     cut = start("cut", "keep", relay.url(name, application_name="cut"))
     relief = start("relief", "relief")
     for ways, old in ((None, "pass"), ((), "forget"), (("down",), "reset")):
-        asked = held(engine)
+        asked = held_action(engine)
         relief.send_signal(signal.SIGUSR1)
-        assert hears(relief) == "on"
+        assert next_line(relief) == "on"
         if ways is None:
             relay.cut()
         else:
@@ -98,18 +101,18 @@ def test_a_node_that_is_cut_off_is_stood_in_for_and_comes_back(
             healed = connection.scalar(text("SELECT clock_timestamp()"))
         assert name in {"relief", None}, f"while it was {ways or 'cut'}, it has written what it had lost"
         relay.heal(old)
-        until(lambda: alive(engine), 100)
+        until(lambda: is_alive(engine), 100)
         relief.send_signal(signal.SIGUSR1)
-        assert hears(relief) == "off"
-        before = did(engine).get("cut", 0)
-        until(lambda before=before: did(engine).get("cut", 0) > before, 100)  # type: ignore[misc]  # bound now
-        until(lambda healed=healed: listens(engine, healed), 100)  # type: ignore[misc]  # bound now
+        assert next_line(relief) == "off"
+        before = effects_by_name(engine).get("cut", 0)
+        until(lambda before=before: effects_by_name(engine).get("cut", 0) > before, 100)  # type: ignore[misc]  # bound now
+        until(lambda healed=healed: is_listening(engine, healed), 100)  # type: ignore[misc]  # bound now
     engine.schedules.pause("acme", made.name)
     # On a very busy machine an action fails after three lost leases, without an effect.
     until(lambda: set(states(engine)) <= {"done", "failed"}, 100)
     assert not counts(engine, "SELECT id, count(*) FROM effects_seen GROUP BY id HAVING count(*) <> 1")
-    assert sum(did(engine).values()) == states(engine)["done"]
-    assert contiguous(engine, made.id)
+    assert sum(effects_by_name(engine).values()) == states(engine)["done"]
+    assert has_every_slot(engine, made.id)
 
 
 def test_what_is_lost_on_the_way_is_settled_by_the_ledger_and_a_slow_way_loses_nothing(
@@ -127,8 +130,8 @@ def test_what_is_lost_on_the_way_is_settled_by_the_ledger_and_a_slow_way_loses_n
     for _ in range(5):
         engine.run_in("acme", "job", 0)
     until(lambda: states(engine) == {"done": 20}, 100)
-    audit(engine, 20)
-    assert did(engine) == {"cut": 20}
+    check_done_once(engine, 20)
+    assert effects_by_name(engine) == {"cut": 20}
     cut.terminate()
     assert "lost" not in cut.stdout.read().split(), "what was written is told as done, whatever became of the answer"
 
@@ -139,14 +142,14 @@ def test_a_node_that_falls_silent_in_the_middle_of_a_commit_keeps_nobody_from_it
     """Its transaction stays open at the server with its locks; it stops waiting when its lease is lost."""
     cut = start("cut", "hold", relay.url(name))
     asked = engine.run_in("acme", "job", 0)
-    while hears(cut) != f"holding {asked.id}":
+    while next_line(cut) != f"holding {asked.id}":
         continue
     relay.silence_after(EFFECT)
     cut.send_signal(signal.SIGUSR1)
     assert relay.held.wait(60)
     start("relief", "race")
     until(lambda: states(engine) == {"done": 1}, 100)
-    assert did(engine) == {"relief": 1}
+    assert effects_by_name(engine) == {"relief": 1}
     relay.heal("forget")
-    until(lambda: alive(engine), 100)
-    audit(engine, 1)
+    until(lambda: is_alive(engine), 100)
+    check_done_once(engine, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.chaos import engine_process, processes
-from tests.chaos.processes import Start, audit, counts, fill, states, until
+from tests.chaos.processes import Start, add_ready_actions, check_done_once, counts, states, until
 from tests.chaos.standby import ask, free_ports
 from tests.databases.fixtures import absent
 from tests.databases.server import Server
@@ -98,11 +98,11 @@ def test_with_a_synchronous_standby_nothing_is_lost_and_nothing_doubled(
         assert not connection.exec_driver_sql("SELECT pg_is_in_recovery()").scalar()
     replica.close()
     nodes = [start("one"), start("two")]
-    fill(engine, ACTIONS)
+    add_ready_actions(engine, ACTIONS)
     until(lambda: known(engine).get("done", 0) >= ACTIONS // 4, 60)
     pair.fail_over()
     until(lambda: known(engine) == {"done": ACTIONS}, 60)
-    audit(engine, ACTIONS)
+    check_done_once(engine, ACTIONS)
     assert all(node.poll() is None for node in nodes), "a node ended because its database moved"
     for node in nodes:
         assert node.stdout.readline().split() == ["ledger_replaced", "0"]
@@ -110,7 +110,7 @@ def test_with_a_synchronous_standby_nothing_is_lost_and_nothing_doubled(
 
 def test_what_an_asynchronous_standby_lost_is_reported_and_runs_again(pair: Pair, engine: Engine, start: Start) -> None:
     node = start("one")
-    fill(engine, ACTIONS)
+    add_ready_actions(engine, ACTIONS)
     until(lambda: known(engine).get("done", 0) >= ACTIONS // 4, 60)
     pair.cut()
     until(lambda: known(engine) == {"done": ACTIONS}, 60)
@@ -120,5 +120,5 @@ def test_what_an_asynchronous_standby_lost_is_reported_and_runs_again(pair: Pair
     assert kind == "ledger_replaced"
     assert 0 < int(lost) <= ACTIONS
     until(lambda: known(engine) == {"done": ACTIONS}, 60)
-    audit(engine, ACTIONS)
+    check_done_once(engine, ACTIONS)
     until(lambda: counts(engine, "SELECT name, epoch FROM lodger_nodes")["one"] > 1, 60)

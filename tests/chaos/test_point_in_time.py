@@ -18,7 +18,7 @@ from tests.chaos.standby import ask, free_ports
 from tests.databases.fixtures import absent
 from tests.databases.server import Server
 from tests.e2e.command import inside
-from tests.store.mail_server import Post, posted
+from tests.store.mail_server import MailerBench, posted
 
 from lodger.engine.sync import Engine
 
@@ -117,7 +117,7 @@ def test_a_ledger_restored_to_a_point_in_time_goes_on_from_there(archived: Archi
     until(lambda: done_after(url, backed_up), 60)
     moments: list[Any] = []
 
-    async def before(post: Post) -> None:
+    async def before(post: MailerBench) -> None:
         post.queue(subject="with a receipt")
         await post.mailer.round()
         post.queue(subject="without")
@@ -154,7 +154,7 @@ def test_a_ledger_restored_to_a_point_in_time_goes_on_from_there(archived: Archi
         assert {row[2] for row in found if row[1] < restored} <= {"done", "skipped"}
     assert rows(url, "SELECT id FROM effects_seen GROUP BY id, step HAVING count(*) > 1") == []
 
-    async def after(post: Post) -> None:
+    async def after(post: MailerBench) -> None:
         await post.mailer.round()
         ((_to, content),) = post.box.got
         assert message_from_bytes(content)["Message-ID"] == message_from_bytes(sent[1])["Message-ID"]

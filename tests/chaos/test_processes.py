@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from tests.chaos import processes
-from tests.chaos.processes import Start, audit, counts, fill, states, until
+from tests.chaos.processes import Start, add_ready_actions, check_done_once, counts, states, until
 
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
@@ -19,9 +19,9 @@ def test_two_processes_race_over_many_actions_and_complete_each_exactly_once(eng
     shares: dict[str, int] = {}
     for wave in range(1, 7):  # if a disk stalls, one process may run a whole wave: that was no race
         number = wave * 150
-        fill(engine, 150)
+        add_ready_actions(engine, 150)
         until(lambda number=number: states(engine) == {"done": number}, 60)
-        audit(engine, number)
+        check_done_once(engine, number)
         shares = counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name")
         if len(shares) == 2:
             break
@@ -41,7 +41,7 @@ def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_
     until(lambda: states(engine) == {"done": 1}, 30)
     outcomes = [attempt.outcome for attempt in engine.actions.attempts(None, asked.id)]
     assert outcomes == [Outcome.WORKER_LOST, Outcome.OK]
-    audit(engine, 1)
+    check_done_once(engine, 1)
 
 
 def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease(engine: Engine, start: Start) -> None:
@@ -59,7 +59,7 @@ def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease
 def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:
     chance = random.Random(7)
     living = [start("a", "mortal"), start("b", "mortal")]
-    fill(engine, 150)
+    add_ready_actions(engine, 150)
     for number in (1, 2):
         until(lambda number=number: states(engine).get("done", 0) >= 40 * number, 60)  # type: ignore[misc]  # bound now
         victim = living.pop(chance.randrange(len(living)))
@@ -67,4 +67,4 @@ def test_processes_are_killed_at_random_and_started_again(engine: Engine, start:
         victim.wait()
         living.append(start(f"again-{number}", "mortal"))
     until(lambda: states(engine) == {"done": 150}, 60)
-    audit(engine, 150)
+    check_done_once(engine, 150)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import text
 from tests.chaos import processes
-from tests.chaos.processes import Start, audit, counts, states, until
+from tests.chaos.processes import Start, check_done_once, counts, states, until
 
 from lodger.engine.sync import Engine
 
@@ -63,6 +63,6 @@ def test_a_process_that_was_suspended_beyond_its_lease_commits_nothing(engine: E
     frozen.send_signal(signal.SIGUSR1)
     frozen.send_signal(signal.SIGCONT)
     assert frozen.stdout.readline().strip() in {"lost", "lease_lost"}
-    audit(engine, 1)
+    check_done_once(engine, 1)
     assert counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name") == {"rescues": 1}
     until(lambda: counts(engine, "SELECT state, count(*) FROM lodger_nodes GROUP BY state").get("alive") == 2, 30)

@@ -15,6 +15,7 @@ SPANS = {"s": (0, 59), "m": (0, 59), "h": (0, 23), "dow": (1, 7)}
 
 
 def text_of(groups: list[Group]) -> str:
+    """Return groups as the text of a Schyntax schedule."""
     return " ".join(
         "{" + " ".join(f"{unit}({', '.join(map(argument_text, args))})" for unit, args in group) + "}"
         for group in groups
@@ -45,6 +46,7 @@ def _walk(value: int, start: int, end: int, low: int, high: int, step: int, half
 
 
 def clock_holds(unit: str, argument: Argument, value: int) -> bool:
+    """Whether an argument of a unit of fixed length, such as minutes, includes a value."""
     _, start, end, half_open, interval = argument
     low, high = SPANS[unit]
     if start is None:
@@ -78,6 +80,7 @@ def counted_holds(argument: Argument, value: int, length: int, previous: int) ->
 
 
 def date_holds(argument: Argument, day: date) -> bool:
+    """Whether an argument of ``dates`` includes a day."""
     _, start, end, half_open, interval = argument
     if start is None:
         start, end = (None, 1, 1), (None, 12, 31)
@@ -102,6 +105,7 @@ def date_holds(argument: Argument, day: date) -> bool:
 
 
 def _that_or_before(year: int, month: int, dom: int) -> date:
+    """Return a date; of a day that its month does not have, the day before."""
     try:
         return date(year, month, dom)
     except ValueError:
@@ -109,11 +113,13 @@ def _that_or_before(year: int, month: int, dom: int) -> date:
 
 
 def _unit_holds(arguments: list[Argument], holds: Any) -> bool:
+    """Whether the arguments of one unit include a value: one of the included, and none of the excluded ones."""
     included = [holds(argument) for argument in arguments if not argument[0]]
     return (any(included) if included else True) and not any(holds(argument) for argument in arguments if argument[0])
 
 
 def day_holds(group: Group, day: date) -> bool:
+    """Whether a group includes a day."""
     before = day.replace(day=1) - timedelta(days=1)
     length = ((day.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)).day
     year_length = date(day.year, 12, 31).timetuple().tm_yday
@@ -148,6 +154,7 @@ def times(group: Group) -> list[tuple[int, int, int]]:
 
 
 def slots(groups: list[Group], first: date, days: int) -> list[datetime]:
+    """Return the slots of groups on so many days."""
     found = set()
     for group in groups:
         of_day = times(group)

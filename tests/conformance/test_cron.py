@@ -18,6 +18,7 @@ from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 
 def _terms(low: int, high: int) -> st.SearchStrategy[str]:
+    """Return a strategy that draws one term of a cron field."""
     number = st.integers(low, high)
     pair = st.tuples(number, number).map(lambda p: f"{min(p)}-{max(p)}")
     step = st.integers(1, high + 1)
@@ -28,6 +29,7 @@ def _terms(low: int, high: int) -> st.SearchStrategy[str]:
 
 
 def _field(terms: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Return a strategy that draws a whole cron field."""
     return terms | st.lists(terms.filter(lambda term: term != "*"), min_size=1, max_size=3).map(",".join)
 
 

@@ -49,6 +49,7 @@ def text_of(case: dict[str, Any]) -> str:
 
 
 def dispute(case: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the documented dispute that a test vector belongs to, None if it belongs to none."""
     written = case.get("rrule", "")
     for family in DISPUTES["family"]:
         if family["source"] in case["src"] and written in family["rrules"]:
@@ -56,7 +57,8 @@ def dispute(case: dict[str, Any]) -> dict[str, Any] | None:
     return next((refused for refused in DISPUTES["refused"] if refused["part"] in written), None)
 
 
-def walked(rule: Recurrence, at_most: int) -> list[datetime]:
+def slots_forward(rule: Recurrence, at_most: int) -> list[datetime]:
+    """Return the first slots of a rule."""
     slots: list[datetime] = []
     slot = rule.next_after(FIRST, inclusive=True)
     while slot is not None and len(slots) < at_most:
@@ -68,7 +70,8 @@ def walked(rule: Recurrence, at_most: int) -> list[datetime]:
     return slots
 
 
-def walked_back(rule: Recurrence, at_most: int) -> list[datetime]:
+def slots_backward(rule: Recurrence, at_most: int) -> list[datetime]:
+    """Return the last slots of a rule, newest first."""
     slots: list[datetime] = []
     slot = rule.previous_before(LAST)
     while slot is not None and len(slots) < at_most:
@@ -97,13 +100,13 @@ def test_public_vectors(name: str, total: int, refused: int, disputed: int) -> N
             counts["refused" if "part" in declared else "disputed"] += 1
             continue
         rule = rrule.parse(text_of(case))
-        found = walked(rule, len(expected) + 2)
+        found = slots_forward(rule, len(expected) + 2)
         if declared is not None:
             assert found != expected, f"no dispute any more: {case}"
             counts["disputed"] += 1
             continue
         assert found == expected, case
-        assert walked_back(rule, len(expected) + 2) == expected, case
+        assert slots_backward(rule, len(expected) + 2) == expected, case
         for earlier, later in itertools.pairwise(expected):
             between = earlier + (later - earlier) / 2
             assert rule.next_after(between) == later
@@ -127,8 +130,8 @@ def test_dateutil_vectors_as_its_objects() -> None:
             refused += 1  # WEEKLY with BYSETPOS, and DTSTART in the middle of a week
             continue
         expected = [instant(each) for each in case["expect"]]
-        assert walked(rule, len(expected) + 2) == expected, case
-        assert walked_back(rule, len(expected) + 2) == expected, case
+        assert slots_forward(rule, len(expected) + 2) == expected, case
+        assert slots_backward(rule, len(expected) + 2) == expected, case
         agreed += 1
     assert (agreed, refused) == (227, 1)
 
@@ -232,6 +235,6 @@ def test_every_decision_is_in_the_docs() -> None:
 
 def test_the_walk_sees_a_planted_slot() -> None:
     rule = rrule.parse("DTSTART:20260101T000000\nRRULE:FREQ=DAILY;COUNT=3\nRDATE:20260102T120000")
-    assert len(walked(rule, 9)) == 4
-    assert walked(rule, 9) == walked_back(rule, 9)
-    assert walked(rule, 9)[1] + timedelta(hours=12) == walked(rule, 9)[2]
+    assert len(slots_forward(rule, 9)) == 4
+    assert slots_forward(rule, 9) == slots_backward(rule, 9)
+    assert slots_forward(rule, 9)[1] + timedelta(hours=12) == slots_forward(rule, 9)[2]

@@ -21,6 +21,7 @@ VECTORS = Path(os.environ.get("LODGER_VECTORS", ROOT / "../shared/vectors")) / "
 
 
 def next_of(rule: SchyntaxRule, when: str) -> str | None:
+    """Return the next slot of a rule after a local time, as text."""
     found = next_local(rule, local_of(datetime.fromisoformat(when)))
     return None if found is None else str(naive_of(found))
 
@@ -30,12 +31,13 @@ def test_official_suite() -> None:
         pytest.skip(f"NOT TESTED with public vectors: {VECTORS} is absent (set LODGER_VECTORS to their folder)")
     suites = json.loads(VECTORS.read_text())["suites"]
     cases = [case for suite in suites.values() for case in suite]
-    wrong = [case for case in cases if not _as_expected(case)]
+    wrong = [case for case in cases if not _parses_as_expected(case)]
     assert not wrong
     assert len(cases) == 409
 
 
-def _as_expected(case: dict[str, Any]) -> bool:
+def _parses_as_expected(case: dict[str, Any]) -> bool:
+    """Whether a published case is parsed, or refused at the published position."""
     try:
         rule = parse(case["format"])
     except RuleInvalid as error:
@@ -167,12 +169,12 @@ _GROUPS = st.lists(
 )
 
 
-def _few(group: reading.Group) -> bool:
+def _has_few_times(group: reading.Group) -> bool:
     return len(reading.times(group)) <= 30
 
 
 @given(
-    _GROUPS.filter(lambda groups: all(_few(group) for group in groups)),
+    _GROUPS.filter(lambda groups: all(_has_few_times(group) for group in groups)),
     st.dates(date(2019, 1, 1), date(2025, 1, 1)),
 )
 def test_walks_like_the_spec_reads(groups: list[reading.Group], first: date) -> None:

@@ -18,7 +18,7 @@ MAX_STATEMENTS = 2000
 
 
 class _Compiled(LRUCache[Any, Any]):
-    """The dialects of one kind that Lodger makes are all set up alike; which one it is stands first in the key."""
+    """A cache of compiled statements that all dialects of one kind share: Lodger sets them up alike, and the key begins with the kind."""
 
     def get(self, key: tuple[Any, ...], default: Any = None) -> Any:
         return super().get((type(key[0]), *key[1:]), default)

@@ -73,7 +73,7 @@ def place(kind: str, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def server() -> "Server":
-    """PostgreSQL, for what is asked of it alone; up before any test begins."""
+    """The PostgreSQL server itself, running before any test begins."""
     return postgres()
 
 
@@ -87,7 +87,7 @@ def name(server: "Server") -> Iterator[str]:
 
 @pytest.fixture
 def server_url(server: "Server", name: str) -> str:
-    """What opens it; a module that knows no other kind imports it as ``url``."""
+    """Return the URL of the test's database on the server; a module that knows no other kind imports it as ``url``."""
     return server.url(name)
 
 
@@ -102,6 +102,7 @@ def relay(server: "Server") -> Iterator["Relay"]:
 
 
 def _place(kind: str, folder: Path, *, empty: bool, used: bool = True, file: str = "ledger.db") -> Iterator[str]:
+    """Yield the URL of a new database."""
     if kind == "sqlite":
         if empty:
             EMPTY.add(str(folder / file))

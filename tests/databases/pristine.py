@@ -111,5 +111,6 @@ class Pristine:
 
 
 def _copied(connection: psycopg.Connection, table: str) -> bytes:
+    """Return the rows of a table in the form of binary COPY."""
     with connection.cursor().copy(sql.SQL(f"COPY {table} TO STDOUT (FORMAT binary)")) as copy:
         return b"".join(bytes(part) for part in copy)

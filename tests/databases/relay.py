@@ -41,9 +41,9 @@ class Relay:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="relay")
         self._thread.start()
-        self._events = {way: self._do(_new_event()) for way in ("up", "down")}
+        self._events = {way: self._run_in_loop(_new_event()) for way in ("up", "down")}
         self._server: asyncio.Server | None = None
-        self._do(self._listen())
+        self._run_in_loop(self._listen())
 
     def url(self, name: str, **options: str) -> str:
         """Return what Lodger opens to reach a database through it."""
@@ -55,22 +55,22 @@ class Relay:
 
     def cut(self) -> None:
         """Reset every connection and refuse new ones."""
-        self._do(self._cut())
+        self._run_in_loop(self._cut())
 
     def silence(self, *ways: str) -> None:
         """Keep every connection, and take new ones, but pass nothing on: ``up`` to the server, ``down`` to the client; both."""
-        self._do(self._silence(ways or ("up", "down")))
+        self._run_in_loop(self._silence(ways or ("up", "down")))
 
     def silence_after(self, mark: bytes) -> None:
-        """Fall silent as soon as a client has said ``mark``, which still arrives."""
+        """Fall silent as soon as a client has sent ``mark``, which still arrives."""
         self._marks["silence"] = mark
 
     def silence_link(self, mark: bytes) -> None:
-        """Let the connection that says ``mark`` next, which still arrives, fall silent for ever; the others go on."""
+        """Let the connection that sends ``mark`` next, which still arrives, be silent from then on; the others go on."""
         self._marks["link"] = mark
 
     def lose_answer(self, mark: bytes) -> None:
-        """Reset the connection on which the next transaction that said ``mark`` is committed: after the commit, before the answer."""
+        """Reset the connection on which the next transaction that sent ``mark`` is committed: after the commit, before the answer."""
         self._marks["answer"] = mark
 
     def lose_commit(self, mark: bytes) -> None:
@@ -78,7 +78,7 @@ class Relay:
         self._marks["commit"] = mark
 
     def slow(self, seconds: float) -> None:
-        """Take so long for whatever is said, each way."""
+        """Delay whatever is sent by so many seconds, each way."""
         self._delay_s = seconds
 
     def heal(self, old: str = "pass") -> None:
@@ -87,12 +87,12 @@ class Relay:
         """
         self._delay_s = 0.0
         self._marks.clear()
-        self._do(self._heal(old))
+        self._run_in_loop(self._heal(old))
 
     def close(self) -> None:
         """End it; safe to call twice."""
         if self._thread.is_alive():
-            self._do(self._cut())
+            self._run_in_loop(self._cut())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(10)
             self._loop.close()
@@ -100,30 +100,36 @@ class Relay:
 
     # ---- how
 
-    def _do(self, what: Coroutine[Any, Any, Any]) -> Any:
+    def _run_in_loop(self, what: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine in the relay's thread; return its result."""
         return asyncio.run_coroutine_threadsafe(what, self._loop).result(20)
 
     async def _listen(self) -> None:
+        """Accept connections, unless it does already."""
         if self._server is None:
-            self._server = await asyncio.start_server(self._met, sock=_bound(self.port), backlog=100)
+            self._server = await asyncio.start_server(self._serve_client, sock=_bound(self.port), backlog=100)
 
     async def _cut(self) -> None:
+        """Stop accepting connections, and reset the present ones."""
         server, self._server = self._server, None
         if server is not None:
             server.close()
         await self._reset()
 
     async def _reset(self) -> None:
+        """Reset all present connections."""
         links = list(self._links)
         for link in links:
             link.reset()
         await asyncio.gather(*(link.over.wait() for link in links))
 
     async def _silence(self, ways: tuple[str, ...]) -> None:
+        """Hold back what comes in these directions."""
         for way in ways:
             self._events[way].clear()
 
     async def _heal(self, old: str) -> None:
+        """Pass everything on again; ``old`` says what becomes of the present connections."""
         if old == "reset":
             await self._reset()
         if old == "forget":
@@ -132,7 +138,8 @@ class Relay:
             event.set()
         await self._listen()
 
-    async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass bytes between a client and the server until one of them ends."""
         link = _Link(writer, self._events)
         self._links.add(link)
         try:
@@ -154,13 +161,14 @@ class Relay:
             link.over.set()
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, way: str, link: "_Link") -> None:
+        """Pass on what one side sends, unless that direction is silent or slow."""
         with contextlib.suppress(OSError):
             while said := await source.read(65536):
                 if self._delay_s:
                     await asyncio.sleep(self._delay_s)
                 await link.gates[way].wait()
                 if way == "up":
-                    self._hear(link, said)
+                    self._look_for_marks(link, said)
                     if link.doomed == "commit":
                         return
                 elif link.doomed == "answer":
@@ -171,7 +179,8 @@ class Relay:
             # What ends while nothing passes is not heard of either.
             await link.gates[way].wait()
 
-    def _hear(self, link: "_Link", said: bytes) -> None:
+    def _look_for_marks(self, link: "_Link", said: bytes) -> None:
+        """Carry out the fault whose mark a client has sent."""
         link.said = (link.said + said)[-262_144:]
         if (mark := self._marks.get("silence")) and mark in link.said:
             del self._marks["silence"]
@@ -220,6 +229,7 @@ async def _new_event() -> asyncio.Event:
 
 
 def _bound(port: int) -> socket.socket:
+    """Return a socket that is bound to a port, which may be bound again."""
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     made.bind(("127.0.0.1", port))

@@ -123,6 +123,7 @@ class Server:
         self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
 
     def _options(self) -> dict[str, object]:
+        """Return the options for processes of the user who runs PostgreSQL."""
         if self._account is None:
             return {}
         return {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
@@ -227,6 +228,7 @@ class Server:
         return name
 
     def _file_copy(self) -> str:
+        """Return the clause by which CREATE DATABASE copies files, "" before PostgreSQL 15."""
         with psycopg.connect(self.conninfo("postgres")) as connection:
             return " STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""
 
@@ -253,6 +255,7 @@ def _children(pid: int) -> list[str]:
 
 
 def die_with_parent() -> None:
+    """Let the kernel end this process when its parent ends."""
     # The postmaster takes SIGQUIT as: end at once, with every process of yours.
     ctypes.CDLL(None).prctl(_PDEATHSIG, int(signal.SIGQUIT))
 

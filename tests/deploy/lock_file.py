@@ -11,6 +11,7 @@ ENTRY = re.compile(r"^(\S+)==(\S+)( ; .*?)?((?: \\\n    --hash=sha256:[0-9a-f]{6
 
 
 def locked() -> dict[str, str]:
+    """Return the locked version of each package."""
     return {match[1]: match[2] for match in ENTRY.finditer(LOCK)}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx2
 import pytest
 import trustme
-from tests.api.running_api import RunningApi, received, running_api
+from tests.api.running_api import RunningApi, read_to_end, running_api
 from tests.api.workers import worked
 
 from lodger.sandbox.job import LogLine
@@ -28,7 +28,7 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
 @dataclass
 class Proxy:
-    """A running proxy before a house."""
+    """A running proxy in front of a running API."""
 
     lodge: RunningApi
     port: int
@@ -55,7 +55,8 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def replaced(text: str, *pairs: tuple[str, str]) -> str:
+def replace_all(text: str, *pairs: tuple[str, str]) -> str:
+    """Return a text with each old part replaced by the new one; each must occur."""
     for old, new in pairs:
         assert old in text, old
         text = text.replace(old, new)
@@ -67,7 +68,7 @@ Begin = Callable[[Path, int, int], list[str]]
 
 def nginx(folder: Path, port: int, upstream: int) -> list[str]:
     """Write the configuration of nginx; return the command."""
-    site = replaced(
+    site = replace_all(
         (DEPLOY / "nginx.conf").read_text(),
         ("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"),
         ("server 127.0.0.1:8750;", f"server 127.0.0.1:{upstream};"),
@@ -92,7 +93,7 @@ http {{ access_log off; {kept} include {folder}/site.conf; }}
 
 def caddy(folder: Path, port: int, upstream: int) -> list[str]:
     """Write the configuration of Caddy; return the command."""
-    text = replaced(
+    text = replace_all(
         (DEPLOY / "Caddyfile").read_text(),
         ("lodger.example.com {", f"https://127.0.0.1:{port} {{\n\ttls {folder}/cert.pem {folder}/key.pem"),
         ("127.0.0.1:8750", f"127.0.0.1:{upstream}"),
@@ -104,7 +105,8 @@ def caddy(folder: Path, port: int, upstream: int) -> list[str]:
 
 
 @contextmanager
-def before(begin: Begin, folder: Path) -> Iterator[Proxy]:
+def proxy_before_api(begin: Begin, folder: Path) -> Iterator[Proxy]:
+    """Yield a proxy in front of a running API; ``begin`` writes the configuration and returns the command."""
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
     issued.private_key_pem.write_to_path(folder / "key.pem")
@@ -150,7 +152,7 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
     name = request.param.__name__
     if shutil.which(name) is None:
         pytest.skip(f"NOT TESTED behind {name}: it is not installed (apt-get install {name})")
-    with before(request.param, tmp_path) as made:
+    with proxy_before_api(request.param, tmp_path) as made:
         yield made
 
 
@@ -158,7 +160,7 @@ def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proxy]:
 def behind_nginx(tmp_path: Path) -> Iterator[Proxy]:
     if shutil.which("nginx") is None:
         pytest.skip("NOT TESTED behind nginx: it is not installed (apt-get install nginx)")
-    with before(nginx, tmp_path) as made:
+    with proxy_before_api(nginx, tmp_path) as made:
         yield made
 
 
@@ -177,9 +179,9 @@ def test_requests_pass_with_the_address_and_scheme_of_their_client(proxy: Proxy)
 def test_slow_headers_end_at_the_proxy(proxy: Proxy) -> None:
     with proxy.connect() as slow:
         slow.sendall(b"GET /api/v1/me HTTP/1.1\r\nHo")
-        assert b"200" not in received(slow), "the connection ends"
+        assert b"200" not in read_to_end(slow), "the connection ends"
     with proxy.connect() as silent:
-        assert b"200" not in received(silent)
+        assert b"200" not in read_to_end(silent)
 
 
 def test_a_gigabyte_is_refused(proxy: Proxy) -> None:
@@ -190,7 +192,7 @@ def test_a_gigabyte_is_refused(proxy: Proxy) -> None:
                     "Content-Type: application/json", f"Content-Length: {1 << 30}", "Connection: close", "", ""]  # fmt: skip
             with suppress(OSError):
                 one.sendall("\r\n".join(head).encode() + b"x" * 65536)
-            answer = received(one)
+            answer = read_to_end(one)
         assert answer == b"" or b" 413 " in answer.split(b"\r\n")[0], answer[:200]
     module = proxy.ask("/tenants/acme/scripts/x/module", token, method="PUT", content=b"\0asm" + b"x" * 5_000_000,
                        headers={"content-type": "application/wasm"})  # fmt: skip

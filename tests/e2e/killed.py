@@ -99,8 +99,8 @@ async def finish(url: str, place: str) -> None:
                 await signals.until(done)
 
 
-def apart(work: Callable[[], Any]) -> tuple[int, Any]:
-    """Do something in a process of its own; give how that ended and what it answered."""
+def in_child(work: Callable[[], Any]) -> tuple[int, Any]:
+    """Do something in a process of its own; return its exit status and what it answered."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -129,6 +129,7 @@ def prepare(url: str, place: str) -> None:
 
 
 def audit(url: str, place: str) -> dict[str, Any]:
+    """Return what both databases hold when all is finished."""
     with Engine.open(url, settings=SETTINGS).inner as engine:
         there = sa.create_engine(place) if place != "-" and "sqlite" in place else None
         shop = engine.context.database.engine if place == "-" else there or engine.attach(place).engine
@@ -156,15 +157,15 @@ def audit(url: str, place: str) -> dict[str, Any]:
 
 
 def main(url: str, place: str, wanted: int) -> None:
-    apart(lambda: prepare(url, place))
-    _, statements = apart(lambda: asyncio.run(ask(url, place, 0)))
+    in_child(lambda: prepare(url, place))
+    _, statements = in_child(lambda: asyncio.run(ask(url, place, 0)))
     kills = 0
     for number in range(1, statements + 1, max(1, statements // wanted)):
-        status, _ = apart(lambda number=number: asyncio.run(ask(url, place, number)))
+        status, _ = in_child(lambda number=number: asyncio.run(ask(url, place, number)))
         if os.WIFSIGNALED(status):
             kills += 1
-            apart(lambda: asyncio.run(finish(url, place)))
-    _, found = apart(lambda: audit(url, place))
+            in_child(lambda: asyncio.run(finish(url, place)))
+    _, found = in_child(lambda: audit(url, place))
     sys.stdout.write(json.dumps({"statements": statements, "kills": kills} | (found or {})))
 
 

@@ -65,6 +65,7 @@ def lodger(
 
 
 def _give(sink: io.BufferedWriter, given: bytes) -> None:
+    """Write to a process's standard input and close it; the process may have ended."""
     try:
         sink.write(given)
         sink.close()
@@ -181,6 +182,7 @@ def _end_with_parent() -> None:
 
 
 def _meet(path: str) -> None:
+    """Listen at a socket and serve each connection in a fork, until standard input ends."""
     gc.collect()
     gc.freeze()
     line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -202,6 +204,7 @@ def _meet(path: str) -> None:
 
 
 def _reaped() -> bool:
+    """Collect one ended child; return whether there was one."""
     try:
         return os.waitpid(-1, os.WNOHANG)[0] != 0
     except ChildProcessError:

@@ -17,6 +17,7 @@ from lodger.sandbox.pool import Pool
 
 @asynccontextmanager
 async def running(shop: Shop) -> AsyncIterator[SandboxExecutor]:
+    """Yield an executor with one worker, for scripts of the shop."""
     pool = Pool(size=1, cores=1, profile="trusted")
     executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen())
     await executor.start()
@@ -27,6 +28,7 @@ async def running(shop: Shop) -> AsyncIterator[SandboxExecutor]:
 
 
 def claim(source: str, **more: Any) -> Claim:
+    """Return the claim of a run of this script."""
     given: dict[str, Any] = {
         "action_id": "018f0000-0000-7000-8000-000000000001", "tenant_id": "one", "schedule_id": "s1", "script_name": "t",
         "script_version": 1, "modules": {"main.js": source}, "attempt": 1, "step": 0, "lease_epoch": 1, "origin": "slot",
@@ -45,6 +47,7 @@ def run(shop: Shop, source: str, **more: Any) -> Finished:
 
 
 def result(shop: Shop, source: str, **more: Any) -> Any:
+    """Run a script that must succeed; return its result."""
     finished = run(shop, source, **more)
     assert finished.outcome is Outcome.OK, finished.error
     return json.loads(finished.result or "null")

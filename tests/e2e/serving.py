@@ -26,6 +26,7 @@ class Up:
         self._reader.start()
 
     def _read(self) -> None:
+        """Queue each JSON line of the service, None after the last."""
         for line in self.out:
             if line.startswith("{"):
                 self.lines.put(json.loads(line))
@@ -44,9 +45,11 @@ class Up:
                 return line
 
     def kind(self, kind: str) -> dict[str, Any]:
+        """Return the next line of this kind."""
         return self.until(lambda line: line.get("kind") == kind)
 
     def end(self) -> int:
+        """Stop the service by SIGTERM; return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(120)
         self._reader.join()
@@ -55,6 +58,7 @@ class Up:
 
 @contextmanager
 def up(folder: Path, *arguments: str, **environment: str) -> Iterator[Up]:
+    """Run ``lodger up`` for the block."""
     command = ["up", "--db", str(folder / "ledger.db"), "--json", *arguments]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "LODGER_API_PORT": "0", **environment}
     out, said = os.pipe()

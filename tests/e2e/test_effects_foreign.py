@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from tests.databases.fixtures import kind, place, url
 from tests.node.harness import Signals
-from tests.store.platform_database import AFTER, ALL, Player, busy, call, expose, furnish, here, tenant
+from tests.store.platform_database import AFTER, ALL, Player, call, every_effect, expose, furnish, here, tenant
 from tests.unit.data.shop import orders
 
 from lodger.engine import Engine
@@ -24,11 +24,12 @@ __all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.05, drain_s=0.1)
 
 
-def opened(url: str) -> Engine:
+def open_ledger(url: str) -> Engine:
     return Engine.open(url, settings=SETTINGS)
 
 
-def there(database: Any) -> list[Any]:
+def platform_rows(database: Any) -> list[Any]:
+    """Return state and items of the tenant's orders."""
     with database.engine.connect() as connection:
         rows = connection.execute(
             sa.select(orders.c.state, orders.c["items"]).where(orders.c.org_id == "one").order_by(orders.c.id)
@@ -36,7 +37,8 @@ def there(database: Any) -> list[Any]:
         return [tuple(row) for row in rows]
 
 
-def over(events: list[Event]) -> list[str]:
+def outcomes(events: list[Event]) -> list[str]:
+    """Return the outcomes of the attempts that have ended."""
     return [str(event.details["outcome"]) for event in events if event.kind == "finished"]
 
 
@@ -53,25 +55,25 @@ def attached(request: pytest.FixtureRequest, place: str) -> Iterator[str | sa.En
 
 def test_a_node_seals_applies_and_settles(url: str, attached: str | sa.Engine) -> None:
     async def go() -> None:
-        async with opened(url) as engine:
+        async with open_ledger(url) as engine:
             database = furnish(engine.inner, attached)
             tenant(engine.inner)
             signals = Signals(engine)
-            async with engine.node(Player(engine.inner, busy)):
+            async with engine.node(Player(engine.inner, every_effect)):
                 await engine.run_in("one", "job", 0)
                 await signals.wait("finished")
             assert [event.kind for event in signals.events if event.kind in ("started", "sealed", "finished")] == [
                 "started", "sealed", "finished",
             ]  # fmt: skip
-            assert over(signals.events) == ["ok"]
-            assert (there(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
+            assert outcomes(signals.events) == ["ok"]
+            assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
 
     asyncio.run(go())
 
 
 def test_a_row_that_changes_meanwhile_runs_the_script_again_on_what_is_there_now(url: str, place: str) -> None:
     async def go() -> None:
-        async with opened(url) as engine:
+        async with open_ledger(url) as engine:
             database = furnish(engine.inner, place)
             tenant(engine.inner)
             signals = Signals(engine)
@@ -87,8 +89,8 @@ def test_a_row_that_changes_meanwhile_runs_the_script_again_on_what_is_there_now
             async with engine.node(player):
                 await engine.run_in("one", "job", 0)
                 await signals.wait("finished", 2)
-            assert over(signals.events) == ["conflict", "ok"]
-            assert there(database)[0][0] == "changed!"
+            assert outcomes(signals.events) == ["conflict", "ok"]
+            assert platform_rows(database)[0][0] == "changed!"
             assert player.runs == 2
 
     asyncio.run(go())
@@ -98,15 +100,15 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
     """The first node seals while the platform's database refuses; it is stopped; the second one never runs the script."""
 
     async def go() -> None:
-        async with opened(url) as engine:
+        async with open_ledger(url) as engine:
             database = furnish(engine.inner, place)
             tenant(engine.inner)
             signals = Signals(engine)
-            first = Player(engine.inner, busy)
+            first = Player(engine.inner, every_effect)
             gone = sa.create_engine("sqlite:////nowhere/at/all.db")
 
             async def play(attempt: Attempt) -> None:
-                await busy(attempt)
+                await every_effect(attempt)
                 database.engine = gone
 
             alive = database.engine
@@ -120,7 +122,7 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
             database.engine = alive
             gone.dispose()
 
-        async with opened(url) as engine:
+        async with open_ledger(url) as engine:
             expose(engine.inner, database := engine.attach(place))
             signals = Signals(engine)
 
@@ -129,8 +131,8 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
 
             async with engine.node(Player(engine.inner, never)):
                 await signals.wait("finished")
-            assert over(signals.events) == ["ok"]
-            assert (there(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
+            assert outcomes(signals.events) == ["ok"]
+            assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
 
     asyncio.run(go())
 
@@ -149,7 +151,7 @@ export default async ({ db, kv, mail }) => {
 
 def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
     async def go() -> None:
-        async with opened(url) as engine:
+        async with open_ledger(url) as engine:
             database = furnish(engine.inner, place)
             tenant(engine.inner)
             await engine.scripts.put("one", "job", SCRIPT)
@@ -160,9 +162,9 @@ def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
             async with engine.node(SandboxExecutor(pool, reads, engine.datasets, clock)):
                 asked = await engine.run_in("one", "job", 0)
                 await signals.wait("finished")
-            assert over(signals.events) == ["ok"]
-            assert there(database)[0] == ("done", 1)
-            assert there(database)[-1] == ("copy of open", 1)
+            assert outcomes(signals.events) == ["ok"]
+            assert platform_rows(database)[0] == ("done", 1)
+            assert platform_rows(database)[-1] == ("copy of open", 1)
             result = (await engine.actions.get(None, asked.id)).result
             with database.engine.connect() as connection:
                 real = connection.scalar(sa.select(sa.func.max(orders.c.id)))

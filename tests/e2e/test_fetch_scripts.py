@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.echo_server import echo
 from tests.e2e.script_runs import claim
 from tests.egress.forms import all_forms
-from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
+from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
 from tests.unit.data.shop import Frozen, Shop
 
 from lodger.engine.core.access.grants import parse
@@ -91,7 +91,7 @@ def test_requests_of_every_shape(peer: Peer, runtime: str) -> None:
         await reader.read()
 
     peer.paths |= {
-        "/echo": echo, "/bytes": answer(bytes([0, 255, 128])), "/empty": answer(b""), "/moved": moved("/empty"), "/never": never,
+        "/echo": echo, "/bytes": answer(bytes([0, 255, 128])), "/empty": answer(b""), "/moved": redirect("/empty"), "/never": never,
         "/large": answer(("ä" * 700_000).encode()), "/broken": answer(b"", "503 Busy"),
     }  # fmt: skip
     out = result(run(peer, EVERYTHING, runtime=runtime))
@@ -306,7 +306,7 @@ export default async () => {
 def test_each_cause_has_its_message(peer: Peer) -> None:
     packed, coded = gzip.compress(b"hello"), "Content-Encoding: gzip"
     peer.paths |= {
-        "/loop": moved("/loop"), "/nowhere": moved("http://"), "/ftp": moved("ftp://127.0.0.1/"), "/other": moved("http://other.example/"),
+        "/loop": redirect("/loop"), "/nowhere": redirect("http://"), "/ftp": redirect("ftp://127.0.0.1/"), "/other": redirect("http://other.example/"),
         "/lzma": answer(b"x", "200 OK", "Content-Encoding: lzma"), "/short": answer(packed[:-4], "200 OK", coded),
         "/corrupt": answer(packed[:9] + b"x" * 20, "200 OK", coded), "/nothing": b"", "/telnet": b"login:\r\n\r\n",
         "/half": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf",

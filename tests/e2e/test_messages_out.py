@@ -13,7 +13,7 @@ import pytest
 from aiosmtpd.smtp import SMTP
 from tests.e2e.ready import lodger
 from tests.egress.peer import Peer, opened, thread_of_peers
-from tests.store.mail_server import Box
+from tests.store.mail_server import Mailbox
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
@@ -38,11 +38,11 @@ def peer() -> Iterator[Peer]:
         yield made
 
 
-def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Box, str, list[Event], Any]:
+def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Mailbox, str, list[Event], Any]:
     """Run one action and wait for what it sends; give the mailbox, the webhook's secret, the events told and the deliveries."""
     keys = tmp_path / "keys"
     Keyring(keys).add()
-    box = Box()
+    box = Mailbox()
     box.refuse_rcpt = {"gone@acme.example": "550 nobody here"}
 
     async def go() -> tuple[str, list[Event], Any]:

@@ -108,8 +108,8 @@ def walk(ask: Asking, folder: Path) -> list[Any]:
     return reported
 
 
-def alike(value: Any) -> Any:
-    """Return a JSON value without what differs between two ledgers."""
+def without_varying_parts(value: Any) -> Any:
+    """Return a JSON value without the parts that differ between two ledgers."""
     text = json.dumps(value)
     for pattern, instead in (
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
@@ -129,7 +129,7 @@ def test_a_server_is_asked_with_the_same_words(lodge: RunningApi, tmp_path: Path
         if isinstance(one, dict) and "tokens" in one:
             admins["TOKEN list"] = len(one["tokens"]) - len(two["tokens"])
             continue
-        assert alike(one) == alike(two)
+        assert without_varying_parts(one) == without_varying_parts(two)
     assert admins == {"TOKEN list": 1}
     assert {row.via for row in lodge.engine.audit.list("acme", limit=None)} == {"http"}
 

@@ -28,7 +28,8 @@ def shop() -> Iterator[Shop]:
     made.close()
 
 
-def tried(shop: Shop, calls: dict[str, str]) -> dict[str, dict[str, object]]:
+def refusals(shop: Shop, calls: dict[str, str]) -> dict[str, dict[str, object]]:
+    """Make these calls in one script; return what each of them was refused with."""
     tries = ", ".join(f"{name!r}: () => {call}" for name, call in calls.items())
     source = f"{TRIED} export default async ({{ db, kv, mail, events, fetch, changes }}) => tried({{ {tries} }})"
     found: dict[str, dict[str, object]] = result(shop, source)
@@ -36,7 +37,7 @@ def tried(shop: Shop, calls: dict[str, str]) -> dict[str, dict[str, object]]:
 
 
 def test_undefined_in_a_filter_chooses_nothing(shop: Shop) -> None:
-    found = tried(
+    found = refusals(
         shop,
         {
             "find": "db.orders.find({ state: undefined })",
@@ -54,13 +55,13 @@ def test_undefined_in_a_filter_chooses_nothing(shop: Shop) -> None:
 
 
 def test_every_row_needs_saying(shop: Shop) -> None:
-    bare = tried(
+    bare = refusals(
         shop,
         {"delete": "db.orders.deleteMany()", "null": "db.orders.deleteMany(null)", "empty": "db.orders.deleteMany({})",
          "update": "db.orders.updateMany(undefined, { note: 'x' })", "count": "db.orders.count()"},
     )  # fmt: skip
     assert [each.get("code", each.get("is")) for each in bare.values()] == ["filter_missing"] * 4 + [4]
-    said = tried(
+    said = refusals(
         shop,
         {
             "update": "db.orders.updateMany({}, { note: 'x' }, { all: true })",
@@ -103,7 +104,7 @@ def test_options_that_no_call_has_are_refused_with_the_right_name(shop: Shop) ->
         "events.emit('order.paid', {}, { delay: 5 })": "it has none",
         "changes('orders', { since: 'now' })": "from",
     }
-    found = tried(shop, {str(number): call for number, call in enumerate(calls)})
+    found = refusals(shop, {str(number): call for number, call in enumerate(calls)})
     for (call, words), reported in zip(calls.items(), found.values(), strict=True):
         assert reported.get("code") == "option_unknown", (call, reported)
         assert words in str(reported["message"]), (call, reported)
@@ -119,7 +120,7 @@ def test_known_options_and_none_are_taken(shop: Shop) -> None:
             rows=[{"id": f"t{n:04}", "n": n} for n in range(start, min(start + 500, 1203))],
         )
     settle(shop, attempt)
-    found = tried(
+    found = refusals(
         shop,
         {
             "find": "db.orders.find({}, { order: '-id', limit: 1, cursor: undefined }).then((rows) => rows[0].id)",
@@ -151,7 +152,7 @@ def test_log_lines_show_values_of_the_script_api(shop: Shop) -> None:
 
 
 def test_values_that_json_would_empty_are_refused_where_they_are_handed_over(shop: Shop) -> None:
-    found = tried(
+    found = refusals(
         shop,
         {
             "map": "db.things.insert({ of: new Map([[1, 2]]) })",
@@ -166,7 +167,7 @@ def test_values_that_json_would_empty_are_refused_where_they_are_handed_over(sho
     )
     assert {name: each.get("code") for name, each in found.items()} == dict.fromkeys(found, "TypeError")
     value = "{ at: new Date(0), bytes: new Uint8Array(2), url: new URL('https://example.com/x'), none: {} }"
-    kept = tried(
+    kept = refusals(
         shop, {"set": f"kv.set('a', {value})", "get": "kv.get('a').then((v) => [v.url, v.none, v.bytes.length])"}
     )
     assert kept["get"] == {"is": ["https://example.com/x", {}, 2]}

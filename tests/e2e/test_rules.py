@@ -10,7 +10,8 @@ from tests.unit.drawn_marks import marks
 from tests.unit.recurrence.foreign_rules import CASES
 
 
-def ran(*arguments: str) -> tuple[str, float]:
+def run_timed(*arguments: str) -> tuple[str, float]:
+    """Run a command; return its output and how long it took, in seconds."""
     begin = perf_counter()
     done = lodger(*arguments)
     assert done.code == 0, done.err
@@ -19,7 +20,7 @@ def ran(*arguments: str) -> tuple[str, float]:
 
 def test_the_bench_has_the_others_beside_it(tmp_path: Path) -> None:
     drawn = tmp_path / "rules.svg"
-    rows = json.loads(ran("bench", "rules", "--json", "--svg", str(drawn))[0])["rules"]
+    rows = json.loads(run_timed("bench", "rules", "--json", "--svg", str(drawn))[0])["rules"]
     picture = ElementTree.parse(drawn).getroot()
     for name in ("lodger", "dateutil", "cronsim"):
         assert len(marks(picture, name)) == sum(row[name] is not None for row in rows), name

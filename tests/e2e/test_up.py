@@ -57,7 +57,8 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lit(house: Path) -> list[tuple[str, int]]:
+def lamps(house: Path) -> list[tuple[str, int]]:
+    """Return the rows of the platform's table that scripts have changed."""
     connection = sqlite3.connect(house / "ledger.db")
     try:
         return connection.execute("select house, lit from lamps order by id").fetchall()
@@ -72,7 +73,7 @@ def test_a_dry_run_shows_and_changes_nothing(house: Path) -> None:
     body = json.loads(ran.out)
     assert body["result"] == {"lit": 2}
     assert [effect["effect"] for effect in body["effects"]] == ["update", "update", "kv.add"]
-    assert lit(house) == [("oak", 0), ("oak", 0), ("elm", 0)]
+    assert lamps(house) == [("oak", 0), ("oak", 0), ("elm", 0)]
     assert json.loads(lodger("action", "list", "oak", "--db", place, "--json").out)["actions"] == []
     ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", "ledger.db", cwd=house)
     assert "~ lamps 1" in ran.out
@@ -112,7 +113,7 @@ def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
     assert finished["tenant_id"] == "oak"
     assert finished["outcome"] == "ok"
     assert int((house / "frozen").read_text()) > 100_000, "the collector leaves what lives as long as the process alone"
-    assert lit(house) == [("oak", 1), ("oak", 1), ("elm", 0)]
+    assert lamps(house) == [("oak", 1), ("oak", 1), ("elm", 0)]
 
 
 @pytest.mark.parametrize("place", ["nothere:expose", "shop", "shop:nothing", ":", "shop:SHOP"])

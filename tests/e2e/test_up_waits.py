@@ -30,6 +30,7 @@ def out(relay: Relay) -> None:
 def begun(
     url: str, *options: str, python: tuple[str, ...] = ("-m", "lodger.engine.cli"), **environment: str
 ) -> "subprocess.Popen[str]":
+    """Start a node that waits for its database."""
     return subprocess.Popen(
         [sys.executable, *python, "up", "--role", "node", "--name", "early", "--db", url, *options],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,

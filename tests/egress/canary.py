@@ -42,6 +42,7 @@ class Canary:
             await server.wait_closed()
 
     async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Note the address and the first bytes of a connection."""
         address, port = writer.get_extra_info("sockname")[:2]
         found = ip_address(address.partition("%")[0])
         plain = str(getattr(found, "ipv4_mapped", None) or found)

@@ -53,6 +53,7 @@ class NameServer(asyncio.DatagramProtocol):
         self._transport.sendto(answer.to_wire(), peer)
 
     def _fill(self, answer: dns.message.Message, name: str, kind: str) -> None:
+        """Add the addresses of a name to an answer; a name may have another set of them at each question."""
         for _ in range(5):
             turns = self.zone.get(name, [[]])
             reported = turns[min(self.asked[name, kind], len(turns) - 1)]

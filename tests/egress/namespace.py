@@ -34,6 +34,7 @@ def enter() -> None:
 
 
 def _all_local(family: int) -> None:
+    """Route every address of a family to this host."""
     attribute = struct.pack("HHI", 8, _OIF, socket.if_nametoindex("lo"))
     route = struct.pack("BBBBBBBBI", family, 0, 0, 0, _LOCAL_TABLE, _PROTO_STATIC, _SCOPE_HOST, _TYPE_LOCAL, 0)
     body = route + attribute

@@ -52,6 +52,7 @@ class Peer:
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read the requests of a connection, and answer each by its path."""
         self.connections += 1
         self.open += 1
         self.max_open = max(self.max_open, self.open)
@@ -82,7 +83,7 @@ def answer(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
 
 
 def held_answer(raw: bytes, until: threading.Event) -> Handler:
-    """Return what answers once another thread has set an event."""
+    """Return a handler that answers once another thread has set an event."""
 
     async def answers(_asked: Asked, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while not until.is_set():  # noqa: ASYNC110 - set in another thread
@@ -93,7 +94,8 @@ def held_answer(raw: bytes, until: threading.Event) -> Handler:
     return answers
 
 
-def moved(to: str, status: str = "302 Found") -> bytes:
+def redirect(to: str, status: str = "302 Found") -> bytes:
+    """Return an answer that points to another URL."""
     return answer(b"", status, f"Location: {to}")
 
 

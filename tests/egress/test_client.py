@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.egress.name_server import NameServer
-from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers, way_out
+from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers, way_out
 
 from lodger.engine.core.access.origins import Origin
 from lodger.engine.egress.headers import Headers
@@ -65,7 +65,7 @@ def test_nothing_of_one_request_is_in_the_next(peer: Peer, monkeypatch: pytest.M
 
 
 def test_redirects_are_followed_five_times(peer: Peer) -> None:
-    peer.paths |= {f"/{number}": moved(f"/{number + 1}") for number in range(6)}
+    peer.paths |= {f"/{number}": redirect(f"/{number + 1}") for number in range(6)}
     with way_out(peer) as send:
         got = send(peer.url("/1"))
         assert (got.url, got.redirected, got.body) == (peer.url("/6"), True, b"hello")
@@ -83,7 +83,7 @@ def test_redirects_are_followed_five_times(peer: Peer) -> None:
      (302, "PUT", "PUT"), (301, "GET", "GET")],
 )  # fmt: skip
 def test_the_method_after_a_redirect(peer: Peer, status: int, method: str, becomes: str) -> None:
-    peer.paths["/a"] = moved("/b", f"{status} Moved")
+    peer.paths["/a"] = redirect("/b", f"{status} Moved")
     with way_out(peer) as send:
         send(
             peer.url("/a"),
@@ -99,7 +99,7 @@ def test_the_method_after_a_redirect(peer: Peer, status: int, method: str, becom
 
 def test_credentials_do_not_go_along_to_another_origin(pair: tuple[Peer, Peer]) -> None:
     one, two = pair
-    one.paths |= {"/same": moved("/there"), "/other": moved(two.url("/there"), "307 Go")}
+    one.paths |= {"/same": redirect("/there"), "/other": redirect(two.url("/there"), "307 Go")}
     headers = (
         ("authorization", "Bearer x"),
         ("cookie", "a=b"),
@@ -116,7 +116,7 @@ def test_credentials_do_not_go_along_to_another_origin(pair: tuple[Peer, Peer]) 
 
 def test_each_hop_is_allowed_anew_and_its_headers_are_filled_for_it(pair: tuple[Peer, Peer]) -> None:
     one, two = pair
-    one.paths["/other"] = moved(two.url("/"))
+    one.paths["/other"] = redirect(two.url("/"))
     filled: list[Origin] = []
 
     def fill(target: Target, headers: Headers, body: bytes) -> tuple[Target, Headers, bytes]:

@@ -163,7 +163,8 @@ def test_headers_are_bounded() -> None:
             headers.checked(many)
 
 
-def taken(encoding: str, data: bytes, maximum: int = 2 * 1024 * 1024, step: int = 1000) -> bytes:
+def decode_in_pieces(encoding: str, data: bytes, maximum: int = 2 * 1024 * 1024, step: int = 1000) -> bytes:
+    """Decode a body that arrives in pieces of ``step`` bytes."""
     body = Body(encoding, maximum)
     for at in range(0, len(data), step):
         body.take(data[at : at + step])
@@ -173,14 +174,14 @@ def taken(encoding: str, data: bytes, maximum: int = 2 * 1024 * 1024, step: int 
 @pytest.mark.parametrize("step", [1, 7, 100_000])
 def test_bodies_are_decoded(step: int) -> None:
     text = bytes(range(256)) * 40
-    assert taken("gzip", gzip.compress(text), step=step) == text
-    assert taken("deflate", zlib.compress(text), step=step) == text
-    assert taken("deflate", zlib.compress(text)[2:-4], step=step) == text, "as some servers send it"
-    assert taken("", text, step=step) == text
-    assert taken("gzip", gzip.compress(text) + gzip.compress(b"more"), step=step) == text + b"more"
-    assert taken("br", brotli.compress(text), step=step) == text
-    assert taken("zstd", zstd.compress(text) + zstd.compress(b"more"), step=step) == text + b"more"
-    assert taken("gzip", b"") == b""
+    assert decode_in_pieces("gzip", gzip.compress(text), step=step) == text
+    assert decode_in_pieces("deflate", zlib.compress(text), step=step) == text
+    assert decode_in_pieces("deflate", zlib.compress(text)[2:-4], step=step) == text, "as some servers send it"
+    assert decode_in_pieces("", text, step=step) == text
+    assert decode_in_pieces("gzip", gzip.compress(text) + gzip.compress(b"more"), step=step) == text + b"more"
+    assert decode_in_pieces("br", brotli.compress(text), step=step) == text
+    assert decode_in_pieces("zstd", zstd.compress(text) + zstd.compress(b"more"), step=step) == text + b"more"
+    assert decode_in_pieces("gzip", b"") == b""
 
 
 BROKEN: dict[str, tuple[str, Callable[[], bytes], type[NoAnswer]]] = {
@@ -207,12 +208,12 @@ BROKEN: dict[str, tuple[str, Callable[[], bytes], type[NoAnswer]]] = {
 def test_bombs_and_broken_bodies(name: str) -> None:
     encoding, data, error = BROKEN[name]
     with pytest.raises(error):
-        taken(encoding, data())
+        decode_in_pieces(encoding, data())
 
 
 def test_one_layer_is_undone_and_a_bomb_inside_stays_packed() -> None:
     inner = gzip.compress(bytes(30_000_000))
-    assert taken("gzip", gzip.compress(inner)) == inner
+    assert decode_in_pieces("gzip", gzip.compress(inner)) == inner
 
 
 def test_turns_are_given_at_the_pace_and_not_beyond_the_wait() -> None:

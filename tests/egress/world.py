@@ -34,7 +34,8 @@ PLACES = (
 )  # fmt: skip
 
 
-async def tried(rules: Rules, url: str) -> str:
+async def outcome_of(rules: Rules, url: str) -> str:
+    """Send a request to a URL; return the answer or the refusal as text."""
     try:
         answer = await send(rules, Request("GET", url, total_s=3))
     except NoAnswer as refused:
@@ -44,8 +45,8 @@ async def tried(rules: Rules, url: str) -> str:
     return f"answered {answer.status}"
 
 
-async def played(taken_away: str) -> dict[str, Any]:
-    """Send all forms; give the codes by URL and what was heard."""
+async def play_all_forms(taken_away: str) -> dict[str, Any]:
+    """Send requests to all forms of forbidden URLs; return the outcomes by URL, and the connections that arrived."""
     import ssl
     import time
 
@@ -56,17 +57,17 @@ async def played(taken_away: str) -> dict[str, Any]:
         rules = Rules(
             AddressPolicy(), resolver, frozenset({80, 443, 8080, 8443}), ssl.create_default_context(), quick, quick
         )
-        answers = {url: await tried(rules, url) for url in all_forms()}
+        answers = {url: await outcome_of(rules, url) for url in all_forms()}
         heard = list(canary.heard)
-        control = await tried(rules, "http://public.example/")
-        rebinding = {name: [await tried(rules, f"http://{name}/") for _ in range(4)] for name in REBINDING}
+        control = await outcome_of(rules, "http://public.example/")
+        rebinding = {name: [await outcome_of(rules, f"http://{name}/") for _ in range(4)] for name in REBINDING}
         looks = {name: names.asked[name, "A"] + names.asked[name, "AAAA"] for name in REBINDING}
         redirected = {}
         for place in PLACES:
             canary.answers["93.184.216.34"] = (
                 f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n".encode()
             )
-            redirected[place] = await tried(rules, "http://public.example/")
+            redirected[place] = await outcome_of(rules, "http://public.example/")
         outside = [each for each in canary.heard if each[0] not in PUBLIC]
         return {
             "taken away": taken_away, "answers": answers, "heard": heard, "control": control, "rebinding": rebinding, "looks": looks,
@@ -75,7 +76,7 @@ async def played(taken_away: str) -> dict[str, Any]:
 
 
 def without(part: str) -> None:
-    """Take a part of the guard away."""
+    """Remove a part of the guard."""
     if part != "guarded":
         # In this network every address is the machine's own, which alone would refuse them all.
         network.is_ours = lambda _address: False
@@ -106,4 +107,4 @@ if __name__ == "__main__":
         sys.stdout.write(json.dumps({"no namespace": str(reason)}))
         sys.exit()
     without(sys.argv[1])
-    sys.stdout.write(json.dumps(asyncio.run(played(sys.argv[1]))))
+    sys.stdout.write(json.dumps(asyncio.run(play_all_forms(sys.argv[1]))))

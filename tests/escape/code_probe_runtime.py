@@ -19,6 +19,7 @@ FUNCTION = ctypes.PYFUNCTYPE(ctypes.c_int)
 
 
 def page(protection=READ | WRITE):
+    """Map a page with this protection; return its address."""
     return _libc.mmap(None, 4096, protection, 0x22, -1, 0)
 
 

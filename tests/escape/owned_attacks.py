@@ -73,6 +73,7 @@ _ANSWER = "\ndone(str(answer))"
 
 
 def _open(path: str, flags: int = 0) -> str:
+    """Return code that opens a path."""
     return f"answer = min(0, call('openat', AT, text({path}), {flags}, 0o600))"
 
 

@@ -22,7 +22,8 @@ def zygote_pid(pool: Pool) -> int:
     return children_of(pool.zygote.launcher_pid)[0]
 
 
-def gone(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended, be it a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):

@@ -38,7 +38,8 @@ def _thirty_two():
     return ctypes.PYFUNCTYPE(ctypes.c_long, ctypes.c_int)(at)
 
 
-def parts(bundle):
+def bundle_parts(bundle):
+    """Return the files of a bundle by name."""
     found, at = {}, 0
     while at < len(bundle):
         name, source = BUNDLE_PART.unpack_from(bundle, at)
@@ -57,7 +58,7 @@ class Realm:
         self.limits = limits
 
     def run(self, bundle, channel):
-        modules = parts(bundle)
+        modules = bundle_parts(bundle)
         scope = {
             "channel": channel,
             "syscall": syscall,
@@ -85,6 +86,7 @@ class Realm:
 
 
 def _reply(channel):
+    """Return number, success and text of the next reply to a call."""
     kind, payload = channel.receive()
     if kind != REPLY:
         raise RuntimeError("not a reply")

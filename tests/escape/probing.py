@@ -29,6 +29,7 @@ class Echo:
 
 
 def probe_pool(without: Iterable[str] = (), **other: Any) -> WeakPool:
+    """Return a pool whose workers execute Python code, without some walls."""
     weak = {"runtime_path": PROBE, "without": " ".join(without), **other.pop("settings", {})}
     return WeakPool(weak, size=other.pop("size", 1), profile=other.pop("profile", "trusted"), **other)
 
@@ -38,6 +39,8 @@ def probe_job(code: str, context: str = "{}", **limits: int) -> Job:
 
 
 def probe(code: str, without: Iterable[str] = (), host: Any = None, context: str = "{}", **limits: int) -> Report:
+    """Run Python code in a worker without some walls; return its report."""
+
     async def go() -> Report:
         pool = probe_pool(without)
         await pool.start()

@@ -32,14 +32,15 @@ class Never(Echo):
         raise AssertionError
 
 
-def asking(number: int, then: str) -> str:
+def asking_script(number: int, then: str) -> str:
+    """Return code that makes so many calls without waiting for answers."""
     return f'for i in range({number}): ask(i, "a", "[]")\n{then}'
 
 
 @pytest.mark.parametrize("number", [1, MAX_CALLS_IN_FLIGHT - 1, MAX_CALLS_IN_FLIGHT])
 def test_a_flood_of_lines_meets_its_limit(number: int) -> None:
     host = Never()
-    report = probe(asking(number, 'while True: log("x" * 100)'), host=host, **LONG)
+    report = probe(asking_script(number, 'while True: log("x" * 100)'), host=host, **LONG)
     assert report.outcome is Outcome.PROTOCOL_ERROR
     assert len(report.logs) == 1001
     assert len(host.asked) == host.let_go == number
@@ -49,7 +50,7 @@ def test_a_flood_of_calls_and_lines_behind_them_meets_the_wall() -> None:
     """Frames after a waiting call wait too, in the worker's memory."""
     host = Never()
     flood = 'n = 99\nwhile True:\n    n += 1; ask(n, "b", chr(34) + "x" * 100_000 + chr(34)); log("y")'
-    report = probe(asking(MAX_CALLS_IN_FLIGHT, flood), host=host, wall_ms=300, cpu_ms=10_000)
+    report = probe(asking_script(MAX_CALLS_IN_FLIGHT, flood), host=host, wall_ms=300, cpu_ms=10_000)
     assert report.outcome is Outcome.WALL_LIMIT
     assert len(host.asked) == host.let_go == MAX_CALLS_IN_FLIGHT
     assert not report.logs
@@ -59,7 +60,7 @@ def test_a_flood_of_calls_and_lines_behind_them_meets_the_wall() -> None:
 def test_an_end_is_seen_at_once(number: int) -> None:
     """Of ``MAX_CALLS_IN_FLIGHT + 3`` calls, three are in the socket before the end."""
     host = Never()
-    report = probe(asking(number, "os._exit(3)"), host=host, **LONG)
+    report = probe(asking_script(number, "os._exit(3)"), host=host, **LONG)
     assert report.outcome is Outcome.CRASHED
     assert report.error is not None
     assert "exit code 3" in report.error.message
@@ -67,14 +68,14 @@ def test_an_end_is_seen_at_once(number: int) -> None:
 
 
 def test_a_result_is_taken_though_nobody_answers() -> None:
-    report = probe(asking(MAX_CALLS_IN_FLIGHT, 'done("7"); hear()'), host=Never(), **LONG)
+    report = probe(asking_script(MAX_CALLS_IN_FLIGHT, 'done("7"); hear()'), host=Never(), **LONG)
     assert (report.outcome, report.result) == (Outcome.OK, "7")
 
 
 @pytest.mark.parametrize("wrong", [b"\xff" * 100, b"\xff\xff\xff\xff\x05"], ids=["garbage", "a frame without end"])
 def test_what_is_no_protocol_is_seen(wrong: bytes) -> None:
     report = probe(
-        asking(MAX_CALLS_IN_FLIGHT, f"os.write(channel._descriptor, {wrong!r})\nhear()"), host=Never(), **LONG
+        asking_script(MAX_CALLS_IN_FLIGHT, f"os.write(channel._descriptor, {wrong!r})\nhear()"), host=Never(), **LONG
     )
     assert report.outcome is Outcome.PROTOCOL_ERROR
 
@@ -101,7 +102,7 @@ def test_calls_that_had_to_wait_are_answered_in_their_turn() -> None:
 def test_a_failure_behind_calls_that_wait_is_taken_with_its_lines() -> None:
     """The report of a script that makes many calls without waiting and is stopped."""
     host = Never()
-    code = asking(MAX_CALLS_IN_FLIGHT + 30, "log('one'); log('two'); fail('cpu_limit', '{}'); os._exit(0)")
+    code = asking_script(MAX_CALLS_IN_FLIGHT + 30, "log('one'); log('two'); fail('cpu_limit', '{}'); os._exit(0)")
     report = probe(code, host=host, **LONG)
     assert report.outcome is Outcome.CPU_LIMIT
     assert [line.text for line in report.logs] == ["one", "two"]
@@ -115,6 +116,6 @@ def test_a_result_behind_calls_that_wait_is_worth_these_calls() -> None:
             return await super().call(name, arguments)
 
     host = Slow()
-    report = probe(asking(MAX_CALLS_IN_FLIGHT + 30, "done('7'); os._exit(0)"), host=host, **LONG)
+    report = probe(asking_script(MAX_CALLS_IN_FLIGHT + 30, "done('7'); os._exit(0)"), host=host, **LONG)
     assert (report.outcome, report.result) == (Outcome.OK, "7")
     assert len(host.asked) >= 30, "whatever was asked for before it has had its turn"

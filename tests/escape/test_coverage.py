@@ -168,11 +168,13 @@ def test_nothing_of_the_parents_signals_by_number() -> None:
         if path.parent.name in PARENT_SIDE:
             calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
             assert (
-                not {call.attr for call in calls if isinstance(call, ast.Attribute) and _of_system(call)} & by_number
+                not {call.attr for call in calls if isinstance(call, ast.Attribute) and _is_system_call(call)}
+                & by_number
             ), path
 
 
-def _of_system(call: ast.Attribute) -> bool:
+def _is_system_call(call: ast.Attribute) -> bool:
+    """Whether an attribute belongs to module os or signal."""
     return isinstance(call.value, ast.Name) and call.value.id in ("os", "signal")
 
 

@@ -28,7 +28,8 @@ _AT_ONCE = 6
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the golden table was seen on x86_64 only")
 
 
-def golden(runtime: str) -> dict[int, str]:
+def expected_verdicts(runtime: str) -> dict[int, str]:
+    """Return the verdicts of the system calls that do not kill, by number, from the table."""
     tables = tomllib.loads(Path(__file__).with_name("golden_syscalls.toml").read_text())
     rows = tables["every"] | tables.get(runtime, {})
     return {int(number): verdict for number, (_, verdict) in rows.items() if verdict != KILLED}
@@ -50,8 +51,9 @@ async def verdict(pool: Pool, code: str, awaited: str) -> str:
 
 
 def verdicts(runtime: str, program: str, numbers: Iterable[int] = NUMBERS) -> dict[int, str]:
+    """Make system calls in workers; return how each ended, by number."""
     found: dict[int, str] = {}
-    known = golden(runtime) if program == "x86_64" else {}
+    known = expected_verdicts(runtime) if program == "x86_64" else {}
 
     async def go() -> None:
         pool = probe_pool(size=_AT_ONCE, runtime=runtime)
@@ -81,7 +83,7 @@ def test_every_number_ends_as_the_golden_table_says(runtime: str, program: str) 
     found = verdicts(runtime, program, numbers)
     assert len(found) == len(numbers)
     survived = {number: seen for number, seen in found.items() if seen != KILLED}
-    assert survived == (golden(runtime) if program == "x86_64" else {})
+    assert survived == (expected_verdicts(runtime) if program == "x86_64" else {})
 
 
 @X86

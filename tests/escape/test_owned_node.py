@@ -128,50 +128,52 @@ class Attack:
     by: tuple[str, ...] = FILTER
 
 
-def _of(*words: int | bytes) -> Callable[[Owned], tuple[int, ...]]:
+def _arguments(*words: int | bytes) -> Callable[[Owned], tuple[int, ...]]:
+    """Return a function that returns a call's arguments, texts as addresses in the process's memory."""
     return lambda process: tuple(process.place(each) if isinstance(each, bytes) else each for each in words)
 
 
 FILES, CREATES, DESCRIPTORS = ("filter", "root"), ("filter", "root", "landlock"), ("filter", "limits")
 ATTACKS = {
-    "signal to a thread": Attack(234, _of(1, 1, 0)),
-    "signal to a process": Attack(62, _of(1, 0)),
-    "queued signal": Attack(129, _of(1, 0, struct.pack("=3i116x", 0, 0, -1))),
-    "queued signal to a thread": Attack(297, _of(1, 1, 0, struct.pack("=3i116x", 0, 0, -1))),
-    "limits of a process": Attack(302, _of(1, 7, 0, bytes(16))),
-    "priority": Attack(141, _of(0, 0, 19)),
-    "priority of input and output": Attack(251, _of(1, 0, 3 << 13)),
-    "processors": Attack(203, _of(0, 8, b"\xff" * 8)),
-    "scheduler": Attack(144, _of(0, 3, bytes(4))),
-    "scheduling attributes": Attack(314, _of(0, struct.pack("=IIQiIQQQ", 48, 3, 0, 19, 0, 0, 0, 0), 0)),
-    "comparison of processes": Attack(312, _of(1, 1, 2, 0, 0)),
-    "places of pages": Attack(279, _of(0, 0, 0, 0, 0, 0)),
-    "process group": Attack(109, _of(0, 0)),
-    "shared memory of System V": Attack(29, _of(0, 4096, 0o1600)),
-    "semaphores of System V": Attack(64, _of(0, 1, 0o1600)),
-    "queue of System V": Attack(68, _of(0, 0o1600)),
-    "shared mapping": Attack(9, _of(0, 4096, 3, 0x21, 2**64 - 1, 0)),
-    "shared mapping beyond the limit": Attack(9, _of(0, 1536 << 20, 3, 0x21, 2**64 - 1, 0), DESCRIPTORS),
-    "private mapping beyond the limit": Attack(9, _of(0, 1536 << 20, 3, 0x22, 2**64 - 1, 0), ("limits",)),
-    "shared futex": Attack(202, _of(bytes(4), 1, 1)),
-    "attributes of a file": Attack(4, _of(b"/etc/passwd\0", bytes(144)), FILES),
-    "file": Attack(257, _of(-100, b"/etc/passwd\0", 0, 0), (*FILES, "limits")),
-    "new file": Attack(257, _of(-100, b"/tmp/lodger-owned-node\0", 0o101, 0o600), (*CREATES, "limits")),
-    "new folder": Attack(83, _of(b"/tmp/lodger-owned-folder\0", 0o700), CREATES),
-    "socket": Attack(41, _of(2, 1, 0), DESCRIPTORS),
-    "memory file": Attack(319, _of(b"x\0", 0), DESCRIPTORS),
-    "pipe": Attack(293, _of(bytes(8), 0), DESCRIPTORS),
-    "own name": Attack(157, _of(15, b"x\0", 0, 0, 0)),
-    "host's name": Attack(63, _of(bytes(390))),
+    "signal to a thread": Attack(234, _arguments(1, 1, 0)),
+    "signal to a process": Attack(62, _arguments(1, 0)),
+    "queued signal": Attack(129, _arguments(1, 0, struct.pack("=3i116x", 0, 0, -1))),
+    "queued signal to a thread": Attack(297, _arguments(1, 1, 0, struct.pack("=3i116x", 0, 0, -1))),
+    "limits of a process": Attack(302, _arguments(1, 7, 0, bytes(16))),
+    "priority": Attack(141, _arguments(0, 0, 19)),
+    "priority of input and output": Attack(251, _arguments(1, 0, 3 << 13)),
+    "processors": Attack(203, _arguments(0, 8, b"\xff" * 8)),
+    "scheduler": Attack(144, _arguments(0, 3, bytes(4))),
+    "scheduling attributes": Attack(314, _arguments(0, struct.pack("=IIQiIQQQ", 48, 3, 0, 19, 0, 0, 0, 0), 0)),
+    "comparison of processes": Attack(312, _arguments(1, 1, 2, 0, 0)),
+    "places of pages": Attack(279, _arguments(0, 0, 0, 0, 0, 0)),
+    "process group": Attack(109, _arguments(0, 0)),
+    "shared memory of System V": Attack(29, _arguments(0, 4096, 0o1600)),
+    "semaphores of System V": Attack(64, _arguments(0, 1, 0o1600)),
+    "queue of System V": Attack(68, _arguments(0, 0o1600)),
+    "shared mapping": Attack(9, _arguments(0, 4096, 3, 0x21, 2**64 - 1, 0)),
+    "shared mapping beyond the limit": Attack(9, _arguments(0, 1536 << 20, 3, 0x21, 2**64 - 1, 0), DESCRIPTORS),
+    "private mapping beyond the limit": Attack(9, _arguments(0, 1536 << 20, 3, 0x22, 2**64 - 1, 0), ("limits",)),
+    "shared futex": Attack(202, _arguments(bytes(4), 1, 1)),
+    "attributes of a file": Attack(4, _arguments(b"/etc/passwd\0", bytes(144)), FILES),
+    "file": Attack(257, _arguments(-100, b"/etc/passwd\0", 0, 0), (*FILES, "limits")),
+    "new file": Attack(257, _arguments(-100, b"/tmp/lodger-owned-node\0", 0o101, 0o600), (*CREATES, "limits")),
+    "new folder": Attack(83, _arguments(b"/tmp/lodger-owned-folder\0", 0o700), CREATES),
+    "socket": Attack(41, _arguments(2, 1, 0), DESCRIPTORS),
+    "memory file": Attack(319, _arguments(b"x\0", 0), DESCRIPTORS),
+    "pipe": Attack(293, _arguments(bytes(8), 0), DESCRIPTORS),
+    "own name": Attack(157, _arguments(15, b"x\0", 0, 0, 0)),
+    "host's name": Attack(63, _arguments(bytes(390))),
     # Its end sends no signal, which would stop the next call before it is made; without a stack it ends at once.
-    "process": Attack(56, _of(0, 8, 0, 0, 0), DESCRIPTORS),
-    "program": Attack(59, _of(b"/bin/true\0", 0, 0), FILES),  # the last: if it succeeds, Node.js is gone
+    "process": Attack(56, _arguments(0, 8, 0, 0, 0), DESCRIPTORS),
+    "program": Attack(59, _arguments(b"/bin/true\0", 0, 0), FILES),  # the last: if it succeeds, Node.js is gone
 }
 LEFT = (Path("/tmp/lodger-owned-node"), Path("/tmp/lodger-owned-folder"))
 
 
 @pytest.fixture(autouse=True)
-def swept() -> Iterator[None]:
+def remove_left_files() -> Iterator[None]:
+    """Remove what attacks that succeed have created."""
     yield
     LEFT[0].unlink(missing_ok=True)
     if LEFT[1].is_dir():
@@ -179,6 +181,7 @@ def swept() -> Iterator[None]:
 
 
 def answers(without: tuple[str, ...]) -> dict[str, int | str]:
+    """Make each system call of the attacks in a process without some walls."""
     with owned(without) as process:
         return {name: process.call(each.number, *each.arguments(process)) for name, each in ATTACKS.items()}
 

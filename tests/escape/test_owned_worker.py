@@ -55,12 +55,14 @@ def canaries() -> Iterator[Canaries]:
 
 
 def reported(report: Report) -> str:
+    """Return the outcome of an attack as text."""
     if report.error is not None and "SIGSYS" in report.error.message:
         return "killed"
     return report.result if report.result is not None else f"{report.outcome}: {report.error and report.error.message}"
 
 
-def right(attack: Attack, verdict: str, bare: bool) -> bool:
+def is_as_expected(attack: Attack, verdict: str, bare: bool) -> bool:
+    """Whether an attack ended as the table says, with its walls or, if ``bare``, without."""
     if not bare:
         return verdict == attack.held
     return verdict.removeprefix("-").isdigit() and int(verdict) in attack.bare
@@ -72,32 +74,33 @@ def held() -> int:
     return resident_bytes()
 
 
-async def settled(pool: Pool, workers: int) -> None:
+async def wait_ready(pool: Pool, workers: int) -> None:
+    """Wait until so many workers are ready."""
     async with asyncio.timeout(120):
         while len(pool.ready) < workers:  # noqa: ASYNC110 - the pool has no event for readiness
             await asyncio.sleep(0.001)
 
 
-async def tried(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: bool) -> dict[str, str]:
+async def wrong_results(pool: Pool, canaries: Canaries, attacks: list[Attack], *, bare: bool) -> dict[str, str]:
     """Run all attacks and return wrong results by attack."""
     assert pool.zygote is not None
     (zygote,) = children(pool.zygote.launcher_pid)
     await pool.run(probe_job("done('1')"), Echo())
-    await settled(pool, 3)
+    await wait_ready(pool, 3)
     canaries.record_reference(range(1) if os.geteuid() else range(1, 2))
     wrong: dict[str, str] = {}
     before = await asyncio.to_thread(held)  # garbage collection can take a second
     for attack in attacks:
-        await settled(pool, 3)
+        await wait_ready(pool, 3)
         ids: dict[str, object] = {
             "engine": os.getpid(), "zygote": zygote, "sibling": pool.ready[-1], "path": canaries.path, "port": canaries.port,
             "secret": canaries.secret, "shm": 0x51077,
         }  # fmt: skip
         verdict = reported(await pool.run(probe_job(owned_attacks.source(attack, ids), wall_ms=60_000), Echo()))
         next_run = await pool.run(probe_job("done('\"well\"')"), Echo())
-        await settled(pool, 3)
+        await wait_ready(pool, 3)
         faults = canaries.changes()
-        if not right(attack, verdict, bare):
+        if not is_as_expected(attack, verdict, bare):
             faults.append(f"ended as {verdict}, wanted {attack.bare if bare else attack.held}")
         if next_run.result != '"well"':
             faults.append(f"the next run ended as {next_run.outcome}")
@@ -115,7 +118,7 @@ def test_behind_all_walls(runtime: str, canaries: Canaries) -> None:
         await pool.start()
         lag = Lag()
         try:
-            return await tried(pool, canaries, list(ATTACKS), bare=False), await lag.stop()
+            return await wrong_results(pool, canaries, list(ATTACKS), bare=False), await lag.stop()
         finally:
             await pool.stop()
 
@@ -131,7 +134,7 @@ def test_without_the_filter_the_other_walls_hold(canaries: Canaries) -> None:
         try:
             if missing := [wall for wall, stands in pool.walls.items() if not stands and wall != "seccomp"]:
                 pytest.skip(f"this host does not raise {', '.join(missing)}")
-            return await tried(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True)
+            return await wrong_results(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True)
         finally:
             await pool.stop()
 
@@ -157,10 +160,10 @@ async def answered(code: str, without: tuple[str, ...] = (), **limits: int) -> t
     await pool.start()
     try:
         await pool.run(probe_job("done('1')"), Echo())
-        await settled(pool, 1)
+        await wait_ready(pool, 1)
         before = len(os.listdir("/proc/self/fd"))
         report = await pool.run(probe_job(code, **limits), Echo())
-        await settled(pool, 1)
+        await wait_ready(pool, 1)
         return report, len(os.listdir("/proc/self/fd")) - before
     finally:
         await pool.stop()
@@ -288,11 +291,11 @@ done(str(woken))
 
 
 async def crossed(flag: int, without: tuple[str, ...] = ()) -> tuple[str, str]:
-    """Let one compromised worker wait on a futex in a mapped file and another wake it; return both verdicts."""
+    """Let one taken-over worker wait on a futex in a mapped file and another wake it; return both verdicts."""
     pool = probe_pool(without, size=2)
     await pool.start()
     try:
-        await settled(pool, 2)
+        await wait_ready(pool, 2)
         waits = asyncio.create_task(pool.run(probe_job(WAITER.format(flag=flag), wall_ms=20_000), Echo()))
         waking = asyncio.create_task(
             pool.run(probe_job(WAKER.format(flag=flag), wall_ms=20_000, cpu_ms=15_000), Echo())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.escape.matrix.pools import WeakPool, WeakZygote
-from tests.escape.pool_processes import Signals, children_of, gone, wait_gone, zygote_pid
+from tests.escape.pool_processes import Signals, children_of, has_ended, wait_gone, zygote_pid
 from tests.escape.probing import PROBE, Echo, probe, probe_job, probe_pool
 from tests.escape.standing import standing
 
@@ -33,7 +33,7 @@ def test_start_and_stop_twice() -> None:
         assert workers
         await asyncio.gather(pool.stop(), pool.stop())
         await pool.stop()
-        assert all(gone(pid) for pid in (zygote, *workers))
+        assert all(has_ended(pid) for pid in (zygote, *workers))
         await pool.start()
         assert (await pool.run(probe_job('done("2")'), Echo())).result == "2"
         await pool.stop()
@@ -69,7 +69,7 @@ def test_nothing_is_left_after_an_attempt() -> None:
         await pool.start()
         (first,) = pool.ready
         assert (await pool.run(probe_job('done("1")'), Echo())).outcome is Outcome.OK
-        assert gone(first), "the report comes after the reaper's word"
+        assert has_ended(first), "the report comes after the reaper's word"
         await pool.stop()
 
     asyncio.run(go())
@@ -84,7 +84,7 @@ def test_cancel_kills_the_worker(code: str) -> None:
         host = Signals()
         running = asyncio.create_task(pool.run(probe_job(code), host))
         await host.reached.wait()
-        assert not gone(pid)
+        assert not has_ended(pid)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -204,7 +204,7 @@ def test_stop_in_the_middle_of_an_attempt() -> None:
         await host.reached.wait()
         await pool.stop()
         assert (await running).outcome is Outcome.WORKER_LOST
-        assert gone(pid)
+        assert has_ended(pid)
 
     asyncio.run(go())
 
@@ -226,7 +226,7 @@ def test_death_signal_is_what_ends_a_spinning_worker_without_pid_namespace() -> 
         process.kill()
         process.wait(120)
         wait_gone(said["launcher"], said["zygote"])
-        assert not gone(said["armed"]), "nobody told it"
+        assert not has_ended(said["armed"]), "nobody told it"
         os.kill(said["armed"], signal.SIGKILL)
         wait_gone(said["armed"])
 
@@ -314,6 +314,7 @@ def test_attempts_do_not_wait_for_each_other() -> None:
 
 
 def owner(pid: int) -> int:
+    """Return the user id of a process."""
     return int(Path(f"/proc/{pid}/status").read_text().partition("Uid:")[2].split()[0])
 
 
@@ -404,12 +405,12 @@ def test_a_zygote_is_renewed_while_attempts_go_on() -> None:
             while len(set(launchers)) < 3:
                 outcomes.add((await pool.run(probe_job("done('1')"), Echo())).outcome)
                 launchers.append(pool.zygote.launcher_pid)
-            held = gone(launchers[0])
+            held = has_ended(launchers[0])
             Held.release.set()
             outcomes.add((await holding).outcome)
             live = pool.zygote.launcher_pid
             async with asyncio.timeout(60):
-                while not gone(launchers[0]):
+                while not has_ended(launchers[0]):
                     await pool.run(probe_job("done('1')"), Echo())
         finally:
             await pool.stop()

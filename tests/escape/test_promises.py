@@ -30,6 +30,7 @@ CALLED = {
 
 
 def section(title: str) -> str:
+    """Return the text of a section of the page."""
     return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 

@@ -70,7 +70,8 @@ def job(modules: dict[str, str], tenant: str = "acme", **more: object) -> Job:
     )
 
 
-def end(report: Report) -> object:
+def comparable(report: Report) -> object:
+    """Return the parts of a report that are compared."""
     return report.outcome, report.result, report.error, [(line.level, line.text) for line in report.logs]
 
 
@@ -82,7 +83,7 @@ def test_a_script_ends_the_same_from_its_image() -> None:
             for name, modules in SCRIPTS.items():
                 made = await compiled.compile(job(modules, limits=narrow))
                 assert made is (name not in ("syntax", "missing", "no default")), name
-                ends[name] = [end(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
+                ends[name] = [comparable(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
         return ends
 
     for name, (without, with_image) in asyncio.run(go()).items():
@@ -113,7 +114,7 @@ def test_packages_are_evaluated_in_the_image_and_mean_the_same() -> None:
                     "own.js": "globalThis.own = Object.keys; Object.keys = (it) => own(it).slice(0, 9)",
                 }
                 assert await compiled.compile(job(modules))
-                ends[name] = [end(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
+                ends[name] = [comparable(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
         return ends
 
     for name, (without, with_image) in asyncio.run(go()).items():
@@ -247,6 +248,7 @@ def image(
     held: int | None = None,
     count: int | None = None,
 ) -> bytes:
+    """Return an image with these runs of pages, perhaps a malformed one."""
     size = sum(length for _, length in runs) if held is None else held
     head = IMAGE_HEAD.pack(pages, way, len(runs) if count is None else count)
     return bytes(size * PAGE) + b"".join(RUN.pack(*run) for run in runs) + head
@@ -279,7 +281,9 @@ def forge(cache: CodeCache, tenant: str, modules: dict[str, str], change: Callab
     cache.keep(bound, writer.finish()).close()
 
 
-def _filled(byte: int) -> Callable[[bytes], bytes]:
+def _overwritten(byte: int) -> Callable[[bytes], bytes]:
+    """Return a function that fills the pages of an image with a byte, and leaves its table."""
+
     def change(content: bytes) -> bytes:
         (count,) = struct.unpack_from("<I", content, len(content) - 4)
         kept = count * RUN.size + IMAGE_HEAD.size
@@ -290,9 +294,9 @@ def _filled(byte: int) -> Callable[[bytes], bytes]:
 
 #: Images of an owned compiler: of other pages, of a smaller and of a larger memory, of nothing.
 FORGED: dict[str, Callable[[bytes], bytes]] = {
-    "zeros": _filled(0),
-    "ones": _filled(0xFF),
-    "letters": _filled(0x41),
+    "zeros": _overwritten(0),
+    "ones": _overwritten(0xFF),
+    "letters": _overwritten(0x41),
     "small": lambda _content: image((1, 1), pages=16),
     "odd": lambda content: image((1, 1), pages=IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)[0] + 1),
     "grown": lambda content: image(

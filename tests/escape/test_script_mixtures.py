@@ -41,12 +41,14 @@ ENDS = (
 
 
 def bodies() -> list[str]:
+    """Return the scripts of the suite that can be mixed."""
     cases = [case for case in all_cases("scripts", "commands") if case.script and case.number not in (1, 2)]
     scripts = [case.script for case in cases if "export" not in case.script and len(case.script) < 2000]
     return [script.replace("bridge.callSync(", "kv.get(").replace("bridge.call(", "kv.get(") for script in scripts]
 
 
 def mixture(drawn: random.Random, scripts: list[str]) -> str:
+    """Return a script made of several attacks."""
     parts = []
     for _ in range(drawn.choice((2, 2, 3, 4))):
         body = drawn.choice(scripts)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.escape.commands import HELLO, LOOP, command, data
-from tests.escape.pool_processes import Signals, children_of, gone, wait_gone
+from tests.escape.pool_processes import Signals, children_of, has_ended, wait_gone
 from tests.escape.probing import Echo
 
 from lodger.sandbox import Bundle, Job, Limits, Outcome
@@ -79,6 +79,6 @@ def test_when_the_zygote_dies_the_next_attempt_starts_another() -> None:
         reports = await asyncio.gather(*(pool.run(job(HELLO), Echo()) for _ in range(3)))
         assert [report.outcome for report in reports] == [Outcome.OK] * 3
         assert living(pool) != (launcher, zygote)
-        assert gone(launcher)
+        assert has_ended(launcher)
 
     with_pool(go)

@@ -37,6 +37,7 @@ def probe(code: str, runtime: str, early: str = "", without: str = "") -> Report
 
 
 def stopped(report: Report) -> bool:
+    """Whether a system call has killed the worker."""
     return report.outcome is Outcome.CRASHED and report.error is not None and "SIGSYS" in report.error.message
 
 

@@ -30,7 +30,8 @@ class Row:
         return self.module if runtime == "wasm" else self.script
 
 
-def padded(size: int) -> str:
+def script_of_size(size: int) -> str:
+    """Return a script of so many bytes."""
     code = "return 1 //"
     return code + "x" * (size - len(code))
 
@@ -41,13 +42,14 @@ def call(size: int) -> str:
     return f"await kv.get('k'.repeat({args})); return 1"
 
 
-def writing(fd: int, count: int) -> str:
+def write_call(fd: int, count: int) -> str:
+    """Return WebAssembly text that writes so many bytes to a descriptor."""
     return f"(call $out (i32.const {fd}) (i32.const 1024) (i32.const {count}))"
 
 
 def lines(count: int, size: int) -> bytes:
     """Return a module that writes lines of a size in bytes, without the line end."""
-    loop = f"""(loop $l {writing(2, size + 1)}
+    loop = f"""(loop $l {write_call(2, size + 1)}
         (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const {count}))))"""
     return command(loop, locals_="(local $i i32)", extra=data(1024, "x" * size + "\\n"))
 
@@ -55,7 +57,7 @@ def lines(count: int, size: int) -> bytes:
 NO_CALLS = "a module has no host call"
 
 ROWS = [
-    Row("source_bytes", 1000, padded(1000), None, why="a module has no source: wasm_bytes"),
+    Row("source_bytes", 1000, script_of_size(1000), None, why="a module has no source: wasm_bytes"),
     Row("wasm_bytes", len(HELLO), None, HELLO, why="a script has no module: source_bytes"),
     Row("input_bytes", 1000, "return 1", HELLO, json.dumps({"a": "x" * 991})),
     Row("result_bytes", 1000, "return 'x'.repeat(998)", HELLO, json.dumps("x" * 998)),
@@ -63,7 +65,7 @@ ROWS = [
         "json_depth",
         10,
         "let a = 1; for (let i = 0; i < 10; i++) a = [a]; return a",
-        command(writing(1, 20), extra=data(1024, "[" * 10 + "]" * 10)),
+        command(write_call(1, 20), extra=data(1024, "[" * 10 + "]" * 10)),
     ),
     Row("host_calls", 5, "for (let i = 0; i < 5; i++) await kv.get('k'); return 1", None, why=NO_CALLS),
     Row("frame_bytes", 5000, call(5000), None, why=NO_CALLS),

@@ -23,7 +23,8 @@ ENDINGS = {
 }
 
 
-def table(path: str) -> list[list[str]]:
+def words_of_file(path: str) -> list[list[str]]:
+    """Return the words of each line of a file of /proc; none if there is no such file."""
     try:
         return [line.split() for line in Path(path).read_text().splitlines()]
     except OSError:
@@ -35,9 +36,12 @@ def belongings(uid: int) -> list[str]:
     first = uid - uid % UIDS_PER_ZYGOTE
     uids = {str(each) for each in range(first, first + UIDS_PER_ZYGOTE)}
     found = [
-        f"{kind} {row}" for kind in ("shm", "msg", "sem") for row in table(f"/proc/sysvipc/{kind}") if uids & {*row}
+        f"{kind} {row}"
+        for kind in ("shm", "msg", "sem")
+        for row in words_of_file(f"/proc/sysvipc/{kind}")
+        if uids & {*row}
     ]
-    found += [f"key {row}" for row in table("/proc/keys") if row[5] in uids]
+    found += [f"key {row}" for row in words_of_file("/proc/keys") if row[5] in uids]
     folders = (Path("/dev/shm"), Path("/tmp"))
     return found + [str(path) for folder in folders for path in folder.iterdir() if str(path.lstat().st_uid) in uids]
 
@@ -48,25 +52,26 @@ def held() -> Counter[str]:
     for name in os.listdir("/proc/self/fd"):
         with suppress(OSError):
             found[os.readlink(f"/proc/self/fd/{name}").partition(":")[0]] += 1
-    found.update(row[-1] for row in table("/proc/self/maps") if row[1].endswith("s"))
+    found.update(row[-1] for row in words_of_file("/proc/self/maps") if row[1].endswith("s"))
     return found
 
 
-def over_ms(machine: Machine, program: str | bytes, limits: dict[str, int]) -> float:
+def overhead_ms(machine: Machine, program: str | bytes, limits: dict[str, int]) -> float:
+    """Return how much longer a run took than its measured wall time, in milliseconds."""
     started = os.times().elapsed
     report = machine(program, **limits)
     return (os.times().elapsed - started) * 1000 - report.usage.wall_ms
 
 
 def uid_of(pid: int) -> int:
-    return int(next(row[1] for row in table(f"/proc/{pid}/status") if row[0] == "Uid:"))
+    return int(next(row[1] for row in words_of_file(f"/proc/{pid}/status") if row[0] == "Uid:"))
 
 
 def test_nothing_is_left_of_a_script(js: Machine) -> None:
     for name, (code, limits) in ENDINGS.items():
         pid = js.worker()
         uid = uid_of(pid)
-        assert over_ms(js, code, limits) < 20 * 500, name
+        assert overhead_ms(js, code, limits) < 20 * 500, name
         assert not Path(f"/proc/{pid}").exists(), f"{name}: the worker is still there when its report has come"
         if uid != os.getuid():  # objects of workers with the engine's uid cannot be distinguished
             assert not belongings(uid), name
@@ -94,7 +99,7 @@ def test_nothing_is_left_of_a_module() -> None:
         (inner,) = children(zygote.launcher_pid)
         uid, before = uid_of(inner), held()
         for name, (module, limits) in MODULES.items():
-            assert over_ms(wasm, module, limits) < 20 * 500, name
+            assert overhead_ms(wasm, module, limits) < 20 * 500, name
             assert not children(inner), f"{name}: the worker is still there when its report has come"
             assert not held() - before, name
             if uid != os.getuid():

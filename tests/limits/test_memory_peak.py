@@ -62,6 +62,7 @@ def test_peak_of_a_module(mib: int) -> None:
 
 
 def peaks(machine: Machine, mib: int, hogs: Mapping[str, str | bytes]) -> dict[str, Outcome]:
+    """Run programs that use up memory; return their outcomes, and assert that none went beyond its limit."""
     over, ended = {}, {}
     for name, code in hogs.items():
         report = machine(code, memory_bytes=mib * MIB, cpu_ms=600)

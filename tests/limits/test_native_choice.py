@@ -54,7 +54,7 @@ def test_exec() -> None:
     assert lodger("exec", "-", "--runtime", "native", stdin="return 1").code == 2
 
 
-def without(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def lodger_without_native(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run ``lodger`` in an installation without the extra ``native``."""
     code = "import sys; sys.modules['_quickjs'] = None; from lodger.engine.cli import main; main()"
     command = [sys.executable, "-c", code, *arguments]
@@ -62,13 +62,13 @@ def without(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str
 
 
 def test_it_is_an_extra() -> None:
-    refused = without("exec", "-", "--runtime", NATIVE, stdin="return 1;")
+    refused = lodger_without_native("exec", "-", "--runtime", NATIVE, stdin="return 1;")
     assert refused.returncode == 1
     assert "pip install 'lodger[native]'" in refused.stderr
-    assert without("exec", "-", "--json", stdin="return 1;").returncode == 0
-    attacked = without("escape", "--case", "A3-array-constructor", "--json")
+    assert lodger_without_native("exec", "-", "--json", stdin="return 1;").returncode == 0
+    attacked = lodger_without_native("escape", "--case", "A3-array-constructor", "--json")
     assert [case["runtime"] for case in json.loads(attacked.stdout)["cases"]] == ["quickjs"]
-    examined = json.loads(without("doctor", "--json", "--probe").stdout)
+    examined = json.loads(lodger_without_native("doctor", "--json", "--probe").stdout)
     assert [each["library"] for each in examined["libraries"]] == ["_libwasmtime.so", "node"]
     assert [each["installed"] for each in examined["advisories"]["engines"] if each["engine"] == "wasmtime"] != [""]
 

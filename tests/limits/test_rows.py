@@ -73,7 +73,7 @@ def test_memory(any_runtime: Machine) -> None:
     assert high * PAGE <= {"wasm": 16, "quickjs": 24, "quickjs-native": 24}[any_runtime.name] * MIB
 
 
-def texts(report: Report) -> tuple[str, ...]:
+def log_texts(report: Report) -> tuple[str, ...]:
     assert report.outcome is OK
     return tuple(line.text for line in report.logs)
 
@@ -82,10 +82,10 @@ def texts(report: Report) -> tuple[str, ...]:
 def test_logs_are_cut_and_marked(any_runtime: Machine, row: LogRow) -> None:
     assert OUTCOME[row.name] is OK, "what is over is cut, and the run goes on"
     below, at, above = (any_runtime(row.program(any_runtime.name), **{row.name: row.needs + by}) for by in (-1, 0, 1))
-    assert texts(at) == texts(above) == row.whole
+    assert log_texts(at) == log_texts(above) == row.whole
     assert at.dropped_logs == above.dropped_logs == 0
-    assert texts(below) != row.whole
-    assert below.dropped_logs or "…" in texts(below)[-1]
+    assert log_texts(below) != row.whole
+    assert below.dropped_logs or "…" in log_texts(below)[-1]
 
 
 def test_the_stack(js: Machine) -> None:

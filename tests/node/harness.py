@@ -55,11 +55,12 @@ class Signals:
         engine.on_event(self._hear)
 
     def _hear(self, event: Event) -> None:
+        """Note an event and wake those who wait."""
         self.events.append(event)
         self._came.set()
 
     async def until(self, true: Callable[[], Awaitable[bool]]) -> None:
-        """Wait until something is so: looked at after each event, and now and then for what no event tells."""
+        """Wait until a condition holds: it is checked after each event, and now and then."""
         async with asyncio.timeout(120):
             while True:
                 self._came.clear()

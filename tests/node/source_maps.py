@@ -10,7 +10,8 @@ _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 Segments = list[list[tuple[int, int, int, int]]]
 
 
-def number(value: int) -> str:
+def vlq(value: int) -> str:
+    """Return a number as a source map writes it: base64 VLQ."""
     rest, found = (-value << 1 | 1) if value < 0 else value << 1, ""
     while True:
         found += _DIGITS[rest & 31 | (32 if rest > 31 else 0)]
@@ -19,14 +20,13 @@ def number(value: int) -> str:
             return found
 
 
-def map_of(lines: Segments, **more: Any) -> str:
+def source_map(lines: Segments, **more: Any) -> str:
+    """Return a source map with these segments."""
     last, parts = [0, 0, 0], []
     for line in lines:
         at, segments = 0, []
         for column, *place in line:
-            segments.append(
-                number(column - at) + "".join(number(new - old) for new, old in zip(place, last, strict=True))
-            )
+            segments.append(vlq(column - at) + "".join(vlq(new - old) for new, old in zip(place, last, strict=True)))
             at, last = column, list(place)
         parts.append(",".join(segments))
     sources = ["../src/sum.ts", "../src/main.ts"]

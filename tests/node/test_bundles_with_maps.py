@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.command import inside
-from tests.node.source_maps import Segments, map_of
+from tests.node.source_maps import Segments, source_map
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.scripts import source_maps
@@ -38,7 +38,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def test_an_error_has_the_authors_place(engine: Engine, tmp_path: Path) -> None:
-    files = {"main.js": BUNDLE, "main.js.map": map_of(LINES)}
+    files = {"main.js": BUNDLE, "main.js.map": source_map(LINES)}
     assert engine.scripts.put("acme", "job", files).modules == files
     error = engine.scripts.dry_run("acme", "job").error
     assert error is not None
@@ -61,29 +61,29 @@ def test_a_map_is_unpacked_whole_and_lies_are_refused(engine: Engine) -> None:
         ]
         for _ in range(300)
     ]
-    names, *unpacked = source_maps.unpacked(map_of(lines)).split("\n")
+    names, *unpacked = source_maps.unpacked(source_map(lines)).split("\n")
     assert json.loads(names) == ["../src/sum.ts", "../src/main.ts"]
     assert unpacked == [",".join(":".join(map(str, one)) for one in line) for line in lines]
     for wrong in (
-        "", "[]", "{", "[" * 100_000, map_of(LINES, version=2), map_of(LINES, mappings="AAAAAA"),
-        map_of(LINES, mappings="g"), map_of(LINES, mappings="AA!A"), map_of(LINES, mappings="ggggggggggC"), map_of(LINES, sources=[]),
-        map_of(LINES, mappings="AADA"), map_of(LINES, mappings=";" * 300_000), map_of(LINES, mappings="A," * 1_000_001),
-        map_of(LINES, mappings=7), map_of([[(0, 0, 10_000_001, 0)]]), map_of([[(0, 0, 0, 10_000_001)]]),
-        map_of(LINES, sources=["a"] * 6_000),
+        "", "[]", "{", "[" * 100_000, source_map(LINES, version=2), source_map(LINES, mappings="AAAAAA"),
+        source_map(LINES, mappings="g"), source_map(LINES, mappings="AA!A"), source_map(LINES, mappings="ggggggggggC"),
+        source_map(LINES, sources=[]), source_map(LINES, mappings="AADA"), source_map(LINES, mappings=";" * 300_000),
+        source_map(LINES, mappings="A," * 1_000_001), source_map(LINES, mappings=7), source_map(LINES, sources=["a"] * 6_000),
+        source_map([[(0, 0, 10_000_001, 0)]]), source_map([[(0, 0, 0, 10_000_001)]]),
     ):  # fmt: skip
         with pytest.raises(InputError) as refused:
             engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "main.js.map": wrong})
         assert refused.value.code in ("source_map_invalid", "source_too_large"), wrong[:50]
     with pytest.raises(InputError):
-        engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "lib.js.map": map_of(LINES)})
-    for text in ("\ud800", map_of(LINES)[:-1] + "\0}", " " * 1_100_000):
+        engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "lib.js.map": source_map(LINES)})
+    for text in ("\ud800", source_map(LINES)[:-1] + "\0}", " " * 1_100_000):
         with pytest.raises(InputError):
             engine.scripts.put("acme", "wrong", {"main.js": BUNDLE, "main.js.map": text})
-    large = {"main.js": 'import "../job/x.js";' + BUNDLE, "main.js.map": map_of(LINES) + " " * 500_000}
+    large = {"main.js": 'import "../job/x.js";' + BUNDLE, "main.js.map": source_map(LINES) + " " * 500_000}
     engine.scripts.put("acme", "job", {"main.js": BUNDLE, "x.js": ""})
     assert engine.scripts.put("acme", "large", large).uses == {"../job": 1}, "the limit of the source does not count it"
     odd = json.loads(
-        source_maps.unpacked(map_of(LINES, sources=["a\nb\x1b[31m", "x" * 5_000], sourceRoot="/r")).split("\n")[0]
+        source_maps.unpacked(source_map(LINES, sources=["a\nb\x1b[31m", "x" * 5_000], sourceRoot="/r")).split("\n")[0]
     )
     assert odd[0] == "/r/a?b?[31m"
     assert len(odd[1]) == source_maps.MAX_SOURCE_NAME

@@ -69,19 +69,20 @@ def test_it_runs_by_schedule_on_every_node_and_a_tenant_binds_what_is_offered(tm
             await engine.schedules.create(PLATFORM, "s", script="flush", rules="every 1s", placement="every_node")
             mine = await engine.schedules.create("acme", "s", script="@invoice", rules="every 1s")
             async with engine.node(Script(), "n2"):
-                await signals.until(lambda: _done(engine, mine.id))
-                await signals.until(lambda: _nodes(engine, {"n1", "n2"}))
+                await signals.until(lambda: _has_done(engine, mine.id))
+                await signals.until(lambda: _ran_on_nodes(engine, {"n1", "n2"}))
             (last,) = await engine.actions.list("acme", mine.id, "done", limit=1)
             assert last.result == "acme"
 
     asyncio.run(scenario())
 
 
-async def _done(engine: Engine, schedule: str) -> bool:
+async def _has_done(engine: Engine, schedule: str) -> bool:
     return bool(await engine.actions.list("acme", schedule, "done"))
 
 
-async def _nodes(engine: Engine, names: set[str]) -> bool:
+async def _ran_on_nodes(engine: Engine, names: set[str]) -> bool:
+    """Whether the platform's schedule has run on each of these nodes."""
     done = await engine.actions.list(PLATFORM, state="done")
     assert all(action.result == action.node_key for action in done)
     return names <= {action.node_key for action in done}

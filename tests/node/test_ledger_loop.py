@@ -30,15 +30,15 @@ __all__ = ["name", "server", "url"]
 TWO_SLOTS = SETTINGS.model_copy(update={"slots": 2})
 
 
-async def owed(alone: Bench, name: str, *, in_us: int = 0) -> None:
-    """Make a schedule of which one slot is due now, or a little later."""
+async def schedule_due(alone: Bench, name: str, *, in_us: int = 0) -> None:
+    """Create a schedule of which one slot is due now, or in so many microseconds."""
     slot = from_us(alone.context.clock.now_us() + in_us)
     rule = RuleSpec("every 900s", dtstart=slot.isoformat())
     await alone.engine.schedules.create("acme", name, script="job", rules=rule, first_after=slot - timedelta(seconds=1))
     alone.bus.publish(LedgerChanged())
 
 
-async def asked(alone: Bench, number: int) -> None:
+async def request_runs(alone: Bench, number: int) -> None:
     """Ask for runs."""
     for _ in range(number):
         await alone.engine.run_in("acme", "job", 0)
@@ -69,7 +69,7 @@ def test_a_tick_claims_in_its_own_transaction(tmp_path: Path) -> None:
             for kind in (Ticked, Claimed):
                 alone.bus.subscribe(kind, happened.append)
             await alone.register()
-            await owed(alone, "s")
+            await schedule_due(alone, "s")
             written = alone.engine.context.database.written
             await loop.round()
             assert alone.engine.context.database.written == written + 1
@@ -87,13 +87,13 @@ def test_ends_ticks_and_claims_share_a_transaction(tmp_path: Path) -> None:
         ):
             claimed, ticked, committed = alone.heard(Claimed), alone.heard(Ticked), alone.heard(BatchCommitted)
             await alone.register()
-            await asked(alone, 2)
-            await owed(alone, "s", in_us=1_000_000)
+            await request_runs(alone, 2)
+            await schedule_due(alone, "s", in_us=1_000_000)
             await loop.round()
             clock.move_to(clock.now_us() + 950_000)
             await loop.round()
             await asyncio.gather(*attempts.tasks)
-            await asked(alone, 1)
+            await request_runs(alone, 1)
             clock.move_to(clock.now_us() + 50_000)
             written = alone.engine.context.database.written
             await loop.round()
@@ -126,8 +126,8 @@ def test_without_a_part_that_fails_the_others_are_written(
         ):
             faults = alone.heard(Fault)
             await alone.register()
-            await asked(alone, 1)
-            await owed(alone, "s", in_us=1_000_000)
+            await request_runs(alone, 1)
+            await schedule_due(alone, "s", in_us=1_000_000)
             await loop.round()
             await asyncio.gather(*attempts.tasks)
             clock.move_to(clock.now_us() + 1_000_000)
@@ -149,10 +149,10 @@ def test_after_draining_ends_are_written_and_nothing_is_ticked_or_claimed(tmp_pa
     async def scenario() -> None:
         async with bench(tmp_path, TWO_SLOTS) as alone, looping(alone, Script()) as (loop, attempts):
             await alone.register()
-            await asked(alone, 3)
+            await request_runs(alone, 3)
             await loop.round()
             await loop.drain()
-            await owed(alone, "s")
+            await schedule_due(alone, "s")
             await asyncio.gather(*attempts.tasks)
             await loop.round()
             assert await states(alone) == ["done", "done", "ready"]
@@ -164,7 +164,7 @@ def test_draining_waits_for_the_claim_that_is_under_way(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, attempts):
             await alone.register()
-            await asked(alone, 1)
+            await request_runs(alone, 1)
             await loop.start()
             while not attempts.claiming:  # noqa: ASYNC110 - no event tells it
                 await asyncio.sleep(0)
@@ -182,7 +182,7 @@ def test_a_tick_waits_for_nothing_that_a_claim_has_to_wait_for(url: str) -> None
         async with bench(url) as alone, looping(alone, Hanging()) as (loop, _attempts):
             engine, claimed = alone.engine, alone.heard(Claimed)
             lease = await alone.register()
-            await owed(alone, "s")
+            await schedule_due(alone, "s")
             with engine.context.database.write() as connection:
                 connection.execute(select(nodes.c.id).where(nodes.c.id == lease.node_id).with_for_update())
                 async with asyncio.timeout(LOCK_TIMEOUT_MS / 2000):
@@ -199,7 +199,7 @@ def test_a_question_that_the_database_does_not_answer_keeps_no_end_from_being_wr
         async with bench(tmp_path) as alone, looping(alone, Script()) as (loop, attempts):
             committed, answer = alone.heard(BatchCommitted), asyncio.Event()
             await alone.register()
-            await asked(alone, 1)
+            await request_runs(alone, 1)
             await loop.round()
             read = alone.db.read
 
@@ -208,7 +208,7 @@ def test_a_question_that_the_database_does_not_answer_keeps_no_end_from_being_wr
                 return await read(work)  # type: ignore[arg-type]  # forwarded
 
             alone.db.read = late  # type: ignore[method-assign]  # the server's part
-            await asked(alone, 1)
+            await request_runs(alone, 1)
             await asyncio.gather(*attempts.tasks)
             async with asyncio.timeout(60):
                 await loop.round()
@@ -226,7 +226,7 @@ def test_ended_attempts_hold_no_slot_and_no_more_than_there_are_slots_wait_to_be
         ):
             claimed = alone.heard(Claimed)
             await alone.register()
-            await asked(alone, 6)
+            await request_runs(alone, 6)
             with broken(
                 outcome_commit, "commit", Unavailable("database_busy", place="ledger", reason="rows are locked")
             ):
@@ -250,7 +250,7 @@ def test_a_lost_lease_kills_all_attempts_and_halves_the_slots(tmp_path: Path, be
         async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, attempts):
             stopped, released = alone.heard(AttemptStopped), alone.heard(AttemptReleased)
             await alone.register()
-            await asked(alone, 3)
+            await request_runs(alone, 3)
             await loop.round()
             assert len(attempts) == 3
             if begun:

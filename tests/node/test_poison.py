@@ -41,6 +41,7 @@ def _table(name: str, kind: type[Text] | type[Poisoned] = Text) -> Table:
 
 
 def _journals(engine: Engine, table: Table) -> Callable[[Claim], Finished]:
+    """Return what answers claims with a row in this table for the tenant that poisons the batch."""
     rows = engine.expose(table, tenant_column="tenant_id", write=["name"], feed="off")
 
     def answer(claim: Claim) -> Finished:
@@ -54,14 +55,17 @@ def _journals(engine: Engine, table: Table) -> Callable[[Claim], Finished]:
 
 
 def _raises(engine: Engine) -> Callable[[Claim], Finished]:
+    """Return what answers claims with a value that no column type can bind."""
     return _journals(engine, _table("notes", Poisoned))
 
 
 def _dropped(engine: Engine) -> Callable[[Claim], Finished]:
+    """Return what answers claims with a row of a table that does not exist."""
     return _journals(engine, _table("a_table_that_the_platform_has_dropped"))
 
 
 def _denied(engine: Engine) -> Callable[[Claim], Finished]:
+    """Return what answers claims with a row that a trigger refuses."""
     table = _table("guarded")
     with engine.context.database.write() as connection:
         table.create(connection)
@@ -73,6 +77,8 @@ def _denied(engine: Engine) -> Callable[[Claim], Finished]:
 
 
 def _unwritable(_engine: Engine) -> Callable[[Claim], Finished]:
+    """Return what answers claims with a result that no database can store."""
+
     def answer(claim: Claim) -> Finished:
         if claim.tenant_id == "poison":
             # Half of a surrogate pair: no database can store it.

@@ -29,8 +29,8 @@ def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, looking: bool, mo
 
     async def go() -> int:
         async with working(tmp_path, script, settings) as (engine, _node, signals):
-            await ran(engine, signals, 1)
-            await ran(engine, signals, 20)
+            await run_many(engine, signals, 1)
+            await run_many(engine, signals, 20)
             if looking:
 
                 async def fits() -> bool:
@@ -44,7 +44,7 @@ def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, looking: bool, mo
     assert (0 < left <= 50_000) is looking
 
 
-async def ran(engine: Engine, signals: Signals, number: int) -> None:
+async def run_many(engine: Engine, signals: Signals, number: int) -> None:
     before = len([event for event in signals.events if event.kind == "finished"])
     for _ in range(number):
         await engine.run_in("acme", "job", 0)

@@ -65,8 +65,10 @@ class Group(Player):
         return finished
 
 
-async def played(url: str, asked: list[str], database: object = None) -> tuple[list[Action], list[str], list[str]]:
-    """Run these in one group; give what became of each, what lies on the stock, and what keys there are."""
+async def play_in_group(
+    url: str, asked: list[str], database: object = None
+) -> tuple[list[Action], list[str], list[str]]:
+    """Run these in one group; return the actions, the rows of the stock, and the keys of the tenant's values."""
     settings = SETTINGS.model_copy(update={"slots": 8})
     async with Engine.open(url, settings=settings) as engine:
         inner = engine.inner
@@ -101,8 +103,8 @@ async def played(url: str, asked: list[str], database: object = None) -> tuple[l
         return records, rows, keys
 
 
-def said(record: Action, fix: str) -> None:
-    """It tells the author where and the platform what to do, and nothing of what the platform said in its trigger."""
+def check_texts(record: Action, fix: str) -> None:
+    """Assert that the author learns where and the platform what to do, and nothing of the platform's trigger."""
     error = record.error
     assert error is not None
     assert (error.name, error.file, error.line) == ("EffectRefused", "main.js", 3)
@@ -113,7 +115,7 @@ def said(record: Action, fix: str) -> None:
 def test_a_trigger_that_rolls_everything_back_refuses_its_own_run_and_no_other(kind: str, url: str) -> None:
     if kind != "sqlite":
         pytest.skip("PostgreSQL's triggers can end nothing but their own statement")
-    records, rows, keys = asyncio.run(played(url, ["a", "b", "bad", "c", "d"]))
+    records, rows, keys = asyncio.run(play_in_group(url, ["a", "b", "bad", "c", "d"]))
     assert [each.outcome for each in records] == [
         Outcome.OK,
         Outcome.OK,
@@ -122,32 +124,32 @@ def test_a_trigger_that_rolls_everything_back_refuses_its_own_run_and_no_other(k
         Outcome.OK,
     ]
     assert rows == keys == ["a", "b", "c", "d"]
-    said(records[2], "RAISE(ABORT)")
+    check_texts(records[2], "RAISE(ABORT)")
 
 
 def test_a_rule_that_rolls_everything_back_does_so_too(kind: str, url: str) -> None:
     if kind != "sqlite":
         pytest.skip("PostgreSQL's rules can end nothing but their own statement")
-    records, rows, keys = asyncio.run(played(url, ["a", "once", "b", "once", "c"]))
+    records, rows, keys = asyncio.run(play_in_group(url, ["a", "once", "b", "once", "c"]))
     assert sorted(each.outcome for each in records) == [Outcome.EFFECT_REFUSED] + [Outcome.OK] * 4
     assert rows == keys == ["a", "b", "c", "once"]
 
 
 def test_in_a_database_of_its_own_it_is_refused_too(kind: str, url: str, tmp_path: Path) -> None:
-    records, rows, keys = asyncio.run(played(url, ["a", "bad", "b"], tmp_path / "shop.db"))
+    records, rows, keys = asyncio.run(play_in_group(url, ["a", "bad", "b"], tmp_path / "shop.db"))
     assert [each.outcome for each in records] == [Outcome.OK, Outcome.EFFECT_REFUSED, Outcome.OK]
     assert rows == keys == ["a", "b"]
-    said(records[1], "RAISE(ABORT)")
+    check_texts(records[1], "RAISE(ABORT)")
 
 
 def test_a_view_in_a_database_of_its_own_takes_no_writes_either(kind: str, url: str, tmp_path: Path) -> None:
-    records, _rows, _keys = asyncio.run(played(url, ["view"], tmp_path / "shop.db"))
+    records, _rows, _keys = asyncio.run(play_in_group(url, ["view"], tmp_path / "shop.db"))
     assert [each.outcome for each in records] == [Outcome.EFFECT_REFUSED]
-    said(records[0], "INSTEAD OF")
+    check_texts(records[0], "INSTEAD OF")
 
 
 def test_a_view_that_takes_no_writes_refuses_its_run(kind: str, url: str) -> None:
-    records, rows, _keys = asyncio.run(played(url, ["a", "view", "b"]))
+    records, rows, _keys = asyncio.run(play_in_group(url, ["a", "view", "b"]))
     assert [each.outcome for each in records] == [Outcome.OK, Outcome.EFFECT_REFUSED, Outcome.OK]
     assert rows == ["a", "b"]
-    said(records[1], "INSTEAD OF")
+    check_texts(records[1], "INSTEAD OF")

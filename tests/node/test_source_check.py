@@ -251,7 +251,7 @@ def pool() -> Pool:
     return Pool(size=1, cores=1)
 
 
-def read(reader: SyntaxChecker, text: str, tenant: str = "acme", ms: int = 100) -> Outcome:
+def outcome_of(reader: SyntaxChecker, text: str, tenant: str = "acme", ms: int = 100) -> Outcome:
     limits = Limits(cpu_ms=ms, wall_ms=30_000)
     return reader.read(Job(Bundle({"main.js": text}), limits=limits, tenant=tenant)).outcome
 
@@ -261,10 +261,10 @@ def test_the_workers_go_when_nobody_comes_and_come_back(monkeypatch: pytest.Monk
     reader = SyntaxChecker(pool)
     try:
         for _ in range(2):
-            assert read(reader, "return 1") is Outcome.OK
+            assert outcome_of(reader, "return 1") is Outcome.OK
             while reader.warm:
                 time.sleep(0.01)  # the test's own time limit ends a wait in vain
-        assert read(reader, "return 1 +") is Outcome.COMPILE_ERROR
+        assert outcome_of(reader, "return 1 +") is Outcome.COMPILE_ERROR
     finally:
         reader.close()
 
@@ -275,7 +275,7 @@ def test_none_is_lost_between_going_and_coming_back(monkeypatch: pytest.MonkeyPa
     ended: list[Outcome] = []
 
     def ask(tenant: str) -> None:
-        ended.extend(read(reader, "return 1", tenant) for _ in range(10))
+        ended.extend(outcome_of(reader, "return 1", tenant) for _ in range(10))
 
     threads = [threading.Thread(target=ask, args=(f"t{n}",)) for n in range(4)]
     for thread in threads:
@@ -286,14 +286,14 @@ def test_none_is_lost_between_going_and_coming_back(monkeypatch: pytest.MonkeyPa
     reader.close()
     assert ended == [Outcome.OK] * 40
     with pytest.raises(Exception, match="closed"):
-        read(reader, "return 1")
+        outcome_of(reader, "return 1")
 
 
 def test_one_tenants_bombs_hold_up_nobody_else_and_end_with_the_reader() -> None:
     reader = SyntaxChecker(pool)
     with ThreadPoolExecutor(3) as crowd:
-        bombs = [crowd.submit(read, reader, "for (;;) {}", "acme", 30_000) for _ in range(3)]
-        assert read(reader, "return 1", "other") is Outcome.OK
+        bombs = [crowd.submit(outcome_of, reader, "for (;;) {}", "acme", 30_000) for _ in range(3)]
+        assert outcome_of(reader, "return 1", "other") is Outcome.OK
         assert not any(bomb.done() for bomb in bombs), "a stranger waited for them"
         reader.close()
         answer = [bomb.exception() for bomb in bombs]

@@ -79,7 +79,7 @@ def sim(
         played = play(given)
         reported(played)
         if played.law is not None and not as_json:
-            _tell(played, given)
+            _print_world(played, given)
         if as_json:
             write_json({"seed": played.seed, "law": played.law, "detail": played.detail, "recent": list(played.recent)})
         raise typer.Exit(int(played.law is not None))
@@ -103,7 +103,7 @@ def sim(
         proof = prove(wanted, SHAPES[shape.value], heard, enough=enough, jobs=min(jobs, many or jobs))
     body = proof.as_dict()
     if not as_json:
-        _sum(proof)
+        _print_sum(proof)
     if proof.failures:
         first = proof.failures[0]
         whole = draw_plan(first.seed, SHAPES[shape.value])
@@ -114,6 +114,7 @@ def sim(
 
 
 def _shorten(played: "Played", whole: "Plan", seconds: float, keep: Path | None, *, as_json: bool) -> list[str]:
+    """Shorten the plan of a world that broke a law, and print it; return the events that are left, as text."""
     from tests.sim.simulator.proof import play, shortened
 
     short = shortened(whole, played, seconds)
@@ -121,11 +122,12 @@ def _shorten(played: "Played", whole: "Plan", seconds: float, keep: Path | None,
         keep.write_text(short.plan.as_json())
     if not as_json:
         say(f"shortened from {len(whole.events)} events, {short.tried} worlds played for it:")
-        _tell(play(short.plan), short.plan)
+        _print_world(play(short.plan), short.plan)
     return [str(each) for each in short.plan.events]
 
 
-def _tell(played: "Played", plan: "Plan") -> None:
+def _print_world(played: "Played", plan: "Plan") -> None:
+    """Print the plan of a world and its last transactions."""
     say(
         f"world {plan.seed}, settings {plan.settings}, {plan.shape.nodes} nodes, {plan.shape.tenants} tenants; what happens:"
     )
@@ -138,6 +140,7 @@ def _tell(played: "Played", plan: "Plan") -> None:
 
 
 def _line(played: "Played") -> str:
+    """Return one line about a world."""
     figures = played.figures
     said = (
         f"world {played.seed}: {figures.get('slots', 0)} slots, {figures.get('attempts', 0)} attempts, "
@@ -146,7 +149,8 @@ def _line(played: "Played") -> str:
     return said if played.law is None else f"{said}  BROKEN: {played.law}: {played.detail}"
 
 
-def _sum(proof: "Proof") -> None:
+def _print_sum(proof: "Proof") -> None:
+    """Print the table of all worlds together."""
     figures = proof.figures
     faults = sum(number for name, number in figures.items() if name.startswith("fault "))
     ended = "every law held" if not proof.failures else f"A LAW IS BROKEN, world {proof.failures[0].seed}"
@@ -163,6 +167,7 @@ def _sum(proof: "Proof") -> None:
 
 
 def _seeds(seed: int, seeds: str | None, *, endless: bool) -> Iterable[int]:
+    """Return the seeds that a command line asks for; raises Usage."""
     if seeds is not None:
         found = re.fullmatch(r"([0-9]{1,18})(?:-|\.\.)([0-9]{1,18})", seeds)
         if found is None or int(found[1]) > int(found[2]):

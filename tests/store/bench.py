@@ -40,6 +40,7 @@ class Bench:
     nodes: dict[str, Lease] = field(default_factory=dict)
 
     def tenant(self, tenant_id: str = "acme", **limits: int) -> str:
+        """Create a tenant with a script ``job``; return its id."""
         self.engine.tenants.create(tenant_id, limits=limits)
         self.engine.scripts.put(tenant_id, "job", "export default () => 1")
         return tenant_id
@@ -48,10 +49,12 @@ class Bench:
         return self.engine.schedules.create(tenant_id, name, script="job", rules=rules, **terms)  # type: ignore[arg-type]  # forwarded
 
     def tick(self) -> list[Ticked]:
+        """Store what has come due; return the schedules that were advanced."""
         with self.engine.context.database.write() as connection:
             return clocks.tick(self.engine.context, connection, self.clock.us)
 
     def lease(self, node: str = "n1") -> Lease:
+        """Return the lease of a node, which is registered at the first call."""
         if node not in self.nodes:
             with self.engine.context.database.write() as connection:
                 self.nodes[node] = leases.register(self.engine.context, connection, node_id(node), node, self.clock.us)
@@ -62,6 +65,7 @@ class Bench:
             return leases.renew(self.engine.context, connection, self.lease(node), self.clock.us) is not None
 
     def claim(self, free: int = 100, node: str = "n1", *, wait: bool = True) -> list[Claim]:
+        """Claim up to so many actions for a node."""
         lease = self.lease(node)
         with self.engine.context.database.write() as connection:
             return claims.claim(self.engine.context, connection, lease, free, self.clock.us, wait=wait)
@@ -69,18 +73,20 @@ class Bench:
     def commit(
         self, *claimed: Claim, finished: Finished | Callable[[Claim], Finished] = OK, node: str = "n1"
     ) -> Committed:
+        """Commit the ends of claimed actions."""
         batch = [(each, finished(each) if callable(finished) else finished) for each in claimed]
         with self.engine.context.database.write() as connection:
             return outcome_commit.commit(self.engine.context, connection, self.lease(node), batch, self.clock.us)
 
     def mend(self) -> bool:
-        """Mend what a clock that was set back has left; whether there was anything."""
+        """Mend what a clock that was set back has left; return whether there was anything."""
         with self.engine.context.database.write() as connection:
             found = leases.find_overdue(self.engine.context, connection, self.clock.us).in_future
             leases.reset_future(self.engine.context, connection, self.clock.now_us)
         return found
 
     def rescue(self) -> Rescued:
+        """Take back the actions of nodes whose leases have expired."""
         with self.engine.context.database.write() as connection:
             return leases.rescue(self.engine.context, connection, self.clock.us)
 

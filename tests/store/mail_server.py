@@ -18,8 +18,8 @@ from lodger.engine.store.schema.script_data import outbox
 START_US = 1_795_000_000_000_000
 
 
-class Hands:
-    """A clock that moves when told."""
+class SteppedClock:
+    """A clock that stands until a test sets ``us``."""
 
     def __init__(self) -> None:
         self.us = START_US
@@ -34,8 +34,8 @@ class Hands:
         await asyncio.Event().wait()
 
 
-class Box:
-    """An SMTP server's hands: keeps mails, and refuses as told."""
+class Mailbox:
+    """Handler of an SMTP server: keeps mails, and refuses as a test says."""
 
     def __init__(self) -> None:
         self.got: list[tuple[list[str], bytes]] = []
@@ -56,9 +56,11 @@ class Box:
         return self.refuse_data.pop(0) if self.refuse_data else "250 ok"
 
 
-class Post:
-    def __init__(self, database: Database, box: Box, port: int) -> None:
-        self.database, self.box, self.clock = database, box, Hands()
+class MailerBench:
+    """A database with mails to send, and a mailer on a clock that a test sets."""
+
+    def __init__(self, database: Database, box: Mailbox, port: int) -> None:
+        self.database, self.box, self.clock = database, box, SteppedClock()
         self.server = MailServer("127.0.0.1", port, sender="shop@example.com", tries=3, timeout_s=5)
         self.mailer = Mailer(database, self.server, self.clock)
         self.sent = 0
@@ -77,9 +79,11 @@ class Post:
             return list(connection.execute(sa.select(outbox).order_by(outbox.c.id)))
 
 
-def posted(url: str, work: Callable[[Post], Awaitable[None]], *, listening: bool = True) -> None:
+def posted(url: str, work: Callable[[MailerBench], Awaitable[None]], *, listening: bool = True) -> None:
+    """Run a test with a mailer and an SMTP server; without ``listening`` nothing answers at its port."""
+
     @asynccontextmanager
-    async def server(box: Box) -> AsyncIterator[int]:
+    async def server(box: Mailbox) -> AsyncIterator[int]:
         made = await asyncio.get_running_loop().create_server(lambda: SMTP(box, enable_SMTPUTF8=False), "127.0.0.1", 0)
         port = made.sockets[0].getsockname()[1]
         if not listening:
@@ -92,10 +96,10 @@ def posted(url: str, work: Callable[[Post], Awaitable[None]], *, listening: bool
             await made.wait_closed()
 
     async def go() -> None:
-        database, box = Database(url), Box()
+        database, box = Database(url), Mailbox()
         try:
             async with server(box) as port:
-                await work(Post(database, box, port))
+                await work(MailerBench(database, box, port))
                 await asyncio.sleep(0)
         finally:
             database.close()

@@ -33,7 +33,7 @@ Play = Callable[[Attempt], Awaitable[None]]
 
 
 def furnish(engine: Engine, place: str | sa.Engine, *, prepared: bool = True) -> Any:
-    """Attach the platform's database at a place, make its tables there, expose them; give it."""
+    """Attach the platform's database at a place, create and expose its tables; return it."""
     database = engine.attach(place)
     platform.create_all(database.engine)
     with database.engine.begin() as connection:
@@ -67,7 +67,7 @@ async def call(attempt: Attempt, name: str, **arguments: Any) -> Any:
     return json.loads(reply.json)
 
 
-async def busy(attempt: Attempt) -> None:
+async def every_effect(attempt: Attempt) -> None:
     """Ask for one effect of every kind, in both databases."""
     await call(attempt, "db.find", set="orders")
     customer = await call(attempt, "db.insert", set="customers", values={"email": "new@one.example"})
@@ -128,7 +128,7 @@ class PlatformDatabase:
         self.database = furnish(bench.engine, place, prepared=prepared)
         tenant(bench.engine)
 
-    def run(self, play: Play = busy) -> tuple[Claim, Finished]:
+    def run(self, play: Play = every_effect) -> tuple[Claim, Finished]:
         """Claim what is due and play a script for it."""
         player = Player(self.engine, play)
 
@@ -145,12 +145,14 @@ class PlatformDatabase:
     def ask(self) -> str:
         return self.engine.run_in("one", "job", 0).id
 
-    def seal(self, play: Play = busy) -> tuple[Committed, SealedAttempt | None]:
+    def seal(self, play: Play = every_effect) -> tuple[Committed, SealedAttempt | None]:
+        """Run a script and commit its end; return also the sealed attempt, if it was sealed."""
         claim, done = self.run(play)
         committed = self.bench.commit(claim, finished=done)
         return committed, committed.sealed[0] if committed.sealed else None
 
     def apply(self, one: SealedAttempt) -> foreign_commit.Receipt:
+        """Apply a sealed attempt's effects to the platform's database."""
         write_set = write_set_codec.decode(one.write_set, self.engine.datasets)
         return foreign_commit.apply(self.database, write_set, one.attempt, now_us=self.bench.clock.us)
 

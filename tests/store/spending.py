@@ -23,8 +23,8 @@ from lodger.sandbox.outcome import Outcome
 Play = Callable[[Attempt], Awaitable[Any]]
 
 
-async def say(attempt: Attempt, call: str, /, **arguments: Any) -> Any:
-    """Make a call; give its value, or the refusal's code and details."""
+async def try_call(attempt: Attempt, call: str, /, **arguments: Any) -> Any:
+    """Make a call; return its value, or code and details of the refusal."""
     reply = await attempt.call(call, json.dumps(arguments))
     body = json.loads(reply.json)
     return body if reply.ok else (body["code"], body.get("details"))
@@ -33,13 +33,13 @@ async def say(attempt: Attempt, call: str, /, **arguments: Any) -> Any:
 async def fetch(attempt: Attempt, number: int) -> Any:
     """Make one request."""
     url = f"https://api.example/{number}"
-    reported = await say(attempt, "http.fetch", id=number, method="GET", url=url, headers=[])
+    reported = await try_call(attempt, "http.fetch", id=number, method="GET", url=url, headers=[])
     return reported["status"] if isinstance(reported, dict) else reported
 
 
 async def mail(attempt: Attempt, *to: str) -> Any:
     """Send one mail."""
-    return await say(attempt, "mail.send", to=list(to or ["a@x.example"]), subject="s", text="t", line="main.js:3")
+    return await try_call(attempt, "mail.send", to=list(to or ["a@x.example"]), subject="s", text="t", line="main.js:3")
 
 
 class Spender:

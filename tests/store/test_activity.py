@@ -161,7 +161,9 @@ def test_the_overview_reads_no_history(bench: Bench) -> None:
         assert all("ix_lodger_actions_" in line for line in steps), plan
 
 
-def took(*durations_ms: float) -> Callable[[Bench], None]:
+def runs_lasting(*durations_ms: float) -> Callable[[Bench], None]:
+    """Return a function that lets a run of each of these durations succeed."""
+
     def run(bench: Bench) -> None:
         for ms in durations_ms:
             late_runs(bench, 0.0, finished=Finished(Outcome.OK, result="1", usage=Usage(1.0, ms)))
@@ -186,7 +188,7 @@ def test_the_durations_of_a_schedule_are_compared_with_its_history(
     bench.tenant()
     bench.schedule()
     bench.lease()
-    took(*durations_ms)(bench)
+    runs_lasting(*durations_ms)(bench)
     (found,) = bench.engine.schedules.durations("acme")
     assert [each.took_ms for each in found.runs] == pytest.approx(durations_ms, abs=0.01), "oldest first"
     assert (found.schedule, found.step, found.interval_ms) == ("s", 0, 60_000.0)

@@ -26,27 +26,28 @@ def engine(bench: Bench) -> Engine:
     return bench.engine
 
 
-def living(engine: Engine) -> str:
+def register_node(engine: Engine) -> str:
     """Register a node; return its name."""
     with engine.context.database.write() as connection:
         leases.register(engine.context, connection, node_id("n1"), "n1", engine.context.clock.now_us())
     return "n1"
 
 
-def paged(engine: Engine) -> object:
+def create_alert_rule(engine: Engine) -> object:
     """Create an alert rule."""
     engine.grants.people("acme", ["a@acme.example"])
     return engine.alerts.put("acme", "page", mail=["a@acme.example"])
 
 
-def failed(engine: Engine) -> str:
+def fail_action(engine: Engine) -> str:
+    """Run a schedule's script and let the action fail; return its id."""
     asked = engine.actions.run_now("acme", "s")
     with engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_actions SET state = 'failed'")
     return asked.id
 
 
-def connected(engine: Engine) -> None:
+def store_connection(engine: Engine) -> None:
     """Store a connection that needs a consent."""
     engine.connections.put(
         "acme", "crm", "https://id.example.com/token", "me", "not told", hosts=["api.example.com"],
@@ -89,8 +90,8 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "scripts.record": lambda engine: engine.scripts.record("acme", "job", "all"),
     "scripts.suspend": lambda engine: engine.scripts.suspend("acme", "job"),
     "scripts.resume": lambda engine: (engine.scripts.suspend("acme", "job"), engine.scripts.resume("acme", "job")),
-    "nodes.pause": lambda engine: engine.nodes.pause(living(engine)),
-    "nodes.resume": lambda engine: (engine.nodes.pause(living(engine)), engine.nodes.resume("n1")),
+    "nodes.pause": lambda engine: engine.nodes.pause(register_node(engine)),
+    "nodes.resume": lambda engine: (engine.nodes.pause(register_node(engine)), engine.nodes.resume("n1")),
     "schedules.create": lambda engine: engine.schedules.create("acme", "t", script="job", rules="every 60s"),
     "schedules.edit": lambda engine: engine.schedules.edit("acme", "s", rules="every 120s"),
     "schedules.rollback": lambda engine: (
@@ -109,7 +110,7 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     "actions.replay": lambda engine: engine.actions.replay(
         "acme", engine.actions.cancel("acme", engine.actions.run_now("acme", "s").id).id
     ),
-    "actions.retry": lambda engine: engine.actions.retry(None, failed(engine)),
+    "actions.retry": lambda engine: engine.actions.retry(None, fail_action(engine)),
     "actions.bulk": lambda engine: (
         engine.actions.run_now("acme", "s"),
         engine.actions.bulk("acme", "cancel", filter="state:ready"),
@@ -132,18 +133,18 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
         engine.webhooks.put("acme", "hook", "https://example.com/in"),
         engine.webhooks.delete("acme", "hook"),
     ),
-    "alerts.put": paged,
-    "alerts.test": lambda engine: (paged(engine), engine.alerts.test("acme", "page")),
-    "alerts.delete": lambda engine: (paged(engine), engine.alerts.delete("acme", "page")),
+    "alerts.put": create_alert_rule,
+    "alerts.test": lambda engine: (create_alert_rule(engine), engine.alerts.test("acme", "page")),
+    "alerts.delete": lambda engine: (create_alert_rule(engine), engine.alerts.delete("acme", "page")),
     "secrets.put": lambda engine: engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]),
     "secrets.delete": lambda engine: (
         engine.secrets.put("acme", "KEY", "a value of some length"),
         engine.secrets.delete("acme", "KEY"),
     ),
     "secrets.rotate": lambda engine: engine.secrets.rotate(new_key=True),
-    "connections.put": lambda engine: connected(engine),
-    "connections.consent": lambda engine: (connected(engine), engine.connections.consent("acme", "crm")),
-    "connections.delete": lambda engine: (connected(engine), engine.connections.delete("acme", "crm")),
+    "connections.put": lambda engine: store_connection(engine),
+    "connections.consent": lambda engine: (store_connection(engine), engine.connections.consent("acme", "crm")),
+    "connections.delete": lambda engine: (store_connection(engine), engine.connections.delete("acme", "crm")),
     "batches.create": lambda engine: engine.batches.create(tenants=[{"tenant_id": "batched"}]),
     "plans.put": lambda engine: engine.plans.put("free", {}),
     "plans.delete": lambda engine: (engine.plans.put("free", {}), engine.plans.delete("free")),
@@ -382,7 +383,8 @@ def test_an_export_reads_page_by_page(engine: Engine, monkeypatch: pytest.Monkey
     assert len(list(entries)) == 9
 
 
-async def acted(bench: Bench) -> list[tuple[str, str]]:
+async def audited(bench: Bench) -> list[tuple[str, str]]:
+    """Create a tenant by the async engine; return the audit log's entries about it."""
     engine = AsyncEngine(bench.engine)
     with audit_as("bob", via="http"):
         await engine.tenants.create("beta")
@@ -394,7 +396,7 @@ async def acted(bench: Bench) -> list[tuple[str, str]]:
 def test_who_acts_is_known_in_the_threads_of_the_async_engine(bench: Bench) -> None:
     import asyncio
 
-    assert asyncio.run(acted(bench)) == [("bob", "http")]
+    assert asyncio.run(audited(bench)) == [("bob", "http")]
 
 
 def test_what_the_engine_does_by_itself_is_its_own_act(bench: Bench) -> None:

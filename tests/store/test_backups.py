@@ -13,7 +13,7 @@ from sqlalchemy import text
 from tests.databases.fixtures import postgres
 from tests.e2e.command import Said, inside
 from tests.store.bench import Bench
-from tests.store.mail_server import Post, posted
+from tests.store.mail_server import MailerBench, posted
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings
@@ -100,7 +100,7 @@ def test_a_message_with_its_receipt_in_the_backup_is_not_sent_again(
 ) -> None:
     file, target = tmp_path / "ledger.backup", elsewhere()
 
-    async def before(post: Post) -> None:
+    async def before(post: MailerBench) -> None:
         post.queue(subject="sent before")
         await post.mailer.round()
         post.queue(subject="sent after")
@@ -108,7 +108,7 @@ def test_a_message_with_its_receipt_in_the_backup_is_not_sent_again(
         await post.mailer.round()
         assert len(post.box.got) == 2
 
-    async def after(post: Post) -> None:
+    async def after(post: MailerBench) -> None:
         await post.mailer.round()
         sent = [content.count(b"sent after") for _to, content in post.box.got]
         assert sent == ([] if drop else [1])

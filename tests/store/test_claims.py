@@ -119,6 +119,7 @@ def traces(bench: Bench) -> Traces:
 
 
 def journalled(traces: Traces, claim: Claim, *, refused: bool = False, stale: bool = False) -> Finished:
+    """Return a success whose effects are one row."""
     return Finished(Outcome.OK, result="1", journal=traces.journal(claim, refused=refused, stale=stale))
 
 

@@ -63,7 +63,7 @@ def fill(shop: Bench, many: int, tenant: str = "one") -> None:
         run(shop, ("db.insertMany", {"rows": rows}), tenant=tenant)
 
 
-def kept(shop: Bench, tenant: str = "one") -> int:
+def document_count(shop: Bench, tenant: str = "one") -> int:
     with shop.engine.context.database.read() as connection:
         return (
             connection.scalar(sa.select(sa.func.count()).select_from(entries).where(entries.c.tenant_id == tenant)) or 0
@@ -90,8 +90,8 @@ def test_what_was_there_before_is_indexed_and_no_answer_changes(shop: Bench) -> 
     before = answers(shop)
     for path in ("city", "n", "at.place"):
         shop.engine.collections.index("one", "things", path)
-    assert kept(shop) == 3600
-    assert kept(shop, "two") == 0
+    assert document_count(shop) == 3600
+    assert document_count(shop, "two") == 0
     assert answers(shop) == before
     (shown,) = shop.engine.collections.list("one")
     assert (shown.name, shown.documents, shown.indexes) == ("things", 1200, ("at.place", "city", "n"))
@@ -102,7 +102,7 @@ def test_it_is_kept_with_the_documents(shop: Bench) -> None:
     fill(shop, 30)
     run(shop, ("db.update", {"id": "000003", "changes": {"city": "new"}}), ("db.delete", {"id": "000010"}),
         ("db.increment", {"id": "000004", "amounts": {"n": 1}}), ("db.update", {"id": "000005", "changes": {"city": None}}))  # fmt: skip
-    assert kept(shop) == 29
+    assert document_count(shop) == 29
     found, gone, none = run(
         shop,
         ("db.find", {"filter": {"city": "new"}}),
@@ -150,11 +150,11 @@ def test_broken_off_it_goes_on(shop: Bench, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(collections, "build", broken)
     with pytest.raises(KeyboardInterrupt):
         shop.engine.collections.index("one", "things", "n")
-    assert kept(shop) == 500
+    assert document_count(shop) == 500
     assert run(shop, ("db.count", {"filter": {"n": {"gte": 0}}})) == [1200], "it is not used before it is complete"
     run(shop, ("db.update", {"id": "001100", "changes": {"n": -1}}))
     shop.engine.collections.index("one", "things", "n")
-    assert kept(shop) == 1200
+    assert document_count(shop) == 1200
     assert run(shop, ("db.count", {"filter": {"n": {"gte": 0}}})) == [1199]
 
 
@@ -183,7 +183,7 @@ def test_it_goes_with_its_tenant(shop: Bench) -> None:
     fill(shop, 10)
     shop.engine.collections.index("one", "things", "n")
     shop.engine.tenants.delete("one")
-    assert kept(shop) == 0
+    assert document_count(shop) == 0
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,14 @@ from lodger.sandbox.outcome import Outcome
 MARK = "UPDATE lodger_tenants SET name = name || '!'"
 
 
-def marked(database: Database) -> None:
+def write_mark(database: Database) -> None:
+    """Commit a change."""
     with database.write() as connection:
         connection.execute(text(MARK))
 
 
-def once(tried: Callable[[], bool]) -> None:
-    """What a server does by itself, such as a vacuum, commits too: it must come true once."""
+def comes_true(tried: Callable[[], bool]) -> None:
+    """Assert that a condition holds at last: what a server does by itself, such as a vacuum, commits too."""
     assert any(tried() for _ in range(20))
 
 
@@ -51,17 +52,17 @@ def test_every_commit_is_seen_and_nothing_else(bench: Bench, url: str, kind: str
             connection.execute(text("SELECT * FROM lodger_tenants")).all()
         return watcher.version() == before
 
-    once(read)
+    comes_true(read)
     seen = [watcher.version()]
     if kind == "postgresql":
-        marked(database)
+        write_mark(database)
         seen.append(watcher.version())
     other = Database(url)
     for _ in range(2):
-        marked(other)
+        write_mark(other)
         seen.append(watcher.version())
     if isinstance(watcher, OneWriter):
-        marked(database)
+        write_mark(database)
         assert watcher.version() == seen[-1], "what it writes itself is counted apart"
         with database.write():
             assert watcher.version() == seen[-1]
@@ -70,7 +71,7 @@ def test_every_commit_is_seen_and_nothing_else(bench: Bench, url: str, kind: str
         # Its connection is another one now: what was committed in between cannot be told.
         seen.append(watcher.version())
         for _ in range(2):
-            marked(other)
+            write_mark(other)
             with database.write():
                 # It does not wait for the transaction, which has looked at its begin.
                 seen.append(watcher.version())
@@ -100,7 +101,7 @@ def test_what_is_begun_before_a_look_and_ends_after_it_is_seen(bench: Bench, kin
         assert watcher.version() != between, "the one that began first has ended last"
         return begun == still
 
-    once(two)
+    comes_true(two)
     watcher.close()
 
 
@@ -119,11 +120,11 @@ def test_what_is_to_be_overlooked_is_alone(bench: Bench, kind: str) -> None:
             watcher.overlook(connection)
             midst = watcher.version()
         for _ in range(others):
-            marked(database)
+            write_mark(database)
         return before == midst == watcher.version()
 
     for _ in range(3):
-        once(lambda: overlooked(0))
+        comes_true(lambda: overlooked(0))
         assert not overlooked(1)
     watcher.close()
 
@@ -150,9 +151,9 @@ def test_heartbeats_of_other_nodes_are_overlooked(bench: Bench, kind: str) -> No
 
     pause, resume = (f"UPDATE lodger_nodes SET paused_us = {value} WHERE name = 'n2'" for value in ("1", "NULL"))
     for change in ((MARK,), (pause,), (resume,), (pause, resume), ("UPDATE lodger_nodes SET labels = '{\"a\", NULL'",)):
-        once(beat)
+        comes_true(beat)
         assert not beat(*change)
-    once(beat)
+    comes_true(beat)
     watcher.close()
 
 
@@ -283,7 +284,7 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
         assert db.sees_commits
         first = await db.cached_read("name", ask)
         assert await db.cached_read("name", ask) == first
-        marked(database)
+        write_mark(database)
         assert await db.cached_read("name", ask) == first + "!", "what this process writes is known without a look"
         assert await db.cached_read(("name", "other"), ask) == first + "!"
         assert len(asked) == (3 if db.polls else 2)
@@ -303,10 +304,10 @@ def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench,
         db, other = DbExecutor(database, 6.0), Database(url)
         await db.poll_version(60)
         first = await db.cached_read("name", ask)
-        marked(other)
+        write_mark(other)
         await db.poll_version(60)
         assert await db.cached_read("name", ask) == first + "!"
-        marked(other)
+        write_mark(other)
         db.invalidate()
         assert await db.cached_read("name", ask) == first + "!!"
         db.close()

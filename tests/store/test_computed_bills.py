@@ -2,9 +2,9 @@
 
 import pytest
 from tests.chaos import exposed_lamps
-from tests.chaos.comparison import Comparison, bills
+from tests.chaos.comparison import Comparison, compare_bills
 from tests.store.bench import Bench
-from tests.store.spending import Spender, say
+from tests.store.spending import Spender, try_call
 
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
@@ -29,9 +29,9 @@ def test_what_is_wrong_is_seen(bench: Bench) -> None:
     spender.tenant(queries_per_day=1000)
 
     async def counts(attempt: Attempt) -> None:
-        await say(attempt, "kv.add", key="n", amount=1)
+        await try_call(attempt, "kv.add", key="n", amount=1)
         made = {"action": attempt.claim.action_id, "mark": "counts"}
-        assert isinstance(await say(attempt, "db.insert", set="traces", values=made), dict)
+        assert isinstance(await try_call(attempt, "db.insert", set="traces", values=made), dict)
 
     for outcome in (Outcome.OK, Outcome.OK):
         (claim,) = spender.asked()
@@ -41,7 +41,7 @@ def test_what_is_wrong_is_seen(bench: Bench) -> None:
         found = Comparison()
         with database.engine.connect() as connection:
             connection.exec_driver_sql(tampering)
-            bills(connection, found)
+            compare_bills(connection, found)
             connection.rollback()
         reported = found.lost + found.doubled
         assert len(reported) == bool(what)

@@ -22,7 +22,7 @@ from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.drivers.sqlite import connections
 
 
-def refused(path: str) -> Unavailable:
+def refusal_of(path: str) -> Unavailable:
     with pytest.raises(Unavailable) as error:
         Database(path).close()
     assert error.value.fix
@@ -33,13 +33,13 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "photo.jpg"
     path.write_bytes(os.urandom(5000))
     before = path.read_bytes()
-    assert refused(str(path)).code == "not_a_database"
+    assert refusal_of(str(path)).code == "not_a_database"
     assert path.read_bytes() == before
 
 
 def test_a_folder_that_is_missing(tmp_path: Path) -> None:
-    assert refused(str(tmp_path / "no" / "ledger.db")).code == "database_unreadable"
-    assert refused(str(tmp_path)).code == "database_unreadable"
+    assert refusal_of(str(tmp_path / "no" / "ledger.db")).code == "database_unreadable"
+    assert refusal_of(str(tmp_path)).code == "database_unreadable"
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_another_process_that_keeps_the_write_lock(tmp_path: Path, monkeypatch: 
     Database(str(path)).close()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert refused(str(path)).code == "database_busy"
+    assert refusal_of(str(path)).code == "database_busy"
     other.close()
     Database(str(path)).close()
 

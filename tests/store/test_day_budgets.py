@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.store.bench import Bench
-from tests.store.spending import Spender, fetch, mail, say
+from tests.store.spending import Spender, fetch, mail, try_call
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
@@ -30,13 +30,14 @@ def spender(bench: Bench) -> Spender:
     return Spender(bench)
 
 
-async def everything(attempt: Attempt) -> None:
-    await say(attempt, "db.insert", set="notes", values={"text": "x"})
-    await say(attempt, "kv.set", key="k", value=1)
-    await say(attempt, "kv.get", key="other")
-    await say(attempt, "db.find", set="notes")
+async def one_of_each(attempt: Attempt) -> None:
+    """Make one call of every kind that a budget counts."""
+    await try_call(attempt, "db.insert", set="notes", values={"text": "x"})
+    await try_call(attempt, "kv.set", key="k", value=1)
+    await try_call(attempt, "kv.get", key="other")
+    await try_call(attempt, "db.find", set="notes")
     await mail(attempt, "a@x.example", "b@x.example")
-    await say(attempt, "events.emit", name="order.paid", data=1)
+    await try_call(attempt, "events.emit", name="order.paid", data=1)
     await fetch(attempt, 1)
 
 
@@ -63,7 +64,7 @@ def test_what_a_run_used_is_charged_by_what_became_of_it(
 ) -> None:
     spender.tenant()
     (claim,) = spender.asked()
-    spender.through(claim, everything, outcome)
+    spender.through(claim, one_of_each, outcome)
     if charged is None:
         assert spender.bench.engine.tenants.usage("acme").days == ()
         return
@@ -79,8 +80,8 @@ def test_what_a_run_used_is_charged_by_what_became_of_it(
     ("limit", "play"),
     [
         ("mails", lambda attempt: mail(attempt, "a@x.example", "b@x.example")),
-        ("events", lambda attempt: emitted(attempt, 2)),
-        ("rows_written", lambda attempt: written(attempt, 2)),
+        ("events", lambda attempt: emit(attempt, 2)),
+        ("rows_written", lambda attempt: write_values(attempt, 2)),
     ],
 )
 def test_what_was_free_when_each_began_is_not_used_twice(
@@ -104,14 +105,14 @@ def test_what_was_free_when_each_began_is_not_used_twice(
     assert kept == {"mails": 2, "events": 0, "rows_written": 4}[limit]
 
 
-async def emitted(attempt: Attempt, number: int) -> None:
+async def emit(attempt: Attempt, number: int) -> None:
     for index in range(number):
-        assert await say(attempt, "events.emit", name="order.paid", data=index, line="main.js:3") is None
+        assert await try_call(attempt, "events.emit", name="order.paid", data=index, line="main.js:3") is None
 
 
-async def written(attempt: Attempt, number: int) -> None:
+async def write_values(attempt: Attempt, number: int) -> None:
     for index in range(number):
-        await say(attempt, "kv.set", key=f"{attempt.claim.action_id} {index}", value=index, line="main.js:3")
+        await try_call(attempt, "kv.set", key=f"{attempt.claim.action_id} {index}", value=index, line="main.js:3")
 
 
 def test_without_the_look_at_the_commit_they_are(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +209,7 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
     ends = {claim.action_id: spender.run(claim, one) for claim in (done, failed, cancelled, lost, again)}
     assert held() == 25
     spender.end((done, ends[done.action_id]))
-    spender.end((failed, commits_fault(ends[failed.action_id])))
+    spender.end((failed, failing_commit(ends[failed.action_id])))
     assert held() == 15
     bench.engine.actions.cancel(None, cancelled.action_id)
     assert held() == 15, "its node has not said yet what it used"
@@ -230,7 +231,8 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
         )
 
 
-def commits_fault(ended: Finished) -> Finished:
+def failing_commit(ended: Finished) -> Finished:
+    """Return the end of an attempt whose commit failed."""
     from lodger.engine.effects.outcome_commit import failed_commit
 
     return failed_commit(ended, ValueError("x"))
@@ -241,7 +243,7 @@ def test_over_midnight_each_thing_counts_on_the_day_it_happened_on(spender: Spen
     bench = spender.bench
     bench.clock.us = (bench.clock.us // usage.DAY_US + 1) * usage.DAY_US - 1_000_000
     (claim,) = spender.asked()
-    ended = spender.run(claim, everything)
+    ended = spender.run(claim, one_of_each)
     bench.clock.advance(2)
     spender.end((claim, ended))
     before, after = bench.engine.tenants.usage("acme").days
@@ -329,7 +331,7 @@ def test_who_is_refused_because_others_hold_the_rest_is_told_that_it_is_used(spe
     reported: list[Any] = []
 
     async def two(attempt: Attempt) -> None:
-        reported.extend([await fetch(attempt, 1), await fetch(attempt, 2), await say(attempt, "limits.get")])
+        reported.extend([await fetch(attempt, 1), await fetch(attempt, 2), await try_call(attempt, "limits.get")])
 
     spender.end((asking, spender.run(asking, two)), (holding, ended))
     assert reported[0] == 200

@@ -12,39 +12,39 @@ from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, Schedule
 
 
-def _everywhere(bench: Bench, rules: str = "every 60s", **terms: object) -> Schedule:
+def _schedule_everywhere(bench: Bench, rules: str = "every 60s", **terms: object) -> Schedule:
     bench.engine.scripts.put(PLATFORM, "job", "export default () => 1")
     return bench.schedule(rules, PLATFORM, "everywhere", placement="every_node", **terms)
 
 
-def _keys(found: list[Action]) -> list[tuple[str, str]]:
+def _nodes_and_states(found: list[Action]) -> list[tuple[str, str]]:
     return sorted((action.node_key, action.state) for action in found)
 
 
 def test_each_living_node_runs_it_once(bench: Bench) -> None:
-    schedule = _everywhere(bench)
+    schedule = _schedule_everywhere(bench)
     for name in ("a", "b", "c"):
         bench.lease(name)
     bench.clock.advance(60)
     for name in ("a", "b", "c"):
         bench.renew(name)
     bench.tick()
-    assert _keys(bench.actions(schedule)) == [("a", "ready"), ("b", "ready"), ("c", "ready")]
+    assert _nodes_and_states(bench.actions(schedule)) == [("a", "ready"), ("b", "ready"), ("c", "ready")]
     for name in ("b", "c", "a"):
         (claim,) = bench.claim(node=name)
         bench.commit(claim, node=name)
         assert bench.claim(node=name) == []
-    assert _keys(bench.actions(schedule)) == [("a", "done"), ("b", "done"), ("c", "done")]
+    assert _nodes_and_states(bench.actions(schedule)) == [("a", "done"), ("b", "done"), ("c", "done")]
 
 
 def test_a_node_that_is_gone_at_the_slot_gets_none_and_no_node_at_all_says_so(bench: Bench) -> None:
-    schedule = _everywhere(bench)
+    schedule = _schedule_everywhere(bench)
     bench.lease("a")
     bench.lease("b")
     bench.clock.advance(60)
     bench.renew("b")
     bench.tick()
-    assert _keys(bench.actions(schedule)) == [("b", "ready")]
+    assert _nodes_and_states(bench.actions(schedule)) == [("b", "ready")]
     bench.clock.advance(3600)
     bench.tick()
     gap = bench.actions(schedule)[-1]
@@ -53,19 +53,19 @@ def test_a_node_that_is_gone_at_the_slot_gets_none_and_no_node_at_all_says_so(be
 
 
 def test_only_nodes_that_carry_the_labels_are_meant(bench: Bench) -> None:
-    schedule = _everywhere(bench, labels="node:b")
+    schedule = _schedule_everywhere(bench, labels="node:b")
     for name in ("a", "b"):
         bench.lease(name)
     bench.clock.advance(60)
     for name in ("a", "b"):
         bench.renew(name)
     bench.tick()
-    assert _keys(bench.actions(schedule)) == [("b", "ready")]
+    assert _nodes_and_states(bench.actions(schedule)) == [("b", "ready")]
 
 
 @pytest.mark.parametrize("overlap", ["skip", "queue_one", "queue_all", "cancel_running"])
 def test_a_slow_node_holds_up_no_other_one(bench: Bench, overlap: str) -> None:
-    schedule = _everywhere(bench, overlap=overlap)
+    schedule = _schedule_everywhere(bench, overlap=overlap)
     for _ in range(3):
         for name in ("slow", "quick"):
             bench.lease(name)
@@ -86,7 +86,7 @@ def test_a_slow_node_holds_up_no_other_one(bench: Bench, overlap: str) -> None:
 
 
 def test_a_retry_of_one_node_is_superseded_by_its_own_slot_alone(bench: Bench) -> None:
-    schedule = _everywhere(bench, retry={"attempts": 3, "backoff_s": 3600})
+    schedule = _schedule_everywhere(bench, retry={"attempts": 3, "backoff_s": 3600})
     for name in ("a", "b"):
         bench.lease(name)
     bench.clock.advance(60)
@@ -104,7 +104,7 @@ def test_a_retry_of_one_node_is_superseded_by_its_own_slot_alone(bench: Bench) -
 
 
 def test_what_waits_for_a_node_that_never_comes_back_is_given_up_with_its_reason(bench: Bench) -> None:
-    schedule = _everywhere(bench)
+    schedule = _schedule_everywhere(bench)
     for name in ("a", "b"):
         bench.lease(name)
     bench.clock.advance(60)
@@ -153,7 +153,7 @@ def test_a_customers_schedule_cannot_stand_on_every_node(bench: Bench) -> None:
 
 
 def test_a_range_of_the_past_is_not_run_on_every_node(bench: Bench) -> None:
-    schedule = _everywhere(bench)
+    schedule = _schedule_everywhere(bench)
     now = from_us(bench.clock.us)
     with pytest.raises(InputError) as refused:
         bench.engine.actions.backfill(schedule.tenant_id, schedule.id, start=now - timedelta(hours=1), end=now)

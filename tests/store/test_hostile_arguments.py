@@ -79,6 +79,7 @@ REFUSALS = (InputError, Unavailable, SandboxError)
 
 
 def hostile(hint: Any) -> Iterator[Any]:
+    """Yield hostile values for an argument of this type."""
     kinds = {hint} if get_origin(hint) is Mapping else {hint, *get_args(hint)}
     if str in kinds:
         yield from TEXTS
@@ -108,6 +109,7 @@ def shown(value: object) -> str:
 
 
 def calls(engine: Engine, verb: str) -> Iterator[tuple[str, Any, Callable[[], object]]]:
+    """Yield calls of a verb, each with one hostile argument: its name, the value, and a function that makes the call."""
     noun, name = verb.split(".")
     function = getattr(TABLE.nouns[noun], name)
     hints = get_type_hints(function)

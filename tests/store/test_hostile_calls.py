@@ -19,7 +19,7 @@ NUMBERS = (0, -1, 1e308, -1e308, 1e-320, 2**63, -(2**63) - 1, 2**200, 10**400, 0
 URL = "https://a.example/"
 
 
-def of_text(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def calls_with_text(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "kv.set", {"key": text, "value": 1}
     yield "kv.set", {"key": "k", "value": {text: [text]}}
     yield "kv.get", {"key": text}
@@ -45,7 +45,7 @@ def of_text(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield text, {}
 
 
-def of_number(number: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def calls_with_number(number: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "kv.add", {"key": "n", "amount": number}
     yield "kv.set", {"key": "k", "value": number}
     yield "kv.set", {"key": "k", "value": 1, "ttlSeconds": number}
@@ -59,8 +59,8 @@ def of_number(number: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 CASES = {
-    "texts": [case for text in TEXTS for case in of_text(text)],
-    "numbers": [case for number in NUMBERS for case in of_number(number)],
+    "texts": [case for text in TEXTS for case in calls_with_text(text)],
+    "numbers": [case for number in NUMBERS for case in calls_with_number(number)],
 }
 
 

@@ -22,6 +22,7 @@ Way = Callable[[str], Any]
 
 @contextmanager
 def of_sqlalchemy(url: str) -> Iterator[tuple[Any, Callable[[], None], Callable[[], None]]]:
+    """Yield a connection of SQLAlchemy with its commit and rollback."""
     made = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with made.connect() as connection:
         yield connection, connection.commit, connection.rollback
@@ -30,6 +31,7 @@ def of_sqlalchemy(url: str) -> Iterator[tuple[Any, Callable[[], None], Callable[
 
 @contextmanager
 def of_a_session(url: str) -> Iterator[tuple[Any, Callable[[], None], Callable[[], None]]]:
+    """Yield a session with its commit and rollback."""
     made = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with Session(made) as session:
         yield session, session.commit, session.rollback
@@ -38,6 +40,7 @@ def of_a_session(url: str) -> Iterator[tuple[Any, Callable[[], None], Callable[[
 
 @contextmanager
 def of_a_driver(url: str) -> Iterator[tuple[Any, Callable[[], None], Callable[[], None]]]:
+    """Yield a connection of the driver with its commit and rollback."""
     connection: Any = (
         sqlite3.connect(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else psycopg.connect(url)
     )

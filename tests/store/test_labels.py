@@ -9,7 +9,8 @@ from lodger.engine.store.lifecycle.claims import Lease
 from lodger.engine.store.queue import placements, ready_queue
 
 
-def _node(bench: Bench, name: str, *labels: str) -> Lease:
+def _register(bench: Bench, name: str, *labels: str) -> Lease:
+    """Register a node with labels; return its lease."""
     with bench.engine.context.database.write() as connection:
         bench.nodes[name] = leases.register(
             bench.engine.context, connection, node_id(name), name, bench.clock.us, labels=labels
@@ -17,7 +18,8 @@ def _node(bench: Bench, name: str, *labels: str) -> Lease:
     return bench.nodes[name]
 
 
-def _taken(bench: Bench, node: str, free: int = 100) -> list[str | None]:
+def _claimed(bench: Bench, node: str, free: int = 100) -> list[str | None]:
+    """Claim for a node; return the schedules of what it got."""
     return [claim.schedule_id for claim in bench.claim(free, node)]
 
 
@@ -27,14 +29,14 @@ def test_only_a_node_that_carries_the_labels_runs_a_schedule(bench: Bench) -> No
     both = bench.schedule(name="both", labels=["eu", "highmem"])
     plain = bench.schedule(name="plain")
     for name, labels in (("plain", ()), ("big", ("highmem",)), ("all", ("eu", "highmem", "gpu"))):
-        _node(bench, name, *labels)
+        _register(bench, name, *labels)
     bench.clock.advance(60)
     bench.tick()
     assert heavy.conduct["labels"] == ["highmem"]
-    assert _taken(bench, "plain") == [plain.id]
-    assert _taken(bench, "big") == [heavy.id]
-    assert _taken(bench, "big") == []
-    assert _taken(bench, "all") == [both.id]
+    assert _claimed(bench, "plain") == [plain.id]
+    assert _claimed(bench, "big") == [heavy.id]
+    assert _claimed(bench, "big") == []
+    assert _claimed(bench, "all") == [both.id]
 
 
 def test_a_node_is_woken_only_for_what_it_may_run(bench: Bench) -> None:
@@ -56,8 +58,8 @@ def test_thousands_that_wait_for_another_node_are_in_nobodys_way(bench: Bench) -
     free = bench.schedule(tenant_id="late")
     bench.clock.advance(60)
     bench.tick()
-    assert _taken(bench, "n1", free=1) == [free.id]
-    assert _taken(bench, "n1", free=1) == []
+    assert _claimed(bench, "n1", free=1) == [free.id]
+    assert _claimed(bench, "n1", free=1) == []
 
 
 def test_a_tenant_bound_to_one_node_runs_there_and_nowhere_else(bench: Bench) -> None:
@@ -67,7 +69,7 @@ def test_a_tenant_bound_to_one_node_runs_there_and_nowhere_else(bench: Bench) ->
     bench.clock.advance(60)
     bench.tick()
     assert bench.claim(node="n1") == []
-    assert _taken(bench, "n2") == [mine.id]
+    assert _claimed(bench, "n2") == [mine.id]
     bench.commit(*(), node="n2")
     assert bench.engine.tenants.get("acme").labels == ("node:n2",)
 
@@ -78,10 +80,10 @@ def test_a_tenants_labels_hold_for_what_waits_already_and_are_lifted_at_once(ben
     bench.clock.advance(60)
     bench.tick()
     bench.engine.tenants.edit("acme", labels=["eu"])
-    _node(bench, "big", "highmem")
-    assert _taken(bench, "big") == []
+    _register(bench, "big", "highmem")
+    assert _claimed(bench, "big") == []
     bench.engine.tenants.edit("acme", labels=None)
-    assert _taken(bench, "big") == [mine.id]
+    assert _claimed(bench, "big") == [mine.id]
 
 
 def test_edits_of_a_tenant_change_what_they_name_and_nothing_else(bench: Bench) -> None:
@@ -115,7 +117,7 @@ def test_requests_and_repeats_require_what_their_schedule_does(bench: Bench) -> 
     assert bench.claim() == []
     made = bench.engine.actions.backfill(schedule.tenant_id, schedule.id, start=_at(bench, -130), end=_at(bench, 0))
     assert {bench.engine.actions.get(None, each).requires for each in made.actions} == {("highmem",)}
-    _node(bench, "big", "highmem")
+    _register(bench, "big", "highmem")
     bench.commit(*bench.claim(node="big"), node="big")
     again = bench.engine.actions.replay(None, asked.id)
     assert again.requires == ("highmem",)
@@ -150,7 +152,7 @@ def test_what_a_node_carries_may_change_while_it_works(bench: Bench) -> None:
     with bench.engine.context.database.read() as connection:
         (living,) = placements.living_nodes(bench.engine.context, connection, bench.clock.us)
     assert living.labels == {"gpu", "node:n1"}
-    assert _taken(bench, "n1") == [schedule.id]
+    assert _claimed(bench, "n1") == [schedule.id]
 
 
 def test_without_the_check_of_labels_any_node_takes_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,5 +162,5 @@ def test_without_the_check_of_labels_any_node_takes_it(bench: Bench, monkeypatch
     bench.clock.advance(60)
     bench.tick()
     monkeypatch.setattr(ready_queue, "carries", lambda _labels, _requires: True)
-    assert _taken(bench, "n1") == [schedule.id]
+    assert _claimed(bench, "n1") == [schedule.id]
     assert claims.Lease("x", 1).labels == frozenset()

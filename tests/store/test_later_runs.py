@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.store.bench import Bench
-from tests.store.spending import Spender, say
+from tests.store.spending import Spender, try_call
 
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.output import views
@@ -37,8 +37,8 @@ def test_a_run_is_requested_with_the_outcome_or_not_at_all(spender: Spender) -> 
     ids: list[Any] = []
 
     async def play(attempt: Attempt) -> None:
-        ids.append(await say(attempt, "schedule.runAt", delay="PT5M", input={"$object": {"$a": 1}}, key="k"))
-        ids.append(await say(attempt, "schedule.runAt", script="other", at="2027-01-01T00:00:00Z"))
+        ids.append(await try_call(attempt, "schedule.runAt", delay="PT5M", input={"$object": {"$a": 1}}, key="k"))
+        ids.append(await try_call(attempt, "schedule.runAt", script="other", at="2027-01-01T00:00:00Z"))
 
     (claim,) = spender.asked()
     spender.through(claim, play, Outcome.SCRIPT_ERROR)
@@ -68,10 +68,10 @@ def test_a_run_is_requested_with_the_outcome_or_not_at_all(spender: Spender) -> 
 def test_a_key_names_the_newest_run_and_cancels_by_it(spender: Spender) -> None:
     async def play(attempt: Attempt) -> None:
         for delay in (5000, 10**6, 10**7):
-            await say(attempt, "schedule.runAt", delay=delay, key="k")
-        await say(attempt, "schedule.runAt", delay=5000, key="k", script="other")
-        unkeyed = await say(attempt, "schedule.runAt", delay=5000)
-        await say(attempt, "schedule.cancel", run=unkeyed)
+            await try_call(attempt, "schedule.runAt", delay=delay, key="k")
+        await try_call(attempt, "schedule.runAt", delay=5000, key="k", script="other")
+        unkeyed = await try_call(attempt, "schedule.runAt", delay=5000)
+        await try_call(attempt, "schedule.cancel", run=unkeyed)
 
     spender.through(*spender.asked(), play)
     other, own = waiting(spender)
@@ -86,9 +86,9 @@ def test_a_key_names_the_newest_run_and_cancels_by_it(spender: Spender) -> None:
     mine = next(each for each in claims if each.action_id == own.id)
 
     async def again(attempt: Attempt) -> None:
-        await say(attempt, "schedule.runAt", delay=0, key="k")
-        await say(attempt, "schedule.cancel", run=own.id)
-        await say(attempt, "schedule.cancel", run="nothing")
+        await try_call(attempt, "schedule.runAt", delay=0, key="k")
+        await try_call(attempt, "schedule.cancel", run=own.id)
+        await try_call(attempt, "schedule.cancel", run="nothing")
 
     spender.end((mine, spender.run(mine, again)))
     assert spender.bench.engine.actions.get("acme", own.id).state == "done"
@@ -101,9 +101,9 @@ def test_a_key_names_the_newest_run_and_cancels_by_it(spender: Spender) -> None:
     others = [run_in("acme", "job", 10**6, request_key=key) for key in keys]
 
     async def cancels(attempt: Attempt) -> None:
-        await say(attempt, "schedule.runAt", delay=5000, key="k")
+        await try_call(attempt, "schedule.runAt", delay=5000, key="k")
         for run in (*(each.id for each in others), "k"):
-            await say(attempt, "schedule.cancel", run=run)
+            await try_call(attempt, "schedule.cancel", run=run)
 
     spender.through(*spender.asked(), cancels)
     assert {spender.bench.engine.actions.get("acme", each.id).state for each in others} == {"ready"}
@@ -136,7 +136,7 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
 def test_hostile_arguments_are_refused(spender: Spender) -> None:
     async def play(attempt: Attempt) -> None:
         for arguments, said in HOSTILE:
-            await say(attempt, "schedule.runAt", **arguments)
+            await try_call(attempt, "schedule.runAt", **arguments)
             assert attempt.refused is not None
             assert said in attempt.refused.message
             attempt.refused = None
@@ -150,7 +150,7 @@ def test_the_number_is_bounded_by_run_by_day_and_of_what_waits(
 ) -> None:
     async def play(attempt: Attempt) -> None:
         for _ in range(25):
-            await say(attempt, "schedule.runAt", delay=DAY_MS, line="main.js:3")
+            await try_call(attempt, "schedule.runAt", delay=DAY_MS, line="main.js:3")
 
     spender.bench.engine.tenants.edit("acme", limits={"later_runs_per_day": 30})
     spender.through(*spender.asked(), play)
@@ -172,7 +172,7 @@ def test_the_number_is_bounded_by_run_by_day_and_of_what_waits(
 
     async def cancels(attempt: Attempt) -> None:
         for each in waiting(spender)[:2]:
-            await say(attempt, "schedule.cancel", run=each.id)
+            await try_call(attempt, "schedule.cancel", run=each.id)
 
     spender.bench.engine.tenants.edit("acme", limits={"rows_written": 1})
     spender.through(*spender.asked(), cancels)
@@ -181,7 +181,7 @@ def test_the_number_is_bounded_by_run_by_day_and_of_what_waits(
 
 def test_a_script_that_cannot_run_is_refused_at_the_commit(spender: Spender) -> None:
     async def play(attempt: Attempt) -> None:
-        await say(attempt, "schedule.runAt", script="other", delay=5, input={"n": "x"})
+        await try_call(attempt, "schedule.runAt", script="other", delay=5, input={"n": "x"})
 
     spender.bench.engine.scripts.put("acme", "other", "export default () => 1", params={"n": {"type": "integer"}})
     (claim,) = spender.asked()

@@ -7,7 +7,7 @@ from email.policy import default as email_policy
 from typing import Any
 
 import sqlalchemy as sa
-from tests.store.mail_server import START_US, Post, posted
+from tests.store.mail_server import START_US, MailerBench, posted
 
 from lodger.engine.effects.effect import Attachment
 from lodger.engine.node.outbox.mailer import Mailer
@@ -16,7 +16,7 @@ from lodger.engine.store.schema.scheduling import tenants
 
 
 def test_a_mail_arrives_as_written_once(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         body = "Grüße\n.\nQUIT\r\n\rbare\n" + "long " * 400
         post.queue(
             subject="Grüße an alle " + "ä" * 120,
@@ -47,7 +47,7 @@ def test_a_mail_arrives_as_written_once(url: str) -> None:
 
 
 def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         post.queue(
             html="<p>ü</p>",
             cc=("c@example.com", "x@example.com"),
@@ -84,7 +84,7 @@ def test_a_mail_with_copies_a_name_and_attachments(url: str) -> None:
 
 
 def test_a_temporary_refusal_is_tried_again_under_the_same_id(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         post.queue()
         post.box.refuse_data = ["451 later\x1b[31m"]
         await post.mailer.round()
@@ -103,7 +103,7 @@ def test_a_temporary_refusal_is_tried_again_under_the_same_id(url: str) -> None:
 
 
 def test_a_permanent_refusal_fails_at_once_and_delays_nobody(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         post.box.refuse_rcpt = {"x@example.com": "550 nobody here"}
         post.queue()
         post.queue(to=("y@example.com",))
@@ -120,7 +120,7 @@ def test_a_permanent_refusal_fails_at_once_and_delays_nobody(url: str) -> None:
 
 
 def test_an_absent_server_pauses_longer_each_time_then_fails(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         post.queue()
         pauses = []
         for _ in range(3):
@@ -137,7 +137,7 @@ def test_an_absent_server_pauses_longer_each_time_then_fails(url: str) -> None:
 
 
 def test_what_a_dead_sender_took_goes_out_after_its_lease(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         post.queue()
         sending = asyncio.Event()
 
@@ -171,7 +171,7 @@ FORGED: list[dict[str, Any]] = [
 def test_the_sender_is_a_second_lock_against_forged_headers(url: str) -> None:
     """Past the first lock (the capability refuses such mails), no header line is made of it either."""
 
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         for forged in FORGED:
             post.queue(**forged)
         while await post.mailer.round():
@@ -194,7 +194,7 @@ ENCODED = [
 def test_encoded_words_make_no_header_even_past_the_first_lock(url: str) -> None:
     """Python decodes them when a header is set, line ends and all; whatever becomes of that, no further address receives the mail."""
 
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         for words in ENCODED:
             post.queue(subject=words)
         await post.mailer.round()
@@ -210,7 +210,7 @@ def test_encoded_words_make_no_header_even_past_the_first_lock(url: str) -> None
 
 
 def test_tenants_take_turns(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         for _ in range(35):
             post.queue(tenant="many")
         post.queue(tenant="few", subject="few")
@@ -224,7 +224,7 @@ def test_tenants_take_turns(url: str) -> None:
 
 
 def test_mails_of_a_suspended_tenant_wait_until_it_goes_on(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         with post.database.write() as connection:
             values = {"name": "one", "generation": 1, "limits": "{}", "created_us": 1}
             connection.execute(sa.insert(tenants).values(id="one", state="suspended", **values))
@@ -241,7 +241,7 @@ def test_mails_of_a_suspended_tenant_wait_until_it_goes_on(url: str) -> None:
 
 
 def test_two_senders_send_nothing_twice(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         other = Mailer(post.database, post.server, post.clock)
         for number in range(30):
             post.queue(tenant=f"t{number % 3}")
@@ -254,7 +254,7 @@ def test_two_senders_send_nothing_twice(url: str) -> None:
 
 
 def test_what_became_of_a_mail_is_told(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         reported: list[tuple[str, str | None]] = []
         mailer = Mailer(post.database, post.server, post.clock,
                         on_mark=lambda _row, state, failure: reported.append((state, failure and failure.text)))  # fmt: skip
@@ -277,7 +277,7 @@ def test_what_became_of_a_mail_is_told(url: str) -> None:
 
 
 def test_the_service_wakes_when_poked_and_stops_twice(url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: MailerBench) -> None:
         rounds: asyncio.Queue[int] = asyncio.Queue()
         marked = asyncio.Event()
         mailer = Mailer(

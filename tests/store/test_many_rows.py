@@ -36,7 +36,7 @@ def table(bench: Bench) -> Table:
     return TABLE
 
 
-def _all(bench: Bench) -> dict[int, tuple[Any, ...]]:
+def _rows(bench: Bench) -> dict[int, tuple[Any, ...]]:
     with bench.engine.context.database.read() as connection:
         return {row.id: (row.said, row.number, row.count) for row in connection.execute(select(TABLE))}
 
@@ -48,14 +48,14 @@ def test_what_is_inserted_is_what_was_given(bench: Bench, table: Table) -> None:
     ]
     with bench.engine.context.database.write() as connection:
         insert_many(connection, table, rows)
-    assert _all(bench) == {row["id"]: (row["said"], row["number"], row["count"]) for row in rows}
+    assert _rows(bench) == {row["id"]: (row["said"], row["number"], row["count"]) for row in rows}
 
 
 def test_a_column_that_no_row_fills_has_its_default(bench: Bench, table: Table) -> None:
     with bench.engine.context.database.write() as connection:
         insert_many(connection, table, [{"id": 1, "said": None, "number": None, "count": None}])
         insert_many(connection, table, [{"id": 2, "said": None}, {"id": 3, "said": "x"}])
-    assert _all(bench) == {1: (None, None, 7), 2: (None, None, 7), 3: ("x", None, 7)}
+    assert _rows(bench) == {1: (None, None, 7), 2: (None, None, 7), 3: ("x", None, 7)}
 
 
 def test_bytes_stay_what_they_are(bench: Bench, table: Table) -> None:
@@ -74,7 +74,7 @@ def test_what_is_there_is_left_or_added_to_or_set(bench: Bench, table: Table) ->
         add_many(connection, table, ("id",), [{"id": 1, "count": 10}, {"id": 3, "count": 30}])
         setting.run(connection, [{"k_id": 2, "said": 'a"b\\'}, {"k_id": 9, "said": "nobody"}])
         setting.run(connection, [])
-    assert _all(bench) == {1: (None, None, 11), 2: ('a"b\\', 0.5, 3), 3: (None, None, 30), 4: (None, None, 4)}
+    assert _rows(bench) == {1: (None, None, 11), 2: ('a"b\\', 0.5, 3), 3: (None, None, 30), 4: (None, None, 4)}
 
 
 @pytest.mark.parametrize("number", [TOGETHER - 1, TOGETHER, 2 * TOGETHER, 3 * TOGETHER + 7])
@@ -90,7 +90,7 @@ def test_hundreds_of_rows_are_each_done_once(bench: Bench, table: Table, number:
         setting.run(connection, [{"k_id": at, "said": f"now {at}"} for at in [*every, number + 1] if at % 2])
     expected = {at: (None if at % 3 else SAID[at % len(SAID)], None, 11 if at % 3 else 15) for at in every}
     expected |= {at: (f"now {at}", 0.5, expected[at][2] + 1) for at in every if at % 2}
-    assert _all(bench) == expected | {number: (None, None, 10)}
+    assert _rows(bench) == expected | {number: (None, None, 10)}
 
 
 @pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 65, 600])

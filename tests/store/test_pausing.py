@@ -10,7 +10,8 @@ from lodger.sandbox.outcome import Outcome
 FAULT = Finished(Outcome.ENGINE_FAULT)
 
 
-def minutes(bench: Bench, *ends: Finished) -> str:
+def state_after(bench: Bench, *ends: Finished) -> str:
+    """Let a minute pass for each end of a run; return the schedule's state."""
     for finished in ends:
         bench.clock.advance(60)
         bench.tick()
@@ -21,16 +22,16 @@ def minutes(bench: Bench, *ends: Finished) -> str:
 def test_it_is_paused_after_so_many_failures_in_a_row_and_its_slots_are_accounted(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule(pause_after=3)
-    assert minutes(bench, THROWN, THROWN, OK, THROWN, THROWN) == "armed"
-    assert minutes(bench, THROWN) == "paused"
+    assert state_after(bench, THROWN, THROWN, OK, THROWN, THROWN) == "armed"
+    assert state_after(bench, THROWN) == "paused"
     found = bench.engine.schedules.get("acme", "s")
     assert (found.failures, found.note) == (3, "paused after 3 failed actions in a row")
     bench.clock.advance(600)
     assert bench.tick() == []
     assert bench.engine.schedules.resume("acme", "s").failures == 0
     assert bench.actions(schedule)[-1].reason == "paused"
-    assert minutes(bench, THROWN, THROWN) == "armed"
-    assert minutes(bench, THROWN) == "paused"
+    assert state_after(bench, THROWN, THROWN) == "armed"
+    assert state_after(bench, THROWN) == "paused"
 
 
 def test_only_what_has_failed_for_good_counts_and_our_faults_do_not(bench: Bench) -> None:
@@ -51,14 +52,14 @@ def test_only_what_has_failed_for_good_counts_and_our_faults_do_not(bench: Bench
 def test_a_retry_that_a_slot_supersedes_is_a_failure(bench: Bench) -> None:
     bench.tenant()
     bench.schedule(pause_after=2, retry={"attempts": 5, "backoff_s": 500})
-    assert minutes(bench, THROWN, THROWN, THROWN) == "armed"
-    assert minutes(bench, THROWN) == "paused"
+    assert state_after(bench, THROWN, THROWN, THROWN) == "armed"
+    assert state_after(bench, THROWN) == "paused"
 
 
 def test_without_the_policy_nobody_counts(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()
-    assert minutes(bench, *[THROWN] * 20) == "armed"
+    assert state_after(bench, *[THROWN] * 20) == "armed"
     assert bench.engine.schedules.get("acme", "s").failures == 0
 
 
@@ -69,8 +70,8 @@ def test_a_commit_that_could_not_have_the_clock_leaves_the_pause_to_the_tick(
     schedule = bench.schedule(pause_after=1)
     with monkeypatch.context() as patch:
         patch.setattr(tick, "pause_failing", lambda *_arguments: False)
-        assert minutes(bench, THROWN) == "armed"
-    assert minutes(bench, OK) == "paused"
+        assert state_after(bench, THROWN) == "armed"
+    assert state_after(bench, OK) == "paused"
     assert bench.states(schedule) == ["failed"]
     bench.engine.schedules.resume("acme", "s")
     assert [(action.state, action.reason) for action in bench.actions(schedule)][1] == ("skipped", "paused")

@@ -10,26 +10,26 @@ from lodger.engine.node.executors.by_kind import ByKind
 FIELDS = {"days": {"type": "integer", "min": 1, "default": 7}, "to": {"type": "text", "required": True}}
 
 
-def _offer(bench: Bench, source: str = "export default () => 1", **more: object) -> None:
+def _put_offered(bench: Bench, source: str = "export default () => 1", **more: object) -> None:
     bench.engine.scripts.put(PLATFORM, "cleanup", source, **{"params": FIELDS, "offered": True, **more})  # type: ignore[arg-type]  # forwarded
 
 
-def _bind(bench: Bench, tenant_id: str = "acme", **more: object):  # type: ignore[no-untyped-def]  # a schedule
+def _create_schedule(bench: Bench, tenant_id: str = "acme", **more: object):  # type: ignore[no-untyped-def]  # a schedule
     given = {"script": "@cleanup", "rules": "every 60s", "params": {"to": "me"}, **more}
     return bench.engine.schedules.create(tenant_id, "s", **given)  # type: ignore[arg-type]  # forwarded
 
 
 def test_a_tenant_binds_it_by_name_and_runs_the_platforms_newest_version(bench: Bench) -> None:
     bench.tenant()
-    _offer(bench)
-    schedule = _bind(bench)
+    _put_offered(bench)
+    schedule = _create_schedule(bench)
     assert schedule.script == "@cleanup"
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.run()
     assert (claim.tenant_id, claim.script_name, claim.script_version) == ("acme", "@cleanup", 1)
     assert claim.modules["main.js"] == "export default () => 1"
-    _offer(bench, "export default () => 2")
+    _put_offered(bench, "export default () => 2")
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.run()
@@ -38,12 +38,12 @@ def test_a_tenant_binds_it_by_name_and_runs_the_platforms_newest_version(bench: 
 
 def test_params_are_checked_where_it_is_bound_and_where_it_is_asked_for(bench: Bench) -> None:
     bench.tenant()
-    _offer(bench)
+    _put_offered(bench)
     for params in (None, {"to": 1}, {"to": "me", "days": 0}, {"to": "me", "more": 1}):
         with pytest.raises(InputError) as refused:
-            _bind(bench, params=params)
+            _create_schedule(bench, params=params)
         assert refused.value.code == "params_invalid"
-    schedule = _bind(bench)
+    schedule = _create_schedule(bench)
     with pytest.raises(InputError):
         bench.engine.schedules.edit("acme", "s", params={"days": 1})
     with pytest.raises(InputError):
@@ -60,8 +60,8 @@ def test_the_version_that_runs_checks_and_completes_the_params(bench: Bench) -> 
     from tests.node.harness import Script
 
     bench.tenant()
-    _offer(bench)
-    _bind(bench)
+    _put_offered(bench)
+    _create_schedule(bench)
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.claim()
@@ -69,7 +69,7 @@ def test_the_version_that_runs_checks_and_completes_the_params(bench: Bench) -> 
     asyncio.run(ByKind({"script": script}).execute(claim))
     assert script.seen[0].params == {"to": "me", "days": 7}
     bench.commit(claim)
-    _offer(bench, params={"to": {"type": "integer"}})
+    _put_offered(bench, params={"to": {"type": "integer"}})
     bench.clock.advance(60)
     bench.tick()
     (claim,) = bench.claim()
@@ -81,10 +81,10 @@ def test_the_version_that_runs_checks_and_completes_the_params(bench: Bench) -> 
 
 def test_what_is_not_offered_cannot_be_bound(bench: Bench) -> None:
     bench.tenant()
-    _offer(bench, offered=False)
+    _put_offered(bench, offered=False)
     for name in ("@cleanup", "cleanup", "@", "@@cleanup", "@nothing"):
         with pytest.raises(NotFound):
-            _bind(bench, script=name)
+            _create_schedule(bench, script=name)
         with pytest.raises(NotFound):
             bench.engine.run_in("acme", name, 0, params={"to": "me"})
     assert bench.engine.scripts.offered() == []
@@ -93,13 +93,13 @@ def test_what_is_not_offered_cannot_be_bound(bench: Bench) -> None:
 def test_an_offer_taken_back_ends_no_binding(bench: Bench) -> None:
     bench.tenant()
     bench.tenant("late")
-    _offer(bench)
-    _bind(bench)
+    _put_offered(bench)
+    _create_schedule(bench)
     assert [script.name for script in bench.engine.scripts.offered()] == ["cleanup"]
-    _offer(bench, offered=False)
+    _put_offered(bench, offered=False)
     assert bench.engine.schedules.edit("acme", "s", params={"to": "you"}).revision == 2
     with pytest.raises(NotFound):
-        _bind(bench, "late")
+        _create_schedule(bench, "late")
     bench.clock.advance(60)
     bench.tick()
     assert len(bench.claim()) == 1
@@ -107,8 +107,8 @@ def test_an_offer_taken_back_ends_no_binding(bench: Bench) -> None:
 
 def test_it_is_no_script_of_the_tenants_own(bench: Bench) -> None:
     bench.tenant()
-    _offer(bench)
-    _bind(bench)
+    _put_offered(bench)
+    _create_schedule(bench)
     assert [script.name for script in bench.engine.scripts.list("acme")] == ["job"]
     with pytest.raises(NotFound):
         bench.engine.scripts.get("acme", "@cleanup")
@@ -155,8 +155,8 @@ def test_it_can_be_one_step_of_several_and_be_shared_by_schedules_and_tenants(be
 
 def test_a_binding_goes_with_its_tenant(bench: Bench) -> None:
     bench.tenant()
-    _offer(bench)
-    _bind(bench)
+    _put_offered(bench)
+    _create_schedule(bench)
     bench.engine.tenants.delete("acme")
     assert bench.scalar("SELECT count(*) FROM lodger_scripts WHERE kind = 'bound'") == 0
     assert bench.engine.scripts.get(PLATFORM, "cleanup").fields == {
@@ -165,8 +165,8 @@ def test_a_binding_goes_with_its_tenant(bench: Bench) -> None:
 
 
 def test_the_same_content_with_other_fields_is_another_version(bench: Bench) -> None:
-    _offer(bench)
-    _offer(bench)
+    _put_offered(bench)
+    _put_offered(bench)
     assert bench.engine.scripts.get(PLATFORM, "cleanup").version == 1
-    _offer(bench, params=None)
+    _put_offered(bench, params=None)
     assert bench.engine.scripts.get(PLATFORM, "cleanup").version == 2

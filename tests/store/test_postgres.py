@@ -27,7 +27,7 @@ from lodger.engine.sync import Engine
 __all__ = ["url"]
 
 
-def refused(url: str) -> Unavailable:
+def refusal_of(url: str) -> Unavailable:
     with pytest.raises(Unavailable) as error:
         Database(url).close()
     assert error.value.fix
@@ -35,19 +35,19 @@ def refused(url: str) -> Unavailable:
 
 
 def test_a_server_that_is_not_there(tmp_path: object) -> None:
-    assert refused(f"postgresql://nobody@/none?host={tmp_path}").code == "database_unreachable"
+    assert refusal_of(f"postgresql://nobody@/none?host={tmp_path}").code == "database_unreachable"
 
 
 def test_a_database_and_a_user_that_are_not_there(server: Server) -> None:
-    assert refused(server.url("absent")).code == "database_login_refused"
-    assert refused(server.url("postgres", user="stranger")).code == "database_login_refused"
+    assert refusal_of(server.url("absent")).code == "database_login_refused"
+    assert refusal_of(server.url("postgres", user="stranger")).code == "database_login_refused"
 
 
 def test_a_database_that_cannot_hold_every_text(server: Server) -> None:
     for encoding in ("LATIN1", "SQL_ASCII"):
         with psycopg.connect(server.conninfo("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE other ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
-        error = refused(server.url("other"))
+        error = refusal_of(server.url("other"))
         assert (error.code, encoding in error.what) == ("database_encoding", True)
         assert inspect_database(server.url("other")).verdict == "empty"
         server.drop("other")
@@ -56,7 +56,7 @@ def test_a_database_that_cannot_hold_every_text(server: Server) -> None:
 def test_a_schema_that_is_not_there_and_addresses_with_another_driver(server: Server, name: str) -> None:
     url = server.url(name)
     more = "&" if "?" in url else "?"
-    assert refused(f"{url}{more}options=-csearch_path%3Dnowhere").code == "database_schema_missing"
+    assert refusal_of(f"{url}{more}options=-csearch_path%3Dnowhere").code == "database_schema_missing"
     scheme = url.partition("://")[0]
     for driver in ("asyncpg", "psycopg2", "psycopg", "psycopg_async", "pg8000"):
         place = url.replace(f"{scheme}://", f"postgresql+{driver}://", 1)

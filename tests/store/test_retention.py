@@ -24,14 +24,15 @@ from lodger.engine.store.platform import node_rows
 DAY = 86_400
 
 
-def forget(bench: Bench, tenant_id: str = "acme") -> int:
+def delete_old(bench: Bench, tenant_id: str = "acme") -> int:
+    """Delete the actions that are older than the policy keeps; return their number."""
     with bench.engine.context.database.write() as connection:
         rows = retention.find_old(bench.engine.context, connection, tenant_id, bench.clock.us)
         retention.delete_actions(connection, rows, bench.clock.us, bench.clock.elapsed_s)
     return len(rows)
 
 
-def runs(bench: Bench, number: int) -> None:
+def run_slots(bench: Bench, number: int) -> None:
     for _ in range(number):
         bench.clock.advance(60)
         bench.tick()
@@ -43,16 +44,16 @@ def test_what_is_older_than_the_days_goes_with_its_attempts_and_logs(bench: Benc
     bench.tenant("other")
     schedule = bench.schedule()
     bench.engine.run_in("acme", "job", 0)
-    runs(bench, 3)
+    run_slots(bench, 3)
     bench.engine.schedules.pause("acme", "s")
     bench.clock.advance(2 * DAY - 121)
-    assert forget(bench) == 0
+    assert delete_old(bench) == 0
     bench.clock.advance(122)
-    assert forget(bench) == 3
+    assert delete_old(bench) == 3
     (kept,) = bench.actions(tenant_id="acme")
     assert kept.slot == from_us(bench.clock.us - (2 * DAY + 1) * 1_000_000), "the last one tells what it returned"
     assert bench.scalar("SELECT count(*) FROM lodger_attempts") == 1
-    assert forget(bench) == forget(bench, "other") == forget(bench, "nobody") == 0
+    assert delete_old(bench) == delete_old(bench, "other") == delete_old(bench, "nobody") == 0
     bench.engine.schedules.resume("acme", "s")
     bench.clock.advance(60)
     bench.tick()
@@ -63,8 +64,8 @@ def test_what_is_older_than_the_days_goes_with_its_attempts_and_logs(bench: Benc
 def test_of_each_schedule_the_newest_are_kept(bench: Bench) -> None:
     bench.tenant(retention_runs=3)
     first, second = bench.schedule(name="a"), bench.schedule(name="b")
-    runs(bench, 5)
-    assert forget(bench) == 4
+    run_slots(bench, 5)
+    assert delete_old(bench) == 4
     for schedule in (first, second):
         assert len(bench.actions(schedule)) == 3
         assert bench.actions(schedule)[-1].slot == from_us(bench.clock.us)
@@ -78,7 +79,7 @@ def test_what_is_not_over_is_kept_however_old(bench: Bench) -> None:
     far = bench.engine.run_in("acme", "job", 10 * DAY * 1000)
     bench.claim(1)
     bench.clock.advance(5 * DAY)
-    assert forget(bench) == 0
+    assert delete_old(bench) == 0
     assert far.id in {action.id for action in bench.actions()}
 
 
@@ -91,20 +92,20 @@ def test_much_is_forgotten_in_bounded_steps(bench: Bench) -> None:
     asked: list[bool] = []
     engine = bench.engine.context.database.engine
     event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[-1]))
-    assert forget(bench) == retention.MAX_ROWS == 100
+    assert delete_old(bench) == retention.MAX_ROWS == 100
     # One statement for all rows of a table: a transaction holds the tenant's lock for so long, however slow the network is.
     assert not any(asked)
     assert len(asked) <= 28
-    assert forget(bench) == 49
-    assert forget(bench) == 0
+    assert delete_old(bench) == 49
+    assert delete_old(bench) == 0
 
 
 def test_forgotten_slots_are_not_run_again_by_a_tick_or_a_backfill(bench: Bench) -> None:
     bench.tenant(retention_runs=1)
     schedule = bench.schedule()
     begun = bench.clock.us
-    runs(bench, 5)
-    assert forget(bench) == 4
+    run_slots(bench, 5)
+    assert delete_old(bench) == 4
     assert bench.tick() == []
     with pytest.raises(InputError) as refused:
         bench.engine.actions.backfill(
@@ -190,7 +191,7 @@ def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and
         retained = service.Retention(context, meters)
         try:
             # The newest one is kept anyway. On a busy machine more rounds may be needed.
-            await rounds(retained, lambda: left() == (2, 1) and figures()["lodger_retention_too_slow",] == 2)
+            await rounds_until(retained, lambda: left() == (2, 1) and figures()["lodger_retention_too_slow",] == 2)
             assert slow in {action.id for action in bench.actions()}
             assert figures()["lodger_retention_overruns_total", "cancelled"] >= 5, "2, 1; 24, 12, 6 … 1"
             assert f"retention cannot delete acme {slow}" in caplog.text
@@ -209,14 +210,15 @@ def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and
             with database.write() as connection:
                 for trigger, table in (("slow", "lodger_actions"), ("slow_key", "lodger_kv")):
                     connection.exec_driver_sql(f"DROP TRIGGER {trigger}" + f" ON {table}" * (kind == "postgresql"))
-            await rounds(retained, lambda: left() == (1, 0) and figures()["lodger_retention_too_slow",] == 0)
+            await rounds_until(retained, lambda: left() == (1, 0) and figures()["lodger_retention_too_slow",] == 0)
         finally:
             db.close()
 
     asyncio.run(go())
 
 
-async def rounds(retained: service.Retention, enough: Callable[[], bool]) -> None:
+async def rounds_until(retained: service.Retention, enough: Callable[[], bool]) -> None:
+    """Carry out rounds of the service until a condition holds."""
     for _ in range(200):
         # A process that stands still in a transaction loses its connection; the node tries again, and so does this.
         with suppress(Unavailable):

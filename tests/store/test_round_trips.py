@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
-from tests.api.every_verb import everything
+from tests.api.every_verb import carry_out_every_verb
 from tests.api.running_api import RunningApi, running_api
 from tests.node.harness import OK as DONE
 from tests.node.harness import Script, Signals
@@ -59,7 +59,7 @@ def far(proxy: SlowProxy, tmp_path: Path) -> Iterator[Bench]:
         yield Bench(engine, clock)
 
 
-def counted(proxy: SlowProxy, work: Callable[[], object]) -> int:
+def round_trips_of(proxy: SlowProxy, work: Callable[[], object]) -> int:
     before = proxy.trips
     work()
     return proxy.trips - before
@@ -82,11 +82,11 @@ def test_a_batch_costs_at_most_three_round_trips(
     far.tick()
     far.run()  # reads each revision and version once
     far.clock.advance(60)
-    assert counted(proxy, far.tick) <= MAX_TRIPS
+    assert round_trips_of(proxy, far.tick) <= MAX_TRIPS
     claimed: list[Claim] = []
-    assert counted(proxy, lambda: claimed.extend(far.claim(actions))) <= MAX_TRIPS
+    assert round_trips_of(proxy, lambda: claimed.extend(far.claim(actions))) <= MAX_TRIPS
     assert len(claimed) == actions
-    assert counted(proxy, lambda: far.commit(*claimed, finished=finished)) <= MAX_TRIPS
+    assert round_trips_of(proxy, lambda: far.commit(*claimed, finished=finished)) <= MAX_TRIPS
     assert "running" not in far.states()
 
 
@@ -177,7 +177,7 @@ ARCHIVED = len(archive_tables())
 MORE = {"tenants.export": 3 + ARCHIVED, "tenants.restore": 14}
 
 
-def waits(messages: list[tuple[int, list[str]]], writing: dict[int, bool]) -> int:
+def waits_of_client(messages: list[tuple[int, list[str]]], writing: dict[int, bool]) -> int:
     """Return how often a client has waited: not for the end of a transaction that only read.
 
     Args:
@@ -207,7 +207,7 @@ def test_no_call_of_the_api_waits_more_often_than_is_promised(
         before = len(proxy.messages)
         answer = real(self, request, **options)  # type: ignore[arg-type]  # handed through
         answer.read()
-        asked.append((request.method, waits(proxy.messages[before:], writing)))
+        asked.append((request.method, waits_of_client(proxy.messages[before:], writing)))
         return answer
 
     def said(verb: str, answer: object) -> object:
@@ -218,7 +218,7 @@ def test_no_call_of_the_api_waits_more_often_than_is_promised(
     proxy.is_logging = True
     with running_api(proxy.url, secret_keys=tmp_path / "keys") as lodge, Client(lodge.url, lodge.token("admin")) as one:
         for each in range(2):  # the first fills caches
-            everything(one, lodge.engine, said, node=f"n{each}")
+            carry_out_every_verb(one, lodge.engine, said, node=f"n{each}")
     found = {}
     for verb, calls in costs.items():
         method, cost = min(calls, key=lambda each: each[1])
@@ -241,9 +241,9 @@ def test_an_archive_waits_once_for_each_page(far: Bench, proxy: SlowProxy) -> No
     archive: list[bytes] = []
     for _ in range(2):  # the first prepares its statements
         archive.clear()
-        exported = counted(proxy, lambda: archive.append(far.engine.tenants.export("acme")))
+        exported = round_trips_of(proxy, lambda: archive.append(far.engine.tenants.export("acme")))
         far.engine.tenants.delete("acme")
-        restored = counted(proxy, lambda: far.engine.tenants.restore("acme", archive[0]))
+        restored = round_trips_of(proxy, lambda: far.engine.tenants.restore("acme", archive[0]))
     # The end of a read is not waited for, and may be counted.
     assert exported - (MORE["tenants.export"] - 1) in {pages - 1, pages}
     assert restored <= MORE["tenants.restore"] - 1 + pages - 1
@@ -270,7 +270,7 @@ def test_a_page_costs_at_most_eight(proxy: SlowProxy) -> None:
         with httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers=fresh) as browser:
             browser.post("/api/v1/session", json={"token": token}).raise_for_status()
             costs = {
-                path: min(counted(proxy, lambda path=path: answered(browser, path)) for _ in range(3))  # type: ignore[misc]  # its default
+                path: min(round_trips_of(proxy, lambda path=path: answered(browser, path)) for _ in range(3))  # type: ignore[misc]  # its default
                 for path in paths
             }
     assert {path: cost for path, cost in costs.items() if cost > MAX_PAGE} == {}, costs
@@ -319,7 +319,7 @@ def test_a_change_that_is_often_made_waits_as_often_as_is_promised(proxy: SlowPr
         for method, path, body in CHANGES:
             costs = [
                 [
-                    counted(proxy, lambda n=n: lodge.ask(method, path, body(n), headers=head).raise_for_status())  # type: ignore[misc]  # noqa: B023 - called at once
+                    round_trips_of(proxy, lambda n=n: lodge.ask(method, path, body(n), headers=head).raise_for_status())  # type: ignore[misc]  # noqa: B023 - called at once
                     for n in numbers
                 ]
                 for head, numbers in (({}, range(3)), ({"idempotency-key": f"{method}{path}".replace("/", "-")}, [3]))

@@ -18,8 +18,8 @@ from lodger.sandbox.outcome import Outcome
 LINES = tuple(LogLine("info", text, 10 * number) for number, text in enumerate(("a", "b", "c", "d")))
 
 
-class Hall:
-    """A running attempt, and a listener."""
+class RunningAttempt:
+    """A running attempt, its stored log lines, and a listener."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -30,6 +30,7 @@ class Hall:
         self.number = 0
 
     def say(self, *lines: LogLine, claim: Claim | None = None) -> None:
+        """Store log lines of the attempt."""
         claim = claim or self.claim
         batch = Batch("acme", claim.action_id, claim.step, claim.attempt, self.number, lines)
         self.number += 1
@@ -40,6 +41,7 @@ class Hall:
         self.bench.commit(self.claim, finished=Finished(outcome, result="1", logs=tuple(logs)))
 
     def heard(self, stream: LogStream | None = None) -> list[str]:
+        """Return the texts that a listener reads now."""
         with self.bench.engine.context.database.read() as connection:
             return [line.text for _place, line in (stream or self.stream).poll(connection)]
 
@@ -56,67 +58,67 @@ class Hall:
 
 
 @pytest.fixture
-def hall(bench: Bench) -> Hall:
-    return Hall(bench)
+def running(bench: Bench) -> RunningAttempt:
+    return RunningAttempt(bench)
 
 
-def test_each_line_is_told_once_and_in_order(hall: Hall) -> None:
-    assert hall.heard() == []
-    hall.say(LINES[0])
-    assert hall.heard() == ["a"]
-    assert hall.heard() == []
-    hall.say(LINES[1])
-    hall.say(LINES[2])
-    assert hall.heard() == ["b", "c"]
-    assert hall.logs() == ["a", "b", "c"]
-    hall.end(LINES)
-    assert hall.heard() == ["d"]
-    assert hall.logs() == ["a", "b", "c", "d"], "the record takes the place of what was said"
-    hall.say(LINES[3])  # late
-    assert hall.heard() == []
-    assert hall.logs() == ["a", "b", "c", "d"]
-    assert hall.heard(LogStream("acme", hall.id)) == ["a", "b", "c", "d"]
+def test_each_line_is_told_once_and_in_order(running: RunningAttempt) -> None:
+    assert running.heard() == []
+    running.say(LINES[0])
+    assert running.heard() == ["a"]
+    assert running.heard() == []
+    running.say(LINES[1])
+    running.say(LINES[2])
+    assert running.heard() == ["b", "c"]
+    assert running.logs() == ["a", "b", "c"]
+    running.end(LINES)
+    assert running.heard() == ["d"]
+    assert running.logs() == ["a", "b", "c", "d"], "the record takes the place of what was said"
+    running.say(LINES[3])  # late
+    assert running.heard() == []
+    assert running.logs() == ["a", "b", "c", "d"]
+    assert running.heard(LogStream("acme", running.id)) == ["a", "b", "c", "d"]
 
 
-def test_a_line_that_came_between_and_one_that_was_blotted_out_later_are_no_doubles(hall: Hall) -> None:
-    hall.say(LINES[0], LINES[2])
-    assert hall.heard() == ["a", "c"]
-    hall.end((LogLine("info", "[secret KEY]", 0), LINES[1], LINES[2], LINES[3]))
-    assert hall.heard() == ["b", "d"]
+def test_a_line_that_came_between_and_one_that_was_blotted_out_later_are_no_doubles(running: RunningAttempt) -> None:
+    running.say(LINES[0], LINES[2])
+    assert running.heard() == ["a", "c"]
+    running.end((LogLine("info", "[secret KEY]", 0), LINES[1], LINES[2], LINES[3]))
+    assert running.heard() == ["b", "d"]
 
 
-def test_lines_alike_are_as_many_as_were_said(hall: Hall) -> None:
+def test_lines_alike_are_as_many_as_were_said(running: RunningAttempt) -> None:
     again = LogLine("info", "again", 5)
-    hall.say(again, again)
-    assert hall.heard() == ["again"] * 2
-    hall.end((again,) * 3)
-    assert hall.heard() == ["again"]
+    running.say(again, again)
+    assert running.heard() == ["again"] * 2
+    running.end((again,) * 3)
+    assert running.heard() == ["again"]
 
 
-def test_the_next_attempt_is_heard_after_the_one_before(hall: Hall) -> None:
-    hall.say(LINES[0])
-    hall.say(LINES[1])
-    hall.end(LINES[:2], Outcome.WORKER_LOST)
-    while not (claimed := hall.bench.claim()):
-        hall.bench.clock.us += 60_000_000
-    hall.number = 0
-    hall.say(LogLine("info", "once more", 7), claim=claimed[0])
-    assert hall.heard() == ["a", "b", "once more"]
+def test_the_next_attempt_is_heard_after_the_one_before(running: RunningAttempt) -> None:
+    running.say(LINES[0])
+    running.say(LINES[1])
+    running.end(LINES[:2], Outcome.WORKER_LOST)
+    while not (claimed := running.bench.claim()):
+        running.bench.clock.us += 60_000_000
+    running.number = 0
+    running.say(LogLine("info", "once more", 7), claim=claimed[0])
+    assert running.heard() == ["a", "b", "once more"]
 
 
-def test_what_is_stored_is_forgotten_and_what_is_not_is_kept(hall: Hall) -> None:
-    hall.say(LINES[0])
-    assert hall.forget() == 0
-    hall.end(LINES)
-    assert (hall.forget(), hall.kept()) == (1, 0)
+def test_what_is_stored_is_forgotten_and_what_is_not_is_kept(running: RunningAttempt) -> None:
+    running.say(LINES[0])
+    assert running.forget() == 0
+    running.end(LINES)
+    assert (running.forget(), running.kept()) == (1, 0)
 
 
-def test_history_is_not_read_to_find_them(hall: Hall, kind: str) -> None:
+def test_history_is_not_read_to_find_them(running: RunningAttempt, kind: str) -> None:
     """Twice a second, while any script runs and logs."""
     if kind == "postgresql":
         pytest.skip("it plans by how large a table is")
     asked: dict[str, Any] = {}
-    database = hall.bench.engine.context.database
+    database = running.bench.engine.context.database
 
     @event.listens_for(database.engine, "before_cursor_execute")
     def note(
@@ -125,12 +127,12 @@ def test_history_is_not_read_to_find_them(hall: Hall, kind: str) -> None:
         if statement.startswith(("SELECT", "DELETE")) and not many:
             asked[statement] = parameters
 
-    hall.say(LINES[0])
-    hall.forget()
-    hall.end(LINES[:1])
+    running.say(LINES[0])
+    running.forget()
+    running.end(LINES[:1])
     asked.clear()
-    hall.say(LINES[0])
-    hall.forget()
+    running.say(LINES[0])
+    running.forget()
     event.remove(database.engine, "before_cursor_execute", note)
     assert len(asked) == 3, "actions, attempts, and the lines that go"
     with database.read() as connection:
@@ -143,46 +145,46 @@ def test_history_is_not_read_to_find_them(hall: Hall, kind: str) -> None:
     assert not [plan for plan in plans if plan.startswith(("SCAN lodger_actions", "SCAN lodger_attempts"))], plans
 
 
-def test_what_a_lost_node_left_goes_after_a_day(hall: Hall) -> None:
-    hall.say(LINES[0])
+def test_what_a_lost_node_left_goes_after_a_day(running: RunningAttempt) -> None:
+    running.say(LINES[0])
     for later, left in ((KEPT_US, 1), (KEPT_US + 1, 0)):
-        with hall.bench.engine.context.database.write() as connection:
-            running_lines.sweep(connection, hall.bench.clock.us + later)
-        assert hall.kept() == left
+        with running.bench.engine.context.database.write() as connection:
+            running_lines.sweep(connection, running.bench.clock.us + later)
+        assert running.kept() == left
 
 
-def test_a_tenant_that_is_deleted_leaves_no_line_and_gets_none(hall: Hall) -> None:
-    hall.say(LINES[0])
-    hall.bench.engine.tenants.delete("acme")
-    assert hall.kept() == 0
-    hall.say(LINES[1])
-    assert hall.kept() == 0
-    assert hall.forget() == 1
+def test_a_tenant_that_is_deleted_leaves_no_line_and_gets_none(running: RunningAttempt) -> None:
+    running.say(LINES[0])
+    running.bench.engine.tenants.delete("acme")
+    assert running.kept() == 0
+    running.say(LINES[1])
+    assert running.kept() == 0
+    assert running.forget() == 1
 
 
-def test_nobody_hears_anothers(hall: Hall) -> None:
-    hall.bench.engine.tenants.create("other")
-    hall.say(LINES[0])
-    assert hall.heard(LogStream("other", hall.id)) == []
+def test_nobody_hears_anothers(running: RunningAttempt) -> None:
+    running.bench.engine.tenants.create("other")
+    running.say(LINES[0])
+    assert running.heard(LogStream("other", running.id)) == []
 
 
-def test_a_pulse_changes_with_all_that_there_is_to_tell(hall: Hall) -> None:
-    other = hall.bench.engine.run_in("acme", "job", 1000).id
-    keys = [("acme", hall.id), ("acme", other), ("bolt", hall.id), ("acme", "0" * 8 + hall.id[8:])]
+def test_a_pulse_changes_with_all_that_there_is_to_tell(running: RunningAttempt) -> None:
+    other = running.bench.engine.run_in("acme", "job", 1000).id
+    keys = [("acme", running.id), ("acme", other), ("bolt", running.id), ("acme", "0" * 8 + running.id[8:])]
 
     def reported() -> dict[tuple[str, str], tuple[str, int, int, int]]:
-        with hall.bench.engine.context.database.read() as connection:
+        with running.bench.engine.context.database.read() as connection:
             return action_stream.change_stamps(connection, keys)
 
     first = reported()
-    assert set(first) == {("acme", hall.id), ("acme", other)}
-    hall.say(LINES[0])
+    assert set(first) == {("acme", running.id), ("acme", other)}
+    running.say(LINES[0])
     said = reported()
-    hall.say(LINES[1])
+    running.say(LINES[1])
     again = reported()
-    hall.end(LINES)
+    running.end(LINES)
     ended = reported()
-    hall.forget()
-    assert len({each["acme", hall.id] for each in (first, said, again, ended)}) == 4
-    assert reported()["acme", hall.id] != again["acme", hall.id]
+    running.forget()
+    assert len({each["acme", running.id] for each in (first, said, again, ended)}) == 4
+    assert reported()["acme", running.id] != again["acme", running.id]
     assert first["acme", other] == reported()["acme", other]

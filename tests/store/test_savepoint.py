@@ -28,7 +28,7 @@ def put(connection: Connection, name: str) -> None:
     connection.execute(text("INSERT INTO parts VALUES (:name)"), {"name": name})
 
 
-def kept(database: Database) -> list[str]:
+def names_in(database: Database) -> list[str]:
     with database.read() as connection:
         return sorted(connection.scalars(text("SELECT name FROM parts")))
 
@@ -66,7 +66,7 @@ def test_what_fails_is_taken_back_alone(database: Database) -> None:
         with pytest.raises(ZeroDivisionError):
             outer_of_two(connection)
         put(connection, "after")
-    assert kept(database) == ["after", "before", "outer", "outer, after"]
+    assert names_in(database) == ["after", "before", "outer", "outer, after"]
 
 
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)

@@ -88,6 +88,7 @@ def test_two_nodes_that_apply_at_once_apply_once(far: PlatformDatabase) -> None:
 
 
 def meddle(far: PlatformDatabase, **values: object) -> None:
+    """Change a row of the platform's while an attempt is sealed."""
     with far.database.engine.begin() as connection:
         connection.execute(orders.update().where(orders.c.id == 1).values(**values))
 
@@ -132,6 +133,7 @@ def test_conflicts_end_after_three_more_tries(far: PlatformDatabase) -> None:
 
 
 async def negative(attempt: Attempt) -> None:
+    """Ask for effects of which one is refused by the platform's database."""
     await call(attempt, "kv.set", key="k", value=1)
     await call(attempt, "db.increment", set="orders", id=1, amounts={"items": -5}, line="main.js:3")
 
@@ -149,6 +151,7 @@ def test_a_rule_of_the_table_refuses_with_the_line(far: PlatformDatabase) -> Non
 
 
 async def both(attempt: Attempt) -> None:
+    """Ask for effects in both databases."""
     await call(attempt, "kv.set", key="k", value="text")
     await call(attempt, "kv.add", key="n", amount=1)
     await call(attempt, "db.update", set="orders", id=1, changes={"state": "x"})

@@ -41,7 +41,7 @@ def values(engine: Engine, tenant: str = "acme", *names: str) -> dict[str, str]:
     return {name: each.value for name, each in found.items()}
 
 
-def everything(engine: Engine) -> str:
+def all_cells(engine: Engine) -> str:
     """Every cell of every table, as text."""
     with engine.context.database.read() as connection:
         tables = [table.name for table in secrets.secrets.metadata.sorted_tables]
@@ -61,7 +61,7 @@ def test_a_secret_is_kept_and_nothing_of_it_shows(url: str, keys: Path, kind: st
         assert "secret:KEY" in engine.grants.list("acme")
         engine.secrets.put("acme", "KEY", VALUE + "2")
         assert values(engine) == {"KEY": VALUE + "2"}
-        shown = everything(engine)
+        shown = all_cells(engine)
         assert "lodger_secrets" not in shown
         assert VALUE not in shown
         engine.secrets.delete("acme", "KEY")

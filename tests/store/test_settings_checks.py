@@ -17,7 +17,7 @@ from lodger.engine.sync import Engine
 WALLS = {"ok": True, "layers": 6}
 
 
-def found(url: str) -> dict[str, Check]:
+def checks_by_name(url: str) -> dict[str, Check]:
     engine = sa.create_engine(url)
     try:
         with engine.connect() as connection:
@@ -27,7 +27,7 @@ def found(url: str) -> dict[str, Check]:
 
 
 def test_a_file_without_wal_or_with_commits_that_are_not_synchronized(tmp_path: Path) -> None:
-    plain = found(f"sqlite:///{tmp_path / 'plain.db'}")
+    plain = checks_by_name(f"sqlite:///{tmp_path / 'plain.db'}")
     assert (plain["journal mode"].state, plain["journal mode"].value) == ("fail", "delete")
     for level, state in (("FULL", "ok"), ("NORMAL", "warn")):
         with (
@@ -43,20 +43,20 @@ def test_a_file_without_wal_or_with_commits_that_are_not_synchronized(tmp_path: 
 
 def test_a_server_that_does_not_wait_for_its_disk(server: Server, name: str) -> None:
     url = server.url(name)
-    states = {each.name: each.state for each in found(url).values()}
+    states = {each.name: each.state for each in checks_by_name(url).values()}
     # The tests' own server is quick rather than safe.
     assert states == {
         "server version": "ok", "fsync": "fail", "full_page_writes": "fail", "synchronous_commit": "warn", "primary": "ok",
         "connections": "ok",
     }  # fmt: skip
-    weak = found(url)["synchronous_commit"]
+    weak = checks_by_name(url)["synchronous_commit"]
     assert "runs are repeated" in weak.why
     assert weak.fix
     engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.exec_driver_sql(f'ALTER DATABASE "{name}" SET synchronous_commit = on')
     engine.dispose()
-    assert found(url)["synchronous_commit"].state == "ok"
+    assert checks_by_name(url)["synchronous_commit"].state == "ok"
 
 
 @pytest.mark.parametrize(("off_s", "state"), [(0, "ok"), (1, "warn"), (-5, "fail")])

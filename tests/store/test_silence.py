@@ -38,7 +38,7 @@ def engine(relay: Relay, name: str) -> Iterator[Engine]:
         yield engine
 
 
-def asked(engine: Engine) -> list[str]:
+def tenant_ids(engine: Engine) -> list[str]:
     return [each.id for each in engine.tenants.list()]
 
 
@@ -63,19 +63,19 @@ def test_whoever_waits_in_a_silent_network_is_told_and_goes_on_when_it_speaks(
     relay.silence(*ways)
     # First a connection of the pool, and then a new one, are tried.
     with pytest.raises(Unavailable) as reported, patience.waiting(PATIENCE_S):
-        asked(engine)
+        tenant_ids(engine)
     assert reported.value.code == "database_unreachable"
     relay.heal()
-    assert patiently(lambda: asked(engine)) == ["acme"]
+    assert patiently(lambda: tenant_ids(engine)) == ["acme"]
 
 
 def test_a_network_that_is_cut_is_told_and_goes_on_when_it_is_whole(relay: Relay, engine: Engine) -> None:
     relay.cut()
     with pytest.raises(Unavailable) as reported:
-        asked(engine)
+        tenant_ids(engine)
     assert reported.value.code == "database_unreachable"
     relay.heal()
-    assert patiently(lambda: asked(engine)) == ["acme"]
+    assert patiently(lambda: tenant_ids(engine)) == ["acme"]
 
 
 def test_without_patience_that_ends_a_silent_network_holds_its_thread_for_ever(relay: Relay, name: str) -> None:
@@ -113,7 +113,7 @@ def test_a_network_that_swallows_everything_is_the_kernels_to_notice(relay: Rela
 def test_a_handler_that_asks_a_silent_ledger_until_its_deadline_is_not_to_blame(relay: Relay, engine: Engine) -> None:
     relay.silence()
     handlers = Handlers()
-    handlers.add(handlers.make("look", lambda _call: asked(engine), None, 0.6, offered=False))
+    handlers.add(handlers.make("look", lambda _call: tenant_ids(engine), None, 0.6, offered=False))
     ended = asyncio.run(HostExecutor(handlers, SystemClock(), "n1").execute(claim("", script_name="@look")))
     relay.heal()
     assert (ended.outcome, ended.error) == (Outcome.ENGINE_FAULT, UNANSWERED)
@@ -145,13 +145,13 @@ def test_a_commit_without_its_answer_is_told_and_the_ledger_knows(relay: Relay, 
         engine.tenants.create("second")
     assert reported.value.code == "database_unreachable"
     assert relay.lost.is_set()
-    assert patiently(lambda: asked(engine)) == (["acme", "second"] if arrives else ["acme"])
+    assert patiently(lambda: tenant_ids(engine)) == (["acme", "second"] if arrives else ["acme"])
 
 
 def test_what_a_slow_network_is_asked_is_answered(relay: Relay, engine: Engine) -> None:
     relay.slow(0.05)
     engine.tenants.create("second")
-    assert patiently(lambda: asked(engine)) == ["acme", "second"]
+    assert patiently(lambda: tenant_ids(engine)) == ["acme", "second"]
 
 
 def test_a_statement_that_is_given_up_takes_its_transaction_with_it(relay: Relay, engine: Engine) -> None:

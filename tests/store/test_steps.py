@@ -15,7 +15,7 @@ from lodger.sandbox.job import LogLine
 from lodger.sandbox.outcome import Outcome
 
 
-def said(result: object) -> Finished:
+def ended_with(result: object) -> Finished:
     return Finished(Outcome.OK, result=json.dumps(result), logs=(LogLine("info", f"says {result}", 1),))
 
 
@@ -43,7 +43,7 @@ def test_each_step_has_its_script_input_limits_row_and_logs(bench: Bench) -> Non
     for result in ([1], {"two": 2}, "three"):
         (claim,) = bench.claim()
         seen.append((claim.step, claim.script_name, claim.params, claim.limits.cpu_ms, claim.tries))
-        bench.commit(claim, finished=said(result))
+        bench.commit(claim, finished=ended_with(result))
     assert seen == [
         (0, "fetch", {"first": 1}, 1000, 1),
         (1, "shape", [1], 50, 1),
@@ -61,7 +61,7 @@ def test_each_step_has_its_script_input_limits_row_and_logs(bench: Bench) -> Non
 
 def test_a_failed_step_ends_the_action_and_the_later_ones_never_start(bench: Bench) -> None:
     schedule = steps(bench)
-    bench.commit(*bench.claim(), finished=said(1))
+    bench.commit(*bench.claim(), finished=ended_with(1))
     bench.commit(*bench.claim(), finished=THROWN)
     bench.clock.advance(100)
     assert bench.claim() == []
@@ -102,13 +102,13 @@ def test_a_queued_action_keeps_the_versions_of_all_its_steps(bench: Bench) -> No
     for _ in range(3):
         (claim,) = bench.claim()
         versions.append((claim.script_name, claim.script_version))
-        bench.commit(claim, finished=said(None))
+        bench.commit(claim, finished=ended_with(None))
     assert versions == [("fetch", 1), ("shape", 1), ("send", 1)]
 
 
 def test_cancelling_between_two_steps_ends_it(bench: Bench) -> None:
     schedule = steps(bench)
-    bench.commit(*bench.claim(), finished=said(1))
+    bench.commit(*bench.claim(), finished=ended_with(1))
     bench.engine.actions.cancel(None, bench.actions(schedule)[0].id)
     assert bench.claim() == []
     assert bench.states(schedule) == ["cancelled"]

@@ -14,7 +14,7 @@ from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 
 
-def _reasons(bench: Bench) -> set[str]:
+def _overdue_reasons(bench: Bench) -> set[str]:
     return {each.why for each in bench.engine.actions.overdue(grace_s=0)}
 
 
@@ -34,7 +34,7 @@ def test_a_suspended_script_stops_at_once_and_the_tenants_other_scripts_run(benc
     bench.renew()
     bench.tick()
     assert [each.script_name for each in bench.claim()] == ["other"]
-    assert "script_suspended" in _reasons(bench)
+    assert "script_suspended" in _overdue_reasons(bench)
     assert [each.state for each in bench.engine.scripts.list("acme")] == ["suspended", "active"]
     assert bench.engine.scripts.resume("acme", "job").state == "active"
     assert {each.script_name for each in bench.claim()} == {"job"}
@@ -54,7 +54,7 @@ def test_a_suspended_script_of_the_platforms_stops_for_every_tenant(bench: Bench
     bench.engine.scripts.suspend(PLATFORM, "cleanup")
     assert [each.script_name for each in bench.claim()] == ["job"]
     bench.clock.advance(1)
-    assert _reasons(bench) == {"script_suspended"}
+    assert _overdue_reasons(bench) == {"script_suspended"}
     bench.engine.scripts.resume(PLATFORM, "cleanup")
     assert {each.tenant_id for each in bench.claim()} == {"acme", "other"}
 
@@ -67,7 +67,7 @@ def test_a_paused_node_claims_nothing_and_another_does(bench: Bench) -> None:
     bench.clock.advance(1)
     assert bench.renew("a"), "it keeps its lease"
     assert bench.claim(node="a") == []
-    assert _reasons(bench) == {"node_paused"}
+    assert _overdue_reasons(bench) == {"node_paused"}
     bench.lease("b")
     assert len(bench.claim(node="b")) == 1
     assert [each.state for each in bench.engine.nodes.list()] == ["paused", "alive"]

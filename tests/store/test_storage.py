@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, delete, insert, text, update
 from tests.store.bench import Bench
-from tests.store.spending import Spender, mail, say
+from tests.store.spending import Spender, mail, try_call
 
 from lodger.engine.core.errors import Conflict
 from lodger.engine.effects import budget_checks
@@ -44,13 +44,14 @@ def spender(bench: Bench) -> Spender:
     return Spender(bench)
 
 
-def stored(bench: Bench, tenant: str = "acme") -> StoredBytes:
+def counted_bytes(bench: Bench, tenant: str = "acme") -> StoredBytes:
+    """Return the stored bytes that the ledger counts for a tenant."""
     with bench.engine.context.database.read() as connection:
         return storage_usage.of_tenant(connection, tenant)
 
 
-def weighed(bench: Bench, tenant: str = "acme") -> StoredBytes:
-    """Count anew what the tables hold."""
+def recounted(bench: Bench, tenant: str = "acme") -> StoredBytes:
+    """Count the stored bytes of a tenant anew, from the tables."""
     with bench.engine.context.database.read() as connection:
         found = {}
         for part, tables in PARTS.items():
@@ -72,16 +73,17 @@ def size(cell: str | bytes) -> int:
     return len(cell.encode() if isinstance(cell, str) else cell)
 
 
-def forget(bench: Bench) -> int:
+def delete_old(bench: Bench) -> int:
+    """Delete the actions that are older than the policy keeps; return their number."""
     with bench.engine.context.database.write() as connection:
         rows = retention.find_old(bench.engine.context, connection, "acme", bench.clock.us)
         retention.delete_actions(connection, rows, bench.clock.us, bench.clock.elapsed_s)
     return len(rows)
 
 
-def setting(key: str, size: int) -> Callable[[Attempt], Any]:
+def set_value(key: str, size: int) -> Callable[[Attempt], Any]:
     async def play(attempt: Attempt) -> None:
-        await say(attempt, "kv.set", key=key, value="é" * size, line="main.js:2")
+        await try_call(attempt, "kv.set", key=key, value="é" * size, line="main.js:2")
 
     return play
 
@@ -89,7 +91,7 @@ def setting(key: str, size: int) -> Callable[[Attempt], Any]:
 def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
     dice = random.Random(7)
     base = {"created_us": 1, "updated_us": 1}
-    before = stored(bench)
+    before = counted_bytes(bench)
     with bench.engine.context.database.write() as connection:
         for _ in range(300):
             tenant, key = dice.choice(["acme", "other"]), f"ключ {dice.randrange(12)}"
@@ -102,29 +104,29 @@ def test_whoever_writes_the_bytes_are_counted(bench: Bench) -> None:
         connection.execute(insert(documents), rows)
         connection.execute(update(documents).where(documents.c.collection == "many").values(body="äb"))
     for tenant in ("acme", "other"):
-        assert stored(bench, tenant) == weighed(bench, tenant)
-        assert stored(bench, tenant).kept > 0
+        assert counted_bytes(bench, tenant) == recounted(bench, tenant)
+        assert counted_bytes(bench, tenant).kept > 0
     with bench.engine.context.database.write() as connection:
         connection.execute(delete(kv))
         connection.execute(delete(documents))
-    assert stored(bench) == before
-    assert stored(bench, "other") == StoredBytes(0, 0)
+    assert counted_bytes(bench) == before
+    assert counted_bytes(bench, "other") == StoredBytes(0, 0)
 
 
 def test_the_source_of_a_shadow_is_counted_while_it_is_there(bench: Bench) -> None:
     engine = bench.engine
     bench.tenant()
-    before, sizes = stored(bench).kept, []
+    before, sizes = counted_bytes(bench).kept, []
     for source in ("é" * 1000, "x" * 3000):
         engine.scripts.put("acme", "job", f"export default () => '{source}'", force=True, shadow=5, why="ü")
-        assert stored(bench) == weighed(bench)
-        sizes.append(stored(bench).kept - before)
+        assert counted_bytes(bench) == recounted(bench)
+        sizes.append(counted_bytes(bench).kept - before)
     assert 2000 < sizes[0] < 3000 < sizes[1] < 4000
-    engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).kept + 100})
+    engine.tenants.edit("acme", limits={"storage_bytes": counted_bytes(bench).kept + 100})
     with pytest.raises(Conflict, match="no storage left"):
         engine.scripts.put("acme", "job", "export default () => '" + "y" * 5000 + "'", force=True, shadow=5)
     engine.scripts.drop("acme", "job")
-    assert stored(bench).kept == before
+    assert counted_bytes(bench).kept == before
 
 
 def _change(connection: Connection, which: int, tenant: str, key: str, value: str, base: dict[str, int]) -> None:
@@ -147,28 +149,28 @@ def _change(connection: Connection, which: int, tenant: str, key: str, value: st
 def test_history_is_counted_and_goes_with_its_actions(spender: Spender) -> None:
     bench = spender.bench
     spender.tenant(retention_days=1)
-    defined = stored(bench).kept
+    defined = counted_bytes(bench).kept
     for number in range(3):
         (claim,) = spender.asked()
-        ended = spender.run(claim, mail if number else setting("k", 100))
+        ended = spender.run(claim, mail if number else set_value("k", 100))
         from dataclasses import replace
 
         spender.end((claim, replace(ended, logs=(LogLine("info", "ö" * 100, 1),), usage=Usage(1.0))))
     (claim,) = spender.asked()
     spender.through(claim, mail, Outcome.SCRIPT_ERROR)
-    there = stored(bench)
-    assert there == weighed(bench)
+    there = counted_bytes(bench)
+    assert there == recounted(bench)
     assert there.kept == defined + 1 + 202
     assert there.history > 600
     rows = {each.budget: each for each in bench.engine.tenants.usage("acme").budgets}
     assert rows["storage_bytes"].used == there.total
     bench.clock.advance(3 * 86_400)
-    assert forget(bench) == 2, "what waits to be sent keeps its action"
-    assert stored(bench) == weighed(bench)
+    assert delete_old(bench) == 2, "what waits to be sent keeps its action"
+    assert counted_bytes(bench) == recounted(bench)
     with bench.engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_outbox SET state = 'sent', next_at_us = NULL")
-    assert forget(bench) == 2
-    assert stored(bench) == weighed(bench) == StoredBytes(defined + 203, 0)
+    assert delete_old(bench) == 2
+    assert counted_bytes(bench) == recounted(bench) == StoredBytes(defined + 203, 0)
     assert bench.scalar("SELECT count(*) FROM lodger_outbox") == 0
     bench.engine.tenants.delete("acme")
     assert bench.scalar("SELECT count(*) FROM lodger_storage") == 0
@@ -180,15 +182,15 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
 ) -> None:
     monkeypatch.setattr(budget_checks, "MAX_ROW_BYTES", 64 * 1024 if guarded else 0)
     spender.tenant()
-    limit = stored(spender.bench).kept + 2000
+    limit = counted_bytes(spender.bench).kept + 2000
     spender.bench.engine.tenants.edit("acme", limits={"storage_bytes": limit})
     claims = spender.asked(5)
-    plays = [setting("a", 400), setting("b", 400), setting("c", 400), setting("a", 1), setting("c", 400)]
+    plays = [set_value("a", 400), set_value("b", 400), set_value("c", 400), set_value("a", 1), set_value("c", 400)]
     spender.end(*((claim, spender.run(claim, play)) for claim, play in zip(claims, plays, strict=True)))
     states = [spender.bench.engine.actions.get(None, claim.action_id).state for claim in claims]
     if not guarded:
         assert states == ["done"] * 5
-        assert stored(spender.bench).kept > 1600
+        assert counted_bytes(spender.bench).kept > 1600
         return
     assert states == ["done", "done", "failed", "done", "done"]
     error = spender.bench.engine.actions.get(None, claims[2].action_id).error
@@ -196,15 +198,15 @@ def test_what_would_not_fit_is_refused_and_what_removes_is_not(
     assert f"budget storage_bytes is {limit} per tenant" in error.message
     assert "delete some data" in error.message
     assert (error.file, error.line) == ("main.js", 2)
-    assert stored(spender.bench) == weighed(spender.bench)
+    assert counted_bytes(spender.bench) == recounted(spender.bench)
     spender.bench.engine.tenants.edit("acme", limits={"storage_bytes": 0})
     remove, add = spender.asked(2)
 
     async def away(attempt: Attempt) -> None:
-        await say(attempt, "kv.delete", key="a")
+        await try_call(attempt, "kv.delete", key="a")
 
     spender.through(remove, away)
-    spender.through(add, setting("d", 1))
+    spender.through(add, set_value("d", 1))
     assert [spender.bench.engine.actions.get(None, each.action_id).state for each in (remove, add)] == [
         "done",
         "failed",
@@ -221,20 +223,20 @@ def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> N
         bench.clock.advance(60)
         bench.tick()
         (claim,) = bench.claim()
-        ended = spender.run(claim, setting(str(number), 50))
+        ended = spender.run(claim, set_value(str(number), 50))
         spender.end((claim, replace(ended, logs=(LogLine("info", "x" * 1000, 1),))))
-    assert forget(bench) == 0
-    limit = stored(bench).total - 2500
+    assert delete_old(bench) == 0
+    limit = counted_bytes(bench).total - 2500
     bench.engine.tenants.edit("acme", limits={"storage_bytes": limit})
     oldest = [action.id for action in bench.actions()]
-    assert forget(bench) == 3
+    assert delete_old(bench) == 3
     assert [action.id for action in bench.actions()] == oldest[3:]
-    assert stored(bench).total <= limit
-    assert stored(bench) == weighed(bench)
-    assert forget(bench) == 0
+    assert counted_bytes(bench).total <= limit
+    assert counted_bytes(bench) == recounted(bench)
+    assert delete_old(bench) == 0
     bench.engine.tenants.edit("acme", limits={"storage_bytes": 0})
-    assert forget(bench) == 4, "the last one that was done tells the next what it returned"
-    assert stored(bench).kept == weighed(bench).kept > 0
+    assert delete_old(bench) == 4, "the last one that was done tells the next what it returned"
+    assert counted_bytes(bench).kept == recounted(bench).kept > 0
 
 
 def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +245,7 @@ def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.Mo
     monkeypatch.setattr(retention, "MEASURED_ROWS", 2)
     for number in range(7):
         (claim,) = spender.asked()
-        spender.end((claim, spender.run(claim, setting(str(number), 100))))
+        spender.end((claim, spender.run(claim, set_value(str(number), 100))))
     weighed_of: list[int] = []
     whole = storage_usage.of_actions
 
@@ -252,8 +254,8 @@ def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.Mo
         return whole(connection, tenant, ids, **more)
 
     monkeypatch.setattr(storage_usage, "of_actions", counted)
-    bench.engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).total - 1})
-    assert forget(bench) == 1
+    bench.engine.tenants.edit("acme", limits={"storage_bytes": counted_bytes(bench).total - 1})
+    assert delete_old(bench) == 1
     assert weighed_of == [2, 1], "those that may go, and then the one that goes"
 
 
@@ -265,14 +267,14 @@ def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spe
     for number in range(32):
         bench.clock.advance(2700)
         (claim,) = spender.asked()
-        spender.through(claim, setting("same", size))
-        there = stored(bench)
+        spender.through(claim, set_value("same", size))
+        there = counted_bytes(bench)
         assert 2 * size < there.kept < 2.1 * size, "it is one key"
         assert there.total <= maximum + looks * 2.1 * size, "no more than comes between two looks"
         if number % looks == looks - 1:
-            forget(bench)
-            assert stored(bench).total <= maximum
-            assert stored(bench) == weighed(bench)
+            delete_old(bench)
+            assert counted_bytes(bench).total <= maximum
+            assert counted_bytes(bench) == recounted(bench)
             if bench.engine.context.database.driver.name == "sqlite":
                 pages.append(bench.scalar("SELECT page_count FROM pragma_page_count()"))
     assert 0 < len(bench.actions()) < 10
@@ -282,26 +284,26 @@ def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spe
 def test_definitions_are_counted_and_refused_beyond_the_limit(bench: Bench) -> None:
     bench.tenant()
     engine, source = bench.engine, "export default () => '" + "x" * 10_000 + "'"
-    before = stored(bench).kept
+    before = counted_bytes(bench).kept
     engine.scripts.put("acme", "large", source, force=True)
     made = bench.schedule("every 1h", params={"p": "ö" * 5_000})
-    assert stored(bench) == weighed(bench)
-    assert stored(bench).kept > before + 20_000
-    engine.tenants.edit("acme", limits={"storage_bytes": stored(bench).total + 5_000})
+    assert counted_bytes(bench) == recounted(bench)
+    assert counted_bytes(bench).kept > before + 20_000
+    engine.tenants.edit("acme", limits={"storage_bytes": counted_bytes(bench).total + 5_000})
     for grow in (
         lambda: engine.scripts.put("acme", "large", source.replace("x", "y"), force=True),
         lambda: engine.schedules.edit("acme", "s", params={"p": "a" * 10_000}),
         lambda: engine.actions.run_now("acme", "s", params={"p": "a" * 10_000}),
     ):
-        kept = stored(bench)
+        kept = counted_bytes(bench)
         with pytest.raises(Conflict) as refused:
             grow()
         assert refused.value.code == "storage_full"
-        assert stored(bench) == kept, "nothing of it is stored"
+        assert counted_bytes(bench) == kept, "nothing of it is stored"
     engine.actions.run_now("acme", "s")
     engine.schedules.pause("acme", "s")
     engine.schedules.delete("acme", "s")
-    assert stored(bench) == weighed(bench)
+    assert counted_bytes(bench) == recounted(bench)
     engine.scripts.put("acme", "small", "export default () => 1", force=True)
     assert made.id
 

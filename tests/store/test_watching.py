@@ -19,16 +19,17 @@ from lodger.sandbox.job import Usage
 from lodger.sandbox.outcome import Outcome
 
 
-def _took(ms: float) -> Finished:
+def _lasted(ms: float) -> Finished:
     return Finished(Outcome.OK, result="1", usage=Usage(1.0, ms))
 
 
 def _history(bench: Bench, walls: list[float]) -> None:
+    """Let a run of each of these wall times succeed."""
     for wall in walls:
         bench.clock.advance(60)
         bench.renew()
         bench.tick()
-        bench.run(_took(wall))
+        bench.run(_lasted(wall))
 
 
 def test_what_runs_is_shown_with_what_it_used_to_take(bench: Bench) -> None:
@@ -48,7 +49,7 @@ def test_what_runs_is_shown_with_what_it_used_to_take(bench: Bench) -> None:
     (same,) = bench.engine.actions.compared(None, claim.action_id)
     assert (same.took_ms, same.times, same.slow) == (3100.0, 1.55, True)
     assert bench.engine.actions.running("nobody") == []
-    bench.commit(claim, finished=_took(2500.0))
+    bench.commit(claim, finished=_lasted(2500.0))
     assert bench.engine.actions.running() == []
     (ended,) = bench.engine.actions.compared(None, claim.action_id)
     assert (ended.times, ended.slow, ended.pace.runs) == (1.25, False, 6), "a run is not compared with itself"
@@ -65,7 +66,7 @@ def test_what_runs_is_shown_with_what_it_used_to_take(bench: Bench) -> None:
         ("no_node", lambda bench: (bench.engine.tenants.edit("acme", labels="gpu"), bench.tick())),
         ("predecessor", lambda bench: (bench.tick(), bench.claim(), bench.clock.advance(60), bench.tick())),
         ("concurrent_runs", lambda bench: (bench.engine.run_in("acme", "job", 0), bench.claim(), bench.tick())),
-        ("node_memory", lambda bench: (bench.tick(), bench.scalar("SELECT 1"), _reason(bench, "node_memory"))),
+        ("node_memory", lambda bench: (bench.tick(), bench.scalar("SELECT 1"), _set_reasons(bench, "node_memory"))),
         ("paused", lambda bench: (bench.clock.advance(-60), bench.engine.schedules.pause("acme", "s"), bench.clock.advance(60))),
         ("tenant_suspended", lambda bench: (bench.tick(), bench.engine.tenants.suspend("acme"))),
         ("budget", lambda bench: (bench.engine.tenants.edit("acme", limits={"runs_per_day": 0}), bench.tick(), _waits(bench))),
@@ -152,7 +153,7 @@ def _waits(bench: Bench) -> None:
         )
 
 
-def _reason(bench: Bench, why: str) -> None:
+def _set_reasons(bench: Bench, why: str) -> None:
     with bench.engine.context.database.write() as connection:
         connection.execute(text("UPDATE lodger_actions SET reason = :why"), {"why": why})
 
@@ -309,10 +310,10 @@ def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> N
         holder_pid = holder.scalar(text("SELECT pg_backend_pid()"))
         one = threading.Thread(target=wait, args=("b", "a"))
         one.start()
-        _until(bench, 1)
+        _wait_for_locks(bench, 1)
         two = threading.Thread(target=wait, args=("b", "b"))
         two.start()
-        _until(bench, 2)
+        _wait_for_locks(bench, 2)
         with database.read() as connection:
             assert lock_waits.chains(connection, min_s=1000) == []
             chains = lock_waits.chains(connection, min_s=0)
@@ -344,7 +345,7 @@ def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
         pid = holder.scalar(text("SELECT pg_backend_pid()"))
         waiter = threading.Thread(target=wait)
         waiter.start()
-        _until(bench, 1, min_s=lock_waits.MIN_S)
+        _wait_for_locks(bench, 1, min_s=lock_waits.MIN_S)
         (chain,) = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]["blocked"]
         reported = inside("doctor", "--probe", "--db", url).out
     waiter.join()
@@ -366,7 +367,8 @@ def test_the_doctor_makes_no_ledger(tmp_path: Path) -> None:
 _LOCK = text("SELECT 1 FROM lodger_turns WHERE tenant_id = :tenant AND requires = '' FOR UPDATE")
 
 
-def _until(bench: Bench, number: int, min_s: float = 0) -> None:
+def _wait_for_locks(bench: Bench, number: int, min_s: float = 0) -> None:
+    """Wait until so many sessions wait for locks."""
     clock = SystemClock()
     end = clock.elapsed_s() + 120
     while True:

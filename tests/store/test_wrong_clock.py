@@ -13,7 +13,7 @@ from lodger.engine.store.lifecycle.wrong_clock import Ahead
 YEARS = 10 * 366 * 86_400 * 1_000_000
 
 
-def found(bench: Bench) -> list[Ahead]:
+def rows_ahead(bench: Bench) -> list[Ahead]:
     with bench.engine.context.database.read() as connection:
         return wrong_clock.find(connection, bench.clock.us)
 
@@ -43,9 +43,9 @@ def test_schedules_go_on_where_they_were(bench: Bench, missed: str) -> None:
     stuck = bench.engine.schedules.get("acme", "s").next_at
     assert stuck is not None
     assert stuck > EPOCH + timedelta(days=3000)
-    assert {each.table for each in found(bench)} >= {"lodger_actions", "lodger_schedule_clock"}
+    assert {each.table for each in rows_ahead(bench)} >= {"lodger_actions", "lodger_schedule_clock"}
     bring_back(bench)
-    assert found(bench) == []
+    assert rows_ahead(bench) == []
     assert bench.engine.schedules.get("acme", "s").next_at == EPOCH + timedelta(seconds=120)
     assert [each.slot for each in bench.actions(schedule)] == [EPOCH + timedelta(seconds=60)], (
         "what has not come is not there"
@@ -80,7 +80,7 @@ def test_runs_keep_their_results_and_leases_retries_and_expiries_their_length(be
     bench.clock.us -= YEARS
     now = from_us(bench.clock.us)
     bring_back(bench)
-    assert found(bench) == []
+    assert rows_ahead(bench) == []
     day = timedelta(days=1)
     (token,) = bench.engine.tokens.list()
     assert token.expires_at is not None
@@ -100,7 +100,7 @@ def test_what_is_rightly_in_the_future_stays(bench: Bench) -> None:
     bench.schedule("every 1d")
     planned = bench.engine.run_at("acme", "job", EPOCH + timedelta(days=4000))
     before = bench.engine.schedules.get("acme", "s")
-    assert found(bench) == []
+    assert rows_ahead(bench) == []
     assert bring_back(bench) == []
     assert bench.engine.schedules.get("acme", "s") == before
     assert bench.engine.actions.get("acme", planned.id).due_at == EPOCH + timedelta(days=4000)

@@ -32,7 +32,7 @@ HOMES = ("core.errors", "rule_errors", "failure", "problems")
 OTHER = {"near", "index", "details", "headers", "retry_s"}
 
 
-def made(path: Path, tree: ast.Module) -> Iterator[tuple[str, ast.expr, set[str]]]:
+def raising_places(path: Path, tree: ast.Module) -> Iterator[tuple[str, ast.expr, set[str]]]:
     """Every place of one module where an error of the table is made: its line, the expression of the code, the names of its values."""
     of_others = {
         each.asname or each.name
@@ -63,7 +63,7 @@ def trees() -> dict[Path, ast.Module]:
 @cache
 def raises() -> list[tuple[str, ast.expr, set[str]]]:
     """Every place where an error of the table is made."""
-    return [each for path, tree in trees().items() for each in made(path, tree)]
+    return [each for path, tree in trees().items() for each in raising_places(path, tree)]
 
 
 @cache

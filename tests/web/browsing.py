@@ -34,6 +34,7 @@ def ended_after(seconds: float) -> Iterator[None]:
 
 
 def _end_driver() -> None:
+    """Kill playwright's driver processes."""
     for task in Path("/proc/self/task").iterdir():
         for child in (task / "children").read_text().split():
             with suppress(OSError):

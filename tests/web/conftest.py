@@ -16,14 +16,14 @@ from lodger.engine.web.dashboard import Dashboard
 
 @pytest.fixture(autouse=True, scope="module")
 def no_leaks() -> Iterator[None]:
-    """Of a module, not of each test: a browser and a house serve all tests of one."""
+    """Of a module, not of each test: one browser and one API serve all tests of a module."""
     with nothing_left():
         yield
 
 
 @pytest.fixture
 def lodge(tmp_path: Path) -> Iterator[RunningApi]:
-    """A house of the test's own, furnished for two tenants, with the dashboard."""
+    """A running API with the dashboard, on a ledger of the test's own with two tenants."""
     with running_api(f"sqlite:///{tmp_path / 'ledger.db'}") as made:
         made.furnish()
         made.furnish("other")

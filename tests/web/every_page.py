@@ -40,6 +40,7 @@ def hostile_house(folder: Path) -> Iterator[RunningApi]:
 
 
 def _furnish(made: RunningApi, tenant: str) -> None:
+    """Create a tenant with hostile texts in every place."""
     engine, bench = made.engine, Bench(made.engine, made.clock)
     with audit_as(actor=NAME, why="".join(filter(str.isprintable, TEXT))):
         engine.tenants.create(tenant, NAME, people=["ann@shop.example"])
@@ -86,6 +87,7 @@ def paths(made: RunningApi, tenant: str = "acme", **objects: list[str]) -> list[
 
 
 def filled(path: str, objects: dict[str, list[str]]) -> list[str]:
+    """Return the paths of a page: one for each object that it can show."""
     parameter = PARAMETER.search(path)
     if parameter is None:
         return [path]

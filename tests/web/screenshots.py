@@ -75,6 +75,7 @@ def _path() -> dict[str, str]:
 
 
 def _shoot(link: str, folder: Path) -> None:
+    """Make the screenshots of all pages in all sizes."""
     root = link.partition("/sign-in")[0]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
@@ -102,6 +103,7 @@ def _stop_a_script(page: Page, root: str) -> None:
 
 
 def _one(page: Page, url: str, follow: str | None, folder: Path, name: str) -> None:
+    """Open a page, or the one behind its first link, and store its screenshot."""
     page.goto(url)
     if follow is not None:
         link: Any = page.locator(follow).first

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture(scope="module")
 def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    """A house for the tests of this module, each with a tenant of its own."""
+    """A running API for the tests of this module, each with a tenant of its own."""
     with running_api(f"sqlite:///{tmp_path_factory.mktemp('browser') / 'ledger.db'}") as made:
         for tenant in ("acme", "quiet", "typed", "stopped"):
             made.furnish(tenant)

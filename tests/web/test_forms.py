@@ -63,6 +63,7 @@ class Browser:
         )  # fmt: skip
 
     def agrees(self, asked: httpx2.Response) -> httpx2.Response:
+        """Send a form and the confirmation that follows it."""
         assert asked.status_code == 200, asked.text
         assert "_csrf" in asked.text, re.findall("<h1>.*?</p>", asked.text, re.DOTALL)
         (fields,) = (given for _each, given in Forms(asked.text).forms if "_csrf" in given)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(120)
 
 @pytest.fixture(scope="module")
 def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    """A house with 120 tenants, and one with failures."""
+    """A running API with 120 tenants, and one tenant with failures."""
     with running_api(f"sqlite:///{tmp_path_factory.mktemp('lists') / 'ledger.db'}") as made:
         made.furnish()
         made.token("admin")

@@ -25,7 +25,7 @@ STALE = re.compile(r"This page shows the state of \d")
 
 @pytest.fixture(scope="module")
 def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    """A house for the tests of this module."""
+    """A running API for the tests of this module."""
     with running_api(f"sqlite:///{tmp_path_factory.mktemp('live') / 'ledger.db'}") as made:
         made.furnish()
         made.token("admin")

@@ -50,7 +50,7 @@ class Words(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
     with hostile_house(tmp_path_factory.mktemp("house")) as made:
         yield made
 
@@ -68,13 +68,13 @@ WRITTEN = re.compile(
 )
 
 
-def test_every_page_is_in_the_readers_language(house: RunningApi) -> None:
+def test_every_page_is_in_the_readers_language(hostile: RunningApi) -> None:
     known = texts.catalogue("de")
     same = {text for text in known if known[text] == text} | {"Mo", "Fr", "Sa", "Last", *DATA}
-    with httpx2.Client(base_url=house.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
-        browser.post("/api/v1/session", json={"token": house.token("admin")}).raise_for_status()
+    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+        browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
         untranslated = {}
-        for path in [*paths(house), "/t/none", "/sign-in"]:
+        for path in [*paths(hostile), "/t/none", "/sign-in"]:
             asked = ("de-AT,en;q=0.5", "fr,en-GB;q=0.1")
             answers = [browser.get(path, headers={"accept-language": each}) for each in asked]
             assert ['<html lang="de"' in each.text for each in answers] == [True, False], path
@@ -126,13 +126,13 @@ def test_a_run_may_have_many_values() -> None:
     assert texts.translated(source, lambda text: text) == source
 
 
-def test_scripts_get_the_texts_of_the_page(house: RunningApi) -> None:
-    page = httpx2.get(f"{house.url}/sign-in", headers={"accept-language": "de"}, trust_env=False)
+def test_scripts_get_the_texts_of_the_page(hostile: RunningApi) -> None:
+    page = httpx2.get(f"{hostile.url}/sign-in", headers={"accept-language": "de"}, trust_env=False)
     (script,) = re.findall(r'src="(/static/texts-de.js[^"]*)"', page.text)
-    answer = httpx2.get(house.url + script, trust_env=False)
+    answer = httpx2.get(hostile.url + script, trust_env=False)
     assert '"You are signed out.": "Sie sind abgemeldet."' in answer.text
     assert (answer.headers["content-type"], page.headers["vary"]) == (
         "text/javascript; charset=utf-8",
         "accept-language",
     )
-    assert "texts-" not in httpx2.get(f"{house.url}/sign-in", trust_env=False).text
+    assert "texts-" not in httpx2.get(f"{hostile.url}/sign-in", trust_env=False).text

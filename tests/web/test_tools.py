@@ -30,7 +30,7 @@ SOURCE = (
 
 @pytest.fixture(scope="module")
 def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    """A house for all tests of this module, each with a schedule or script of its own."""
+    """A running API for all tests of this module, each with a schedule or script of its own."""
     folder: Path = tmp_path_factory.mktemp("tools")
     with running_api(f"sqlite:///{folder / 'ledger.db'}") as made:
         made.furnish()

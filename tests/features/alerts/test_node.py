@@ -9,7 +9,7 @@ import pytest
 from aiosmtpd.smtp import SMTP
 from tests.egress.peer import Peer, opened, thread_of_peers
 from tests.node.harness import SETTINGS, Script, Signals
-from tests.store.mail_server import Box
+from tests.store.mail_server import Mailbox
 
 from lodger.engine import Engine
 from lodger.engine.core.execution import Claim
@@ -33,7 +33,7 @@ def settings_of(peer: Peer, tmp_path: Path, **more: object) -> Settings:
 
 
 def test_a_failure_and_its_recovery_reach_mail_webhook_and_chat_once(tmp_path: Path) -> None:
-    peer, box = Peer(), Box()
+    peer, box = Peer(), Mailbox()
     message = "out of stock\n<!channel> <https://evil.example|invoice>"
     turns = iter([Finished(Outcome.SCRIPT_ERROR, error=ScriptError("Error", message, file="main.js", line=3))])
 

@@ -30,7 +30,8 @@ MAIL = '{"to":["a@example.com"],"subject":"s","text":"t","html":null,"replyTo":n
 SAID = replace(OK, logs=(LogLine("info", "half way"),))
 
 
-def keyed(engine: Engine) -> None:
+def ensure_key(engine: Engine) -> None:
+    """Add a key for secrets, if there is none."""
     ring = engine.secrets.vault.keyring
     if not ring.path.exists():
         ring.add()
@@ -45,14 +46,14 @@ def elsewhere(tmp_path: Path, bench: Bench) -> Iterator[Bench]:
     )
     place = str(tmp_path / "elsewhere.db")
     with Engine.open(place, clock=clock, settings=settings) as engine:
-        keyed(engine)
+        ensure_key(engine)
         yield Bench(engine, clock)
 
 
 def furnish(bench: Bench) -> None:
-    """Return the tenant something of every kind, with a history."""
+    """Create something of every kind for the tenant, with a history."""
     engine = bench.engine
-    keyed(engine)
+    ensure_key(engine)
     engine.scripts.put(PLATFORM, "report", "export default () => 1", offered=True)
     bench.tenant(concurrent_runs=7)
     engine.grants.give("acme", "fetch:example.com")
@@ -116,21 +117,23 @@ def contents(engine: Engine) -> dict[str, set[str]]:
     return found
 
 
-def sizes(engine: Engine) -> tuple[int, int] | None:
+def counted_bytes(engine: Engine) -> tuple[int, int] | None:
+    """Return the stored bytes that the ledger counts for the tenant: kept ones and those of its history."""
     with engine.context.database.read() as connection:
         row = connection.execute(select(storage).where(storage.c.tenant_id == "acme")).first()
     return None if row is None else (row.kept_bytes, row.history_bytes)
 
 
 def move(there: Bench, here: Bench) -> bytes:
+    """Export the tenant from one ledger and restore it in the other; return the archive."""
     there.engine.tenants.suspend("acme")
     archive = there.engine.tenants.export("acme")
     here.engine.tenants.restore("acme", archive)
     return archive
 
 
-def bent(archive: bytes, change: Callable[[list[Any]], None]) -> bytes:
-    """Change the lines and sign them anew, as anyone can."""
+def altered(archive: bytes, change: Callable[[list[Any]], None]) -> bytes:
+    """Return an archive with changed lines, and a digest that fits them."""
     lines = [json.loads(line) for line in gzip.decompress(archive).splitlines()][:-1]
     change(lines)
     texts = [json.dumps(line).encode() + b"\n" for line in lines]
@@ -138,8 +141,10 @@ def bent(archive: bytes, change: Callable[[list[Any]], None]) -> bytes:
     return gzip.compress(b"".join(texts))
 
 
-def cell(table: str, column: str, value: object, *, of: Callable[[Any], bool] = bool) -> Callable[[list[Any]], None]:
-    """Set a cell in the rows of a table."""
+def set_cell(
+    table: str, column: str, value: object, *, of: Callable[[Any], bool] = bool
+) -> Callable[[list[Any]], None]:
+    """Return a change that sets a cell in the rows of a table."""
 
     def change(lines: list[Any]) -> None:
         start = next(at for at, line in enumerate(lines) if isinstance(line, dict) and line.get("table") == table)
@@ -155,6 +160,7 @@ def cell(table: str, column: str, value: object, *, of: Callable[[Any], bool] = 
 
 
 def _length(lines: list[Any], start: int) -> int:
+    """Return the number of rows of the table whose line is at ``start``."""
     length = 0
     while start + 1 + length < len(lines) and isinstance(lines[start + 1 + length], list):
         length += 1

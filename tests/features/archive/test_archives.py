@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
-from tests.features.archive.archives import contents, elsewhere, furnish, move, sizes
+from tests.features.archive.archives import contents, counted_bytes, elsewhere, furnish, move
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import Conflict, InputError, NotFound
@@ -36,8 +36,8 @@ def test_everything_arrives_and_goes_on(bench: Bench, elsewhere: Bench, tmp_path
     assert (tenant.state, tenant.limits, tenant.people) == ("suspended", {"concurrent_runs": 7}, ("a@example.com",))
     assert "fetch:example.com" in elsewhere.engine.grants.list("acme")
     assert elsewhere.engine.secrets.vault is not bench.engine.secrets.vault
-    assert sizes(bench.engine) is not None
-    assert sizes(elsewhere.engine) == sizes(bench.engine)
+    assert counted_bytes(bench.engine) is not None
+    assert counted_bytes(elsewhere.engine) == counted_bytes(bench.engine)
     elsewhere.clock.us += 1_000_000_000
     elsewhere.engine.tenants.resume("acme")
     gaps = [action for action in elsewhere.actions() if action.reason == "tenant_suspended"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.features.archive.archives import MAIL, bent, cell, contents, elsewhere, furnish
+from tests.features.archive.archives import MAIL, altered, contents, elsewhere, furnish, set_cell
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
@@ -27,15 +27,16 @@ VERSIONS = "lodger_script_versions"
 STRANGE = "01900000-0000-7000-8000-000000000000"
 
 
-def head(**more: Any) -> Callable[[list[Any]], None]:
+def set_header(**more: Any) -> Callable[[list[Any]], None]:
+    """Return a change that sets fields of the archive's first line."""
     return lambda lines: lines[0].update(more)
 
 
-def _waits(row: Any) -> bool:
+def _is_waiting(row: Any) -> bool:
     return row["state"] in {"ready", "waiting_retry"}
 
 
-def _a_ping(row: Any) -> bool:
+def _is_ping(row: Any) -> bool:
     return row["kind"] == "ping"
 
 
@@ -44,7 +45,7 @@ def _packed(body: bytes) -> dict[str, str]:
 
 
 def _own_version_of_the_platforms(lines: list[Any]) -> None:
-    """A run would find two contents under one number."""
+    """Make a tenant's version out of a platform's: a run would find two contents under one number."""
     (bound,) = (line for line in lines if isinstance(line, list) and "bound" in line)
     at = next(at for at, line in enumerate(lines) if isinstance(line, dict) and line.get("table") == VERSIONS)
     own = [*lines[at + 1]]
@@ -54,82 +55,86 @@ def _own_version_of_the_platforms(lines: list[Any]) -> None:
 
 BENT: dict[str, Callable[[list[Any]], None]] = {
     "no head": lambda lines: lines.pop(0),
-    "another format": head(**{"lodger-tenant-archive": 2}),
+    "another format": set_header(**{"lodger-tenant-archive": 2}),
     "a table less": lambda lines: lines.__delitem__(slice(1, 3)),
     "a table of nobody's": lambda lines: lines.append({"table": "lodger_tokens", "columns": ["id"]}),
     "a row more": lambda lines: lines.append([1]),
     "a row too short": lambda lines: lines[2].pop(),
     "columns in another order": lambda lines: lines[1]["columns"].reverse(),
-    "text for a number": cell("lodger_scripts", "version", "1"),
-    "a truth for a number": cell("lodger_scripts", "version", True),
-    "a year that there is not": cell("lodger_actions", "due_at", 2**62),
-    "a number beyond": cell("lodger_actions", "due_at", 10**30),
-    "a fraction": cell("lodger_actions", "due_at", 1.5),
-    "nothing where something is": cell("lodger_scripts", "name", None),
-    "a NUL": cell("lodger_scripts", "name", "a\0b"),
-    "half a letter": cell("lodger_scripts", "name", "\ud800"),
-    "a name too long": cell("lodger_scripts", "name", "x" * 300),
-    "a handler": cell("lodger_scripts", "kind", "host"),
-    "two scripts of one name": cell("lodger_scripts", "name", "same", of=lambda row: row["kind"] == "script"),
-    "an armed clock": cell("lodger_schedule_clock", "state", "armed"),
-    "a clock of no revision": cell("lodger_schedule_clock", "revision", 77),
-    "an action that runs": cell("lodger_actions", "state", "running", of=_waits),
-    "an action that is sealed": cell("lodger_actions", "state", "sealed", of=_waits),
-    "an action of no version": cell("lodger_actions", "script_version", 77, of=_waits),
-    "an action of no script": cell("lodger_actions", "script_id", "x", of=_waits),
-    "an action of no revision": cell("lodger_actions", "revision", 77, of=lambda row: _waits(row) and row["revision"]),
-    "steps that are none": cell("lodger_actions", "steps", "[1]", of=_waits),
-    "params that are no JSON": cell("lodger_actions", "params", "{", of=_waits),
-    "very deep params": cell("lodger_actions", "params", "[" * 100_000, of=_waits),
-    "files that are none": cell("lodger_script_versions", "modules", "[]"),
-    "a file of a version that git takes for its own": cell(
+    "text for a number": set_cell("lodger_scripts", "version", "1"),
+    "a truth for a number": set_cell("lodger_scripts", "version", True),
+    "a year that there is not": set_cell("lodger_actions", "due_at", 2**62),
+    "a number beyond": set_cell("lodger_actions", "due_at", 10**30),
+    "a fraction": set_cell("lodger_actions", "due_at", 1.5),
+    "nothing where something is": set_cell("lodger_scripts", "name", None),
+    "a NUL": set_cell("lodger_scripts", "name", "a\0b"),
+    "half a letter": set_cell("lodger_scripts", "name", "\ud800"),
+    "a name too long": set_cell("lodger_scripts", "name", "x" * 300),
+    "a handler": set_cell("lodger_scripts", "kind", "host"),
+    "two scripts of one name": set_cell("lodger_scripts", "name", "same", of=lambda row: row["kind"] == "script"),
+    "an armed clock": set_cell("lodger_schedule_clock", "state", "armed"),
+    "a clock of no revision": set_cell("lodger_schedule_clock", "revision", 77),
+    "an action that runs": set_cell("lodger_actions", "state", "running", of=_is_waiting),
+    "an action that is sealed": set_cell("lodger_actions", "state", "sealed", of=_is_waiting),
+    "an action of no version": set_cell("lodger_actions", "script_version", 77, of=_is_waiting),
+    "an action of no script": set_cell("lodger_actions", "script_id", "x", of=_is_waiting),
+    "an action of no revision": set_cell(
+        "lodger_actions", "revision", 77, of=lambda row: _is_waiting(row) and row["revision"]
+    ),
+    "steps that are none": set_cell("lodger_actions", "steps", "[1]", of=_is_waiting),
+    "params that are no JSON": set_cell("lodger_actions", "params", "{", of=_is_waiting),
+    "very deep params": set_cell("lodger_actions", "params", "[" * 100_000, of=_is_waiting),
+    "files that are none": set_cell("lodger_script_versions", "modules", "[]"),
+    "a file of a version that git takes for its own": set_cell(
         "lodger_script_versions", "modules", '{"main.js": "1", ".git/config": "1"}'
     ),
-    "a script that git takes for its own": cell("lodger_scripts", "name", ".git", of=_a_ping),
-    "fields that are none": cell("lodger_script_versions", "fields", "[1]"),
-    "grants that there are not": cell("lodger_script_versions", "grants", '["everything"]'),
-    "a policy that is none": cell("lodger_schedule_revisions", "overlap", "sometimes"),
-    "limits beyond all": cell("lodger_schedule_revisions", "limits", '{"cpu_ms": -5}'),
-    "limits of another kind": cell("lodger_schedule_revisions", "limits", "[1]"),
-    "a retry of another kind": cell("lodger_schedule_revisions", "retry", "[1]"),
-    "steps of another kind": cell("lodger_schedule_revisions", "steps", '[{"x": 1}]'),
-    "a script whose newest version is not there": cell(
+    "a script that git takes for its own": set_cell("lodger_scripts", "name", ".git", of=_is_ping),
+    "fields that are none": set_cell("lodger_script_versions", "fields", "[1]"),
+    "grants that there are not": set_cell("lodger_script_versions", "grants", '["everything"]'),
+    "a policy that is none": set_cell("lodger_schedule_revisions", "overlap", "sometimes"),
+    "limits beyond all": set_cell("lodger_schedule_revisions", "limits", '{"cpu_ms": -5}'),
+    "limits of another kind": set_cell("lodger_schedule_revisions", "limits", "[1]"),
+    "a retry of another kind": set_cell("lodger_schedule_revisions", "retry", "[1]"),
+    "steps of another kind": set_cell("lodger_schedule_revisions", "steps", '[{"x": 1}]'),
+    "a script whose newest version is not there": set_cell(
         "lodger_scripts", "version", 77, of=lambda row: row["kind"] == "script"
     ),
-    "a script with a name that clears a terminal": cell("lodger_scripts", "name", "a\x1b[2Jb", of=_a_ping),
+    "a script with a name that clears a terminal": set_cell("lodger_scripts", "name", "a\x1b[2Jb", of=_is_ping),
     "a version of a script of the platform's": _own_version_of_the_platforms,
-    "steps of no script": cell("lodger_schedule_revisions", "steps", '[{"script_id":"x","limits":null}]'),
-    "a revision of no script": cell("lodger_schedule_revisions", "script_id", STRANGE),
-    "a schedule on every node": cell("lodger_schedule_revisions", "conduct", '{"placement":"every_node"}'),
-    "params that are no number": cell("lodger_actions", "params", '{"a":NaN}', of=_waits),
-    "params just below what Python reads": cell("lodger_actions", "params", "[" * 600 + "]" * 600, of=_waits),
-    "a step before the first": cell("lodger_actions", "step", -5, of=_waits),
-    "a step behind the last": cell("lodger_actions", "step", 99, of=_waits),
-    "so many tries that one more is too many": cell("lodger_actions", "attempt", 2**31 - 1, of=_waits),
-    "so many faults that one more is too many": cell("lodger_actions", "tenant_faults", 2**15 - 1, of=_waits),
-    "a run of a schedule without a revision": cell("lodger_actions", "revision", None, of=_waits),
-    "a run of nobody's schedule": cell("lodger_actions", "schedule_id", STRANGE, of=lambda row: row["state"] == "done"),
-    "an outcome that there is not": cell("lodger_actions", "outcome", "splendid"),
-    "an error that is none": cell("lodger_attempts", "error", '{"x":1}'),
-    "effects that are none": cell("lodger_attempts", "effects", "[1]"),
-    "lines that are none": cell("lodger_attempt_logs", "lines", "[1]"),
-    "a message of no kind": cell("lodger_outbox", "kind", "pigeon"),
-    "a mail that is none": cell("lodger_outbox", "payload", "[]"),
-    "a mail to nobody": cell("lodger_outbox", "payload", MAIL.replace('["a@example.com"]', "[]")),
-    "a mail of numbers": cell("lodger_outbox", "payload", MAIL.replace('"s"', "1")),
-    "a webhook with a user's name": cell("lodger_webhooks", "url", "https://user@example.com/"),
-    "a secret for no host": cell("lodger_secrets", "hosts", '["a b"]'),
-    "an index of no path": cell("lodger_collection_indexes", "path", "a'b"),
-    "a document that is a list": cell("lodger_documents", "body", "[]"),
-    "a number beyond a double": cell("lodger_document_index", "number", 10**400),
-    "a number without an end": cell("lodger_document_index", "number", float("inf")),
-    "an answer that unpacks to more than an answer": cell("lodger_fetches", "body", _packed(b"\0" * 3_000_000)),
-    "an answer that is cut off": cell(
+    "steps of no script": set_cell("lodger_schedule_revisions", "steps", '[{"script_id":"x","limits":null}]'),
+    "a revision of no script": set_cell("lodger_schedule_revisions", "script_id", STRANGE),
+    "a schedule on every node": set_cell("lodger_schedule_revisions", "conduct", '{"placement":"every_node"}'),
+    "params that are no number": set_cell("lodger_actions", "params", '{"a":NaN}', of=_is_waiting),
+    "params just below what Python reads": set_cell("lodger_actions", "params", "[" * 600 + "]" * 600, of=_is_waiting),
+    "a step before the first": set_cell("lodger_actions", "step", -5, of=_is_waiting),
+    "a step behind the last": set_cell("lodger_actions", "step", 99, of=_is_waiting),
+    "so many tries that one more is too many": set_cell("lodger_actions", "attempt", 2**31 - 1, of=_is_waiting),
+    "so many faults that one more is too many": set_cell("lodger_actions", "tenant_faults", 2**15 - 1, of=_is_waiting),
+    "a run of a schedule without a revision": set_cell("lodger_actions", "revision", None, of=_is_waiting),
+    "a run of nobody's schedule": set_cell(
+        "lodger_actions", "schedule_id", STRANGE, of=lambda row: row["state"] == "done"
+    ),
+    "an outcome that there is not": set_cell("lodger_actions", "outcome", "splendid"),
+    "an error that is none": set_cell("lodger_attempts", "error", '{"x":1}'),
+    "effects that are none": set_cell("lodger_attempts", "effects", "[1]"),
+    "lines that are none": set_cell("lodger_attempt_logs", "lines", "[1]"),
+    "a message of no kind": set_cell("lodger_outbox", "kind", "pigeon"),
+    "a mail that is none": set_cell("lodger_outbox", "payload", "[]"),
+    "a mail to nobody": set_cell("lodger_outbox", "payload", MAIL.replace('["a@example.com"]', "[]")),
+    "a mail of numbers": set_cell("lodger_outbox", "payload", MAIL.replace('"s"', "1")),
+    "a webhook with a user's name": set_cell("lodger_webhooks", "url", "https://user@example.com/"),
+    "a secret for no host": set_cell("lodger_secrets", "hosts", '["a b"]'),
+    "an index of no path": set_cell("lodger_collection_indexes", "path", "a'b"),
+    "a document that is a list": set_cell("lodger_documents", "body", "[]"),
+    "a number beyond a double": set_cell("lodger_document_index", "number", 10**400),
+    "a number without an end": set_cell("lodger_document_index", "number", float("inf")),
+    "an answer that unpacks to more than an answer": set_cell("lodger_fetches", "body", _packed(b"\0" * 3_000_000)),
+    "an answer that is cut off": set_cell(
         "lodger_fetches", "body", {"b64": base64.b64encode(zlib.compress(b"abc")[:-2]).decode()}
     ),
-    "an answer that is not packed": cell("lodger_fetches", "body", {"b64": "YWJj"}),
-    "an answer that is none": cell("lodger_fetches", "answer", "[1]"),
-    "is not base64": cell("lodger_script_versions", "wasm", {"b64": "???"}),
+    "an answer that is not packed": set_cell("lodger_fetches", "body", {"b64": "YWJj"}),
+    "an answer that is none": set_cell("lodger_fetches", "answer", "[1]"),
+    "is not base64": set_cell("lodger_script_versions", "wasm", {"b64": "???"}),
 }
 
 
@@ -157,7 +162,7 @@ def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, 
 def test_a_bent_archive_leaves_nothing_behind(how: str, emptied: tuple[Engine, bytes]) -> None:
     engine, archive = emptied
     with pytest.raises((InputError, Conflict)) as refused:
-        engine.tenants.restore("acme", bent(archive, BENT[how]))
+        engine.tenants.restore("acme", altered(archive, BENT[how]))
     assert refused.value.code.startswith("archive_"), refused.value
     with pytest.raises(NotFound):
         engine.tenants.get("acme")
@@ -166,7 +171,7 @@ def test_a_bent_archive_leaves_nothing_behind(how: str, emptied: tuple[Engine, b
 
 def test_what_is_not_bent_comes_in_behind_all_that_was(emptied: tuple[Engine, bytes]) -> None:
     engine, archive = emptied
-    assert engine.tenants.restore("acme", bent(archive, lambda _lines: None)).state == "suspended"
+    assert engine.tenants.restore("acme", altered(archive, lambda _lines: None)).state == "suspended"
     engine.tenants.delete("acme")
 
 
@@ -175,7 +180,7 @@ def test_rows_of_another_tenant_become_this_ones(bench: Bench, elsewhere: Bench,
     bench.tenant()
     elsewhere.tenant("victim")
     bench.engine.tenants.suspend("acme")
-    forged = bent(bench.engine.tenants.export("acme"), cell("lodger_scripts", name, "victim"))
+    forged = altered(bench.engine.tenants.export("acme"), set_cell("lodger_scripts", name, "victim"))
     elsewhere.engine.tenants.restore("acme", forged)
     assert [each.name for each in elsewhere.engine.scripts.list("acme")] == ["job"]
     assert [each.version for each in elsewhere.engine.scripts.versions("victim", "job")] == [1]
@@ -197,7 +202,7 @@ def test_a_schedule_that_says_it_is_another_tenants_costs_that_no_slot(
     def renamed(lines: list[Any]) -> None:
         lines[:] = json.loads(json.dumps(lines).replace(mine.id, theirs.id))
 
-    forged = bent(bench.engine.tenants.export("acme"), renamed)
+    forged = altered(bench.engine.tenants.export("acme"), renamed)
     if walled:
         with pytest.raises(InputError) as refused:
             elsewhere.engine.tenants.restore("acme", forged)
@@ -219,11 +224,11 @@ def test_what_waits_has_no_id_of_anothers(bench: Bench, elsewhere: Bench) -> Non
     bench.tenant()
     mine = bench.engine.run_in("acme", "job", 3600)
     bench.engine.tenants.suspend("acme")
-    forged = bent(bench.engine.tenants.export("acme"), cell("lodger_actions", "id", theirs.id))
+    forged = altered(bench.engine.tenants.export("acme"), set_cell("lodger_actions", "id", theirs.id))
     with pytest.raises(InputError) as refused:
         elsewhere.engine.tenants.restore("acme", forged)
     assert refused.value.why == "it has an id that belongs to another tenant"
-    elsewhere.engine.tenants.restore("acme", bent(forged, cell("lodger_actions", "id", mine.id)))
+    elsewhere.engine.tenants.restore("acme", altered(forged, set_cell("lodger_actions", "id", mine.id)))
 
 
 @pytest.mark.parametrize("met", [True, False])
@@ -247,7 +252,7 @@ def test_what_comes_back_otherwise_is_not_what_a_node_remembers(
         def changed(lines: list[Any]) -> None:
             lines[:] = json.loads(json.dumps(lines).replace("=> 1", "=> 2").replace('\\"n\\":1', '\\"n\\":2'))
 
-        other.tenants.restore("acme", bent(archive, changed))
+        other.tenants.restore("acme", altered(archive, changed))
         other.tenants.resume("acme")
     bench.clock.us += 60_000_000
     bench.tick()

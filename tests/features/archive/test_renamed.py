@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, select, update
-from tests.features.archive.archives import contents, elsewhere, furnish, keyed
+from tests.features.archive.archives import contents, elsewhere, ensure_key, furnish
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
@@ -107,7 +107,7 @@ def test_what_cannot_be_renamed_is_refused(bench: Bench, tmp_path: Path) -> None
         engine.tenants.restore("acme", archive, of="acme")
     settings = Settings(secret_keys=tmp_path / "others")
     with Engine.open(str(tmp_path / "keyless.db"), clock=bench.clock, settings=settings) as keyless:
-        keyed(keyless)
+        ensure_key(keyless)
         keyless.scripts.put(PLATFORM, "report", "export default () => 2", offered=True)
         with pytest.raises(Unavailable) as unknown:
             keyless.tenants.restore("roadrunner", archive, of="acme")

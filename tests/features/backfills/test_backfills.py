@@ -21,7 +21,8 @@ def backfill(bench: Bench, schedule: Schedule, start: float, end: float) -> Back
     return bench.engine.actions.backfill(schedule.tenant_id, schedule.id, start=at(start), end=at(end))
 
 
-def off(bench: Bench, seconds: float, **terms: object) -> Schedule:
+def schedule_after(bench: Bench, seconds: float, **terms: object) -> Schedule:
+    """Create a schedule, and let so many seconds pass."""
     bench.tenant()
     schedule = bench.schedule(**terms)
     bench.clock.advance(seconds)
@@ -30,7 +31,7 @@ def off(bench: Bench, seconds: float, **terms: object) -> Schedule:
 
 
 def test_a_gap_is_run_slot_by_slot_in_order_and_its_row_stays(bench: Bench) -> None:
-    schedule = off(bench, 630)
+    schedule = schedule_after(bench, 630)
     bench.run()
     made = backfill(bench, schedule, 60, 601)
     assert (len(made.actions), made.left_alone) == (9, 1)
@@ -52,7 +53,7 @@ def test_slots_before_the_schedule_existed_are_run_as_its_rules_name_them(bench:
 
 def test_a_backfill_never_costs_a_live_slot_its_run(bench: Bench) -> None:
     """With overlap ``skip`` a live slot is not skipped because of a backfill: it goes before the rest of it."""
-    schedule = off(bench, 630)
+    schedule = schedule_after(bench, 630)
     bench.run()
     backfill(bench, schedule, 60, 600)
     (old,) = bench.claim()
@@ -68,7 +69,7 @@ def test_a_backfill_never_costs_a_live_slot_its_run(bench: Bench) -> None:
 
 
 def test_live_work_of_other_schedules_goes_first(bench: Bench) -> None:
-    schedule = off(bench, 630, overlap="allow")
+    schedule = schedule_after(bench, 630, overlap="allow")
     bench.run()
     backfill(bench, schedule, 60, 600)
     bench.schedule(name="other")
@@ -80,14 +81,14 @@ def test_live_work_of_other_schedules_goes_first(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("start", "end"), [(600, 60), (60, 60), (60, 10_000)])
 def test_a_range_that_is_none_is_refused(bench: Bench, start: float, end: float) -> None:
-    schedule = off(bench, 630)
+    schedule = schedule_after(bench, 630)
     with pytest.raises(InputError) as refused:
         backfill(bench, schedule, start, end)
     assert refused.value.code == "backfill_range"
 
 
 def test_a_range_that_is_too_large_says_where_to_cut_it(bench: Bench) -> None:
-    schedule = off(bench, 5000, rules="every 1s")
+    schedule = schedule_after(bench, 5000, rules="every 1s")
     with pytest.raises(InputError) as refused:
         backfill(bench, schedule, 1, 5000)
     assert refused.value.details["end"] == at(1001).isoformat()
@@ -135,7 +136,7 @@ def test_a_replay_begins_at_the_first_step(bench: Bench) -> None:
 
 
 def test_a_skipped_slot_is_replayed_and_a_gap_or_an_open_action_is_not(bench: Bench) -> None:
-    schedule = off(bench, 630)
+    schedule = schedule_after(bench, 630)
     gap, live = bench.actions(schedule)
     with pytest.raises(InputError, match="many slots"):
         bench.engine.actions.replay(None, gap.id)

@@ -35,10 +35,11 @@ class Provider:
         self.peer.paths["/deals"] = self._deals
 
     def consent(self, code: str, challenge: str) -> None:
-        """Let a person have consented."""
+        """Store a code, as if a person had consented."""
         self.codes[code] = challenge
 
     async def _token(self, asked: Asked, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a request for a token."""
         fields = {name: values[0] for name, values in parse_qs(asked.body.decode()).items()}
         self.asked.append(fields)
         if self.before is not None:
@@ -69,6 +70,7 @@ class Provider:
         return "200 OK", json.dumps({name: value for name, value in made.items() if value is not None}).encode()
 
     async def _deals(self, asked: Asked, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a request to the API, and note its token."""
         token = asked.headers.get("authorization", "").removeprefix("Bearer ")
         self.served.append(token)
         writer.write(answer(f'"you said {token}"'.encode()))

@@ -45,7 +45,7 @@ ODD_ANSWERS = (
 )
 
 
-class House:
+class ConnectedTenant:
     """An engine with a tenant whose script uses a connection to a provider."""
 
     def __init__(self, engine: Engine, provider: Provider) -> None:
@@ -72,6 +72,7 @@ class House:
         return self.engine.actions.get(asked.tenant_id, asked.id)
 
     def sql(self, **values: Any) -> None:
+        """Set columns of all connections."""
         with self.engine.context.database.write() as connection:
             connection.execute(update(connections).values(values))
 
@@ -79,13 +80,15 @@ class House:
         self.sql(expires_us=1)
 
     def error(self, action: Action) -> tuple[str, str]:
+        """Return code and message of an action's last error."""
         error = self.engine.actions.attempts(action.tenant_id, action.id)[-1].error
         assert error is not None
         return str((error.details or {}).get("code")), error.message
 
 
 @contextmanager
-def house(url: str, tmp_path: Path, **settings: Any) -> Iterator[House]:
+def connected_tenant(url: str, tmp_path: Path, **settings: Any) -> Iterator[ConnectedTenant]:
+    """Open an engine and a provider for the block."""
     provider = Provider()
     if not (tmp_path / "keys").exists():
         Keyring(tmp_path / "keys").add()
@@ -97,7 +100,7 @@ def house(url: str, tmp_path: Path, **settings: Any) -> Iterator[House]:
             "api_port": 0,
         } | settings
         with Engine.open(url, settings=opened(provider.peer, **given)) as engine:
-            made = House(engine, provider)
+            made = ConnectedTenant(engine, provider)
             for tenant in ("acme", "other"):
                 engine.tenants.create(tenant, grants=[f"fetch:{made.host}"])
                 source = SOURCE.replace("URL_OF_API", json.dumps(provider.peer.url("/deals")))
@@ -106,7 +109,7 @@ def house(url: str, tmp_path: Path, **settings: Any) -> Iterator[House]:
 
 
 def test_a_script_uses_tokens_that_the_engine_renews_and_never_sees_them(url: str, tmp_path: Path) -> None:
-    with house(url, tmp_path) as made, made.engine.node():
+    with connected_tenant(url, tmp_path) as made, made.engine.node():
         made.put()
         first = made.run()
         assert (first.state, first.result) == (
@@ -139,7 +142,7 @@ def test_a_script_uses_tokens_that_the_engine_renews_and_never_sees_them(url: st
 
 
 def test_a_person_consents_and_the_grant_is_renewed_until_it_is_revoked(url: str, tmp_path: Path) -> None:
-    with house(url, tmp_path) as made, serving(made.engine) as server, made.engine.node():
+    with connected_tenant(url, tmp_path) as made, serving(made.engine) as server, made.engine.node():
         here = server.url
         events = made.engine.webhooks
         events.put("acme", "hook", made.provider.peer.url("/events"), events=["lodger.*"])
@@ -209,7 +212,7 @@ def test_a_person_consents_and_the_grant_is_renewed_until_it_is_revoked(url: str
 
 
 def test_what_providers_answer_otherwise(tmp_path: Path) -> None:
-    with house(str(tmp_path / "ledger.db"), tmp_path) as made, made.engine.node():
+    with connected_tenant(str(tmp_path / "ledger.db"), tmp_path) as made, made.engine.node():
         made.put()
         made.provider.instead = [("503 Service Unavailable", b"busy"), ("429 Too Many Requests", b"{}")]
         assert made.run().state == "done", "a provider that was away is asked again"
@@ -270,7 +273,7 @@ def test_how_long_a_token_is_used(given: Any, lasts: int) -> None:
 
 
 def test_what_is_no_connection_is_refused(tmp_path: Path) -> None:
-    with house(str(tmp_path / "ledger.db"), tmp_path) as made:
+    with connected_tenant(str(tmp_path / "ledger.db"), tmp_path) as made:
         consent = {"authorize_url": "https://id.example.com/", "redirect_uri": "https://me.example.com/oauth/callback"}
         odd: tuple[dict[str, Any], ...] = (
             {"token_url": "ftp://id.example.com/"}, {"token_url": "https://id.example.com/#x"}, {"client_id": "a b"}, {"hosts": []},

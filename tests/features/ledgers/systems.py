@@ -29,7 +29,7 @@ def opened(settings: Settings, clock: VirtualClock | None = None) -> Iterator[An
         yield system
 
 
-def job(engine: Any, tenant_id: str, **where: str) -> None:
+def create_schedule(engine: Any, tenant_id: str, **where: str) -> None:
     """Create a tenant with a script and a schedule."""
     engine.tenants.create(tenant_id, **where)
     engine.scripts.put(tenant_id, "job", "export default () => 1")

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, text
 from tests.chaos.child_processes import Child
 from tests.chaos.processes import ROOT, TABLE, states, until
 from tests.databases.server import Server, binaries
-from tests.features.ledgers.systems import job, ledgers, opened
+from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.bench import OK, Bench
 from tests.store.virtual_clock import VirtualClock
 
@@ -98,7 +98,7 @@ def servers() -> Iterator[list[Server]]:
         yield found
 
 
-def crashed(system: Any, hosts: list[Server], commits: int, ledger: str) -> Server | None:
+def move_and_crash(system: Any, hosts: list[Server], commits: int, ledger: str) -> Server | None:
     """Move the tenant, and crash the server of the transaction after so many, in turns before it commits and once it has."""
     left, gone = iter(range(commits)), []
     write = Database.write
@@ -138,7 +138,7 @@ def test_a_server_that_crashes_at_any_step_of_a_move_loses_nothing_and_the_move_
         file = tmp_path / "ledgers.toml"
         file.write_text(file.read_text().replace("far.db", far))
         with opened(settings, clock) as system:
-            job(system, "acme", ledger="home")
+            create_schedule(system, "acme", ledger="home")
             bench = Bench(system.at("acme"), clock)
             bench.lease()
 
@@ -150,7 +150,7 @@ def test_a_server_that_crashes_at_any_step_of_a_move_loses_nothing_and_the_move_
             known = {each.id for each in system.actions.list("acme", limit=None)}
             ledger, crashes = "far", 0
             for commits in range(40):
-                server = crashed(system, hosts, commits, ledger)
+                server = move_and_crash(system, hosts, commits, ledger)
                 if server is None:
                     break
                 crashes += 1
@@ -175,7 +175,7 @@ def _slots(action: Any, seconds: int) -> list[datetime]:
 
 
 def _moved(system: Any, ledger: str) -> bool:
-    """Go on with a move; a ledger that could not be reached is not asked for a second."""
+    """Go on with a move; return whether it is finished."""
     try:
         return bool(system.tenants.move("acme", ledger).ledger == ledger)
     except Unavailable:

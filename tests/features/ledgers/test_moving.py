@@ -26,7 +26,7 @@ from lodger.engine.sync import Engine
 KILLED = 9
 
 
-def rich(system: Any, clock: VirtualClock) -> Bench:
+def furnish_tenant(system: Any, clock: VirtualClock) -> Bench:
     """Furnish the tenant with something of every kind, also what archives leave out."""
     system.scripts.put(PLATFORM, "other", "export default () => 0", offered=True)
     # The platform's script has another id in each ledger, and this one is in both.
@@ -62,7 +62,7 @@ def states(system: Any) -> dict[str, str | None]:
     return found
 
 
-def killed(settings: Settings, clock: VirtualClock, commits: int) -> bool:
+def move_and_die(settings: Settings, clock: VirtualClock, commits: int) -> bool:
     """Move the tenant in a child process that commits so often and dies before it commits again; return whether it died."""
     left = iter(range(commits))
     write = Database.write
@@ -96,14 +96,14 @@ def clock() -> VirtualClock:
 def test_nothing_is_lost_wherever_the_mover_is_killed(url: str, tmp_path: Path, clock: VirtualClock) -> None:
     settings = ledgers(tmp_path, url)
     with opened(settings, clock) as system:
-        here = rich(system, clock)
+        here = furnish_tenant(system, clock)
         old, new = (system.member(name).opened() for name in ("home", "far"))
         before, others = contents(old), unread(old)
         before_ids = {each.id for each in old.actions.list("acme", limit=None)}
         assert others == ["3", "4"]
         seen = set()
         for commits in range(20):
-            if not killed(settings, clock, commits):
+            if not move_and_die(settings, clock, commits):
                 break
             clock.advance(60)
             now = states(system)
@@ -163,7 +163,7 @@ def test_nothing_is_lost_wherever_the_mover_is_killed(url: str, tmp_path: Path, 
 def test_a_suspended_tenant_stays_so_and_what_cannot_move_is_refused(tmp_path: Path, clock: VirtualClock) -> None:
     settings = ledgers(tmp_path, "home.db")
     with opened(settings, clock) as system:
-        rich(system, clock)
+        furnish_tenant(system, clock)
         system.tenants.move("acme", "far")
         system.tenants.suspend("acme")
         assert system.tenants.move("acme", "home").resumes is False

@@ -12,7 +12,7 @@ import httpx2
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 from tests.api.running_api import SETTINGS, serving
-from tests.features.ledgers.systems import job, ledgers, opened
+from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.bench import OK, THROWN, Bench
 from tests.store.virtual_clock import VirtualClock
 from tests.web.every_page import filled
@@ -30,7 +30,7 @@ _VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|lodger_\w+|\b[0-9a-f]{6,}\b|cp
 def furnish(engine: Any, clock: VirtualClock, places: dict[str, str | None]) -> None:
     for number, (tenant, ledger) in enumerate(places.items()):
         clock.advance(1)
-        job(engine, tenant, **({"ledger": ledger} if ledger else {}))
+        create_schedule(engine, tenant, **({"ledger": ledger} if ledger else {}))
         engine.tenants.edit(tenant, name=f"name {9 - number}")
         bench, node = Bench(engine.at(tenant), clock), f"n-{tenant}"
         for run in range(number + 2):

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from tests.api.running_api import SETTINGS, RunningApi, serving
 from tests.e2e.command import inside
-from tests.features.ledgers.systems import job, ledgers, opened
+from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine as AsyncEngine
@@ -41,7 +41,7 @@ def pages_of(listed: Any, limit: int, **more: Any) -> list[Any]:
 def furnish(engine: Any, clock: VirtualClock, places: dict[str, str | None]) -> None:
     for number, (tenant_id, ledger) in enumerate(places.items()):
         clock.advance(1)
-        job(engine, tenant_id, **({"ledger": ledger} if ledger else {}))
+        create_schedule(engine, tenant_id, **({"ledger": ledger} if ledger else {}))
         engine.plans.put("free", {"runs_per_day": 100 + number})
         engine.tenants.edit(tenant_id, name=f"name {-number}", plan="free")
         for _ in range(number):
@@ -107,7 +107,7 @@ def test_it_shows_what_one_ledger_would_show(url: str, tmp_path: Path) -> None:
         system.tenants.delete("ada")
         with pytest.raises(NotFound, match="ada"):
             system.tenants.get("ada")
-        job(system, "ada", ledger="home")
+        create_schedule(system, "ada", ledger="home")
         assert system.tenants.place("ada").ledger == "home"
         with pytest.raises(Conflict, match="already exists"):
             system.tenants.create("ada", ledger="far")

@@ -11,6 +11,7 @@ from lodger.engine.web.dashboard import Dashboard
 
 @pytest.fixture
 def lodge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningApi]:
+    """A running API with the dashboard, before a provider is named."""
     monkeypatch.setenv("OIDC_CLIENT_SECRET", "not checked here")
     with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", api_failures_per_minute=10_000) as made:
         made.furnish()

@@ -39,6 +39,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "sign-in-with-openid-con
 
 
 def configure(lodge: RunningApi, folder: Path, text: str) -> None:
+    """Write a platform file and apply it."""
     place = folder / "lodger.toml"
     place.write_text(text)
     PlatformFile(place).apply(lodge.engine)
@@ -104,6 +105,7 @@ class Provider:
         self.issuer = f"http://127.0.0.1:{self.server.server_port}"
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
+        """Return the class that answers HTTP requests as this provider."""
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -141,6 +143,7 @@ class Provider:
         } | self.about  # fmt: skip
 
     def exchange(self, sent: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        """Return status and body of the answer to a code."""
         expected = self.codes.pop(sent.get("code", ""), None)
         verifier = sent.get("code_verifier", "").encode()
         proved = _base64(hashlib.sha256(verifier).digest()).decode()
@@ -154,6 +157,7 @@ class Provider:
         return 200, {"access_token": "a", "token_type": "Bearer", "id_token": self.signed(claims)}
 
     def signed(self, claims: dict[str, Any]) -> str:
+        """Return claims as a token, signed as the test wants it."""
         header = {"alg": self.algorithm, "kid": self.key.kid}
         if self.algorithm in {"none", "HS256"}:  # the public key as a shared secret
             signed = b".".join(

@@ -91,11 +91,14 @@ def test_users_of_a_provider_are_callers_by_their_claims(lodge: RunningApi, tmp_
 Change = Callable[[Provider], Any]
 
 
-def altered(**claims: Any) -> Change:
+def with_claims(**claims: Any) -> Change:
+    """Return a change of a provider: it signs these claims."""
     return lambda liar: liar.claims.update(claims)
 
 
-def set_to(**values: Any) -> Change:
+def with_attributes(**values: Any) -> Change:
+    """Return a change of a provider: it has these attributes."""
+
     def change(liar: Provider) -> None:
         for name, value in values.items():
             setattr(liar, name, value)
@@ -104,40 +107,40 @@ def set_to(**values: Any) -> Change:
 
 
 LIES: dict[str, tuple[int, Change]] = {
-    "another audience": (401, altered(aud="other")),
-    "several audiences, for another party": (401, altered(aud=["lodger", "other"], azp="other")),
-    "several audiences, without a party": (401, altered(aud=["lodger", "other"])),
-    "another issuer": (401, altered(iss="https://evil.example")),
-    "no issuer": (401, altered(iss=None)),
-    "expired": (401, altered(exp=1_700_000_000)),
-    "no expiry": (401, altered(exp=None)),
-    "of tomorrow": (401, altered(iat=9_999_999_999)),
-    "another nonce": (401, altered(nonce="other")),
-    "no nonce": (401, altered(nonce=None)),
-    "no subject": (401, altered(sub=None)),
-    "a number for a subject": (401, altered(sub=7)),
-    "no signature": (401, set_to(algorithm="none")),
-    "the public key as a secret": (401, set_to(algorithm="HS256")),
+    "another audience": (401, with_claims(aud="other")),
+    "several audiences, for another party": (401, with_claims(aud=["lodger", "other"], azp="other")),
+    "several audiences, without a party": (401, with_claims(aud=["lodger", "other"])),
+    "another issuer": (401, with_claims(iss="https://evil.example")),
+    "no issuer": (401, with_claims(iss=None)),
+    "expired": (401, with_claims(exp=1_700_000_000)),
+    "no expiry": (401, with_claims(exp=None)),
+    "of tomorrow": (401, with_claims(iat=9_999_999_999)),
+    "another nonce": (401, with_claims(nonce="other")),
+    "no nonce": (401, with_claims(nonce=None)),
+    "no subject": (401, with_claims(sub=None)),
+    "a number for a subject": (401, with_claims(sub=7)),
+    "no signature": (401, with_attributes(algorithm="none")),
+    "the public key as a secret": (401, with_attributes(algorithm="HS256")),
     "a key that is not published": (
         401,
-        lambda liar: set_to(published=[RSAKey.generate_key(2048, {"kid": "first"})])(liar),
+        lambda liar: with_attributes(published=[RSAKey.generate_key(2048, {"kid": "first"})])(liar),
     ),
-    "no key": (401, set_to(published=[])),
-    "a huge token": (401, altered(groups=["x" * 70_000])),
-    "a huge name": (403, altered(email="x" * 300, email_verified=True)),
-    "no tenant": (403, altered(org=None)),
-    "two tenants": (403, altered(org=["acme", "other"])),
-    "a tenant that is an object": (403, altered(org={"acme": 1})),
-    "an unknown tenant": (403, altered(org="absent")),
-    "the platform for a tenant": (403, altered(org="@platform")),
-    "claims that are nested deeply": (401, altered(groups="nested")),
-    "a path for a tenant": (403, altered(org="../acme")),
-    "a group that looks like a list": (200, altered(groups="['lodger-admins']")),
+    "no key": (401, with_attributes(published=[])),
+    "a huge token": (401, with_claims(groups=["x" * 70_000])),
+    "a huge name": (403, with_claims(email="x" * 300, email_verified=True)),
+    "no tenant": (403, with_claims(org=None)),
+    "two tenants": (403, with_claims(org=["acme", "other"])),
+    "a tenant that is an object": (403, with_claims(org={"acme": 1})),
+    "an unknown tenant": (403, with_claims(org="absent")),
+    "the platform for a tenant": (403, with_claims(org="@platform")),
+    "claims that are nested deeply": (401, with_claims(groups="nested")),
+    "a path for a tenant": (403, with_claims(org="../acme")),
+    "a group that looks like a list": (200, with_claims(groups="['lodger-admins']")),
     "a new key": (
         200,
-        lambda liar: set_to(key=(new := RSAKey.generate_key(2048, {"kid": "new"})), published=[new])(liar),
+        lambda liar: with_attributes(key=(new := RSAKey.generate_key(2048, {"kid": "new"})), published=[new])(liar),
     ),
-    "a list of one tenant": (200, altered(org=["acme"])),
+    "a list of one tenant": (200, with_claims(org=["acme"])),
 }
 
 

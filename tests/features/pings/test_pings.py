@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.egress.name_server import NameServer
-from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
+from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
 from tests.node.harness import Script, Signals
 
 from lodger.engine import Engine
@@ -33,8 +33,8 @@ def peer() -> Iterator[Peer]:
         "/long": answer(b"x" * 9000),
         "/down": answer(b"out of order", "503 Service Unavailable"),
         "/gone": answer(b"", "404 Not Found"),
-        "/moved": moved("/json"),
-        "/away": moved("http://127.0.0.1:1/"),
+        "/moved": redirect("/json"),
+        "/away": redirect("http://127.0.0.1:1/"),
         "/nan": answer(b"NaN"),
         "/endless": answer(b"1e999"),
         "/half": answer(b'"\\ud800"'),
@@ -56,8 +56,8 @@ async def pinging(folder: Path, peer: Peer, **more: Any) -> AsyncIterator[tuple[
             yield engine, signals, script
 
 
-async def once(engine: Engine, signals: Signals, name: str = "knock", params: Any = None) -> Action:
-    """Ask for a run and see it through."""
+async def run_once(engine: Engine, signals: Signals, name: str = "knock", params: Any = None) -> Action:
+    """Request a run of a ping, and wait until it has ended."""
     action = await engine.run_in("acme", name, 0, params=params)
 
     async def over() -> bool:
@@ -87,7 +87,7 @@ def test_what_was_answered_is_the_result(tmp_path: Path, peer: Peer, path: str, 
     async def scenario() -> None:
         async with pinging(tmp_path, peer) as (engine, signals, script):
             await engine.scripts.put_ping("acme", "knock", peer.url(path), expect=expect)
-            done = await once(engine, signals)
+            done = await run_once(engine, signals)
             url = peer.url("/json" if path == "/moved" else path)
             assert (done.state, done.result) == ("done", result | {"url": url})
             assert script.seen == [], "no worker has anything to do with it"
@@ -105,7 +105,7 @@ def test_what_is_inside_and_what_does_not_exist_look_the_same(tmp_path: Path, pe
             found = set()
             for number, host in enumerate(("internal.corp.example", "absent.corp.example", "10.9.8.7")):
                 await engine.scripts.put_ping("acme", f"knock{number}", f"http://{host}:{peer.port}/")
-                failed = await once(engine, signals, f"knock{number}")
+                failed = await run_once(engine, signals, f"knock{number}")
                 assert failed.error is not None
                 found.add((failed.outcome, failed.error.name, failed.error.message))
             assert len(found) == 1, found
@@ -126,7 +126,7 @@ def test_any_other_answer_fails_the_run(tmp_path: Path, peer: Peer, path: str, o
     async def scenario() -> None:
         async with pinging(tmp_path, peer) as (engine, signals, _script):
             await engine.scripts.put_ping("acme", "knock", peer.url(path))
-            failed = await once(engine, signals)
+            failed = await run_once(engine, signals)
             assert (failed.state, failed.outcome) == ("failed", outcome)
             assert failed.error is not None
             assert said in failed.error.message
@@ -141,7 +141,7 @@ def test_it_goes_nowhere_that_a_script_may_not_go(tmp_path: Path, peer: Peer, ho
     async def scenario() -> None:
         async with pinging(tmp_path, peer) as (engine, signals, _script):
             await engine.scripts.put_ping("acme", "knock", f"http://{host}:{peer.port}/json")
-            failed = await once(engine, signals)
+            failed = await run_once(engine, signals)
             assert (failed.state, failed.outcome) == ("failed", "denied")
             assert peer.asked == []
 
@@ -192,7 +192,7 @@ def test_headers_and_body_are_the_tenants_and_a_secret_goes_by_its_handle(tmp_pa
                 "acme", "knock", peer.url("/json"), method="PUT", headers=headers, body="<plain>"
             )
             assert "sk_live" not in json.dumps(made.modules)
-            assert (await once(engine, signals)).state == "done"
+            assert (await run_once(engine, signals)).state == "done"
             (asked,) = peer.asked
             assert (asked.headers["authorization"], asked.headers["x-own"]) == ("Bearer sk_live_0123456789", "1")
             assert asked.body == b"<plain>"
@@ -213,7 +213,7 @@ def test_a_host_that_never_answers_ends_at_the_limit_and_a_cancelled_ping_at_onc
         async with pinging(tmp_path, peer) as (engine, signals, _script):
             await engine.tenants.edit("acme", limits={"wall_ms": 300})
             await engine.scripts.put_ping("acme", "knock", peer.url("/never"))
-            late = await once(engine, signals)
+            late = await run_once(engine, signals)
             assert (late.state, late.outcome) == ("failed", "wall_limit")
             await engine.tenants.edit("acme", limits={})
             reached.clear()
@@ -235,8 +235,8 @@ def test_the_budget_of_an_attempt_and_of_the_day_bind_it(tmp_path: Path, peer: P
         async with pinging(tmp_path, peer) as (engine, signals, _script):
             await engine.tenants.edit("acme", limits={"fetches_per_day": 1})
             await engine.scripts.put_ping("acme", "knock", peer.url("/json"))
-            assert (await once(engine, signals)).state == "done"
-            refused = await once(engine, signals)
+            assert (await run_once(engine, signals)).state == "done"
+            refused = await run_once(engine, signals)
             assert refused.state == "failed"
             assert len(peer.asked) == 1
 

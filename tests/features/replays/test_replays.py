@@ -70,7 +70,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         yield stage
 
 
-def ran(stage: Stage, name: str, source: Any, params: Any = None) -> str:
+def run_script(stage: Stage, name: str, source: Any, params: Any = None) -> str:
     """Return the id of the action of a script's first run."""
     stage.engine.scripts.put("acme", name, source)
     action = stage.engine.run_in("acme", name, 0, params)
@@ -78,13 +78,14 @@ def ran(stage: Stage, name: str, source: Any, params: Any = None) -> str:
     return str(action.id)
 
 
-def recorded(stage: Stage, name: str, source: Any, params: Any = None) -> AttemptRecord:
-    made: AttemptRecord = stage.engine.actions.record("acme", ran(stage, name, source, params))
+def record_of_run(stage: Stage, name: str, source: Any, params: Any = None) -> AttemptRecord:
+    """Run a script; return the record of its attempt."""
+    made: AttemptRecord = stage.engine.actions.record("acme", run_script(stage, name, source, params))
     return made
 
 
 def test_a_failed_run_ends_the_same_way_each_time(stage: Stage) -> None:
-    record = recorded(stage, "lively", LIVELY, {"name": "it"})
+    record = record_of_run(stage, "lively", LIVELY, {"name": "it"})
     assert record.ended.outcome == "script_error", record.ended
     for replayed in (run(record), run(record)):
         assert replayed.verdict == "same", (replayed.differences, replayed.departure)
@@ -100,7 +101,7 @@ def test_zones_of_a_replay_are_those_of_the_record(stage: Stage) -> None:
       console.log(there, Temporal.Now.instant());
       throw new Error("now");
     };"""
-    record = recorded(stage, "havana", source)
+    record = record_of_run(stage, "havana", source)
     (call,) = record.calls
     assert call.name == "time.zone"
     assert run(record).verdict == "same"
@@ -110,7 +111,7 @@ def test_zones_of_a_replay_are_those_of_the_record(stage: Stage) -> None:
 
 
 def test_no_secret_is_recorded(stage: Stage, tmp_path: Path) -> None:
-    record = recorded(stage, "lively2", LIVELY, {"name": "it"})
+    record = record_of_run(stage, "lively2", LIVELY, {"name": "it"})
     assert record.secrets == ("KEY",)
     assert SECRET not in repr(record)
     with stage.engine.context.database.read() as connection:
@@ -131,7 +132,7 @@ def test_limits_and_refusals_end_the_same_way(
 ) -> None:
     if limit == "wall":
         stage.engine.tenants.edit("acme", limits={"wall_ms": 1500, "cpu_ms": 200})
-    record = recorded(stage, name, source)
+    record = record_of_run(stage, name, source)
     assert record.ended.outcome == outcome
     replayed = run(record)
     assert (replayed.verdict, replayed.now.outcome, replayed.limit) == ("same", outcome, limit), replayed
@@ -147,18 +148,18 @@ def test_a_record_never_changes_how_an_attempt_ends(stage: Stage, monkeypatch: p
       await kv.get("\\ud800").catch(() => {});
       if (kv.get) throw new Error("mine");
     };"""
-    record = recorded(stage, "halves", halves)
+    record = record_of_run(stage, "halves", halves)
     assert record.ended.error is not None
     assert (record.ended.outcome, record.ended.error.message) == ("script_error", "mine")
     assert record.calls[1].arguments == '{"key":"\\ud800"}'
     assert run(record).verdict == "same"
     returned = "export default async ({ secrets }) => { await secrets.read('KEY'); return '\\ud800'; };"
-    ended = stage.engine.actions.get("acme", ran(stage, "returned", returned))
+    ended = stage.engine.actions.get("acme", run_script(stage, "returned", returned))
     assert (ended.outcome, ended.result) == ("ok", "\ud800")
     monkeypatch.setattr(records, "one_form", lambda *_: 1 / 0)
     stage.engine.scripts.record("acme", "returned", "all")
     stage.advance("3s")
-    assert stage.engine.actions.get("acme", ran(stage, "returned", returned)).outcome == "ok"
+    assert stage.engine.actions.get("acme", run_script(stage, "returned", returned)).outcome == "ok"
 
 
 def test_a_commit_never_makes_a_large_record() -> None:
@@ -177,7 +178,7 @@ def test_a_commit_never_makes_a_large_record() -> None:
 
 
 def test_an_edited_script_shows_where_it_departs(stage: Stage) -> None:
-    record = recorded(stage, "edited", LIVELY, {"name": "it"})
+    record = record_of_run(stage, "edited", LIVELY, {"name": "it"})
     words, call, fine = (
         run(record, {"main.js": LIVELY.replace(*edit)})
         for edit in (
@@ -196,19 +197,19 @@ def test_an_edited_script_shows_where_it_departs(stage: Stage) -> None:
 
 
 def test_what_is_recorded_is_chosen_by_script(stage: Stage) -> None:
-    action = ran(stage, "fine", FINE)
+    action = run_script(stage, "fine", FINE)
     with pytest.raises(NotFound, match="has no record") as missing:
         stage.engine.actions.record("acme", action)
     assert "lodger script record" in missing.value.fix
     stage.engine.scripts.record("acme", "fine", "all")
     stage.advance("3s")
-    record = recorded(stage, "fine", FINE)
+    record = record_of_run(stage, "fine", FINE)
     assert (record.ended.outcome, run(record).verdict) == ("ok", "same")
     stage.engine.scripts.put("acme", "silent", ENDLESS)
     stage.engine.scripts.record("acme", "silent", "none")
     stage.advance("3s")
     with pytest.raises(NotFound):
-        recorded(stage, "silent", ENDLESS)
+        record_of_run(stage, "silent", ENDLESS)
     with pytest.raises(InputError, match="not a choice"):
         stage.engine.scripts.record("acme", "fine", "some")
     with pytest.raises(NotFound):
@@ -221,7 +222,7 @@ def test_a_large_record_keeps_its_beginning(stage: Stage) -> None:
       throw new Error("late");
     };"""
     stage.engine.tenants.edit("acme", limits={"wall_ms": 60_000, "cpu_ms": 10_000})
-    record = recorded(stage, "large", source)
+    record = record_of_run(stage, "large", source)
     assert not record.complete
     assert 0 < len(record.calls) < 150
     replayed = run(record)
@@ -229,7 +230,7 @@ def test_a_large_record_keeps_its_beginning(stage: Stage) -> None:
 
 
 def test_replay_on_another_machine(stage: Stage, tmp_path: Path) -> None:
-    action = ran(stage, "carried", LIVELY, {"name": "it"})
+    action = run_script(stage, "carried", LIVELY, {"name": "it"})
     place = stage.engine.context.database.url
     said = lodger("action", "record", "acme", action, "--db", str(place))
     (tmp_path / "run.json").write_text(said.out)
@@ -271,7 +272,7 @@ def test_a_bent_record_is_refused(change: dict[str, Any]) -> None:
 
 def test_a_stranger_s_record_runs_behind_the_walls(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record may come from anywhere: its source runs in the sandbox, and what it claims about answers gives it nothing."""
-    record = recorded(stage, "stranger", LIVELY, {"name": "it"})
+    record = record_of_run(stage, "stranger", LIVELY, {"name": "it"})
     bent = replace(
         record,
         context='{"action": 7, "datasets": [], "now_us": "x"}',

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from sqlalchemy import text
-from tests.api.request_keys import together
+from tests.api.request_keys import run_in_threads
 from tests.api.running_api import SETTINGS, RunningApi, running_api, serving
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
@@ -34,7 +34,7 @@ LIMIT = 40
 
 @pytest.fixture
 def lodge(tmp_path: Path) -> Iterator[RunningApi]:
-    """A house with a tenant that has a script and a secret."""
+    """A running API with a tenant that has a script and a secret."""
     with furnished(f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path) as made:
         yield made
 
@@ -48,7 +48,7 @@ def either(url: str, tmp_path: Path) -> Iterator[RunningApi]:
 
 @contextmanager
 def furnished(url: str, tmp_path: Path) -> Iterator[RunningApi]:
-    """Open a house for the block."""
+    """Open a running API for the block, with a tenant that has a script and a secret."""
     Keyring(tmp_path / "keys").add()
     settings = {"secret_keys": tmp_path / "keys", "api_url_requests_per_minute": LIMIT, "api_failures_per_minute": 60}
     with running_api(url, **settings) as made:
@@ -64,7 +64,7 @@ def post(
     return lodge.http.request(method, lodge.url + path, content=body, headers=named)
 
 
-def taken(lodge: RunningApi, answer: httpx2.Response) -> Action:
+def action_of(lodge: RunningApi, answer: httpx2.Response) -> Action:
     """Return the action that a request was answered with."""
     assert answer.status_code == 202, answer.text
     return lodge.engine.actions.get("acme", answer.json()["action_id"])
@@ -74,7 +74,7 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(either: Runn
     lodge = either
     urls = lodge.engine.urls
     made = urls.create("acme", "shop", "job", headers=["X-Kind"])
-    first = taken(
+    first = action_of(
         lodge,
         post(lodge, made.path + "?a=1&a=%C3%A9", '{"n": [1, "é"]}', content_type="application/json; charset=utf-8", x_kind="order",
              cookie="lodger=secret", authorization="Bearer x", idempotency_key="one"),
@@ -84,11 +84,11 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(either: Runn
         "headers": {"content-type": "application/json; charset=utf-8", "x-kind": "order"},
     }  # fmt: skip
     assert (first.requested_by, first.origin, first.state, first.script) == ("url shop", "once", "ready", "job")
-    again = taken(lodge, post(lodge, made.path, "other", idempotency_key="one"))
+    again = action_of(lodge, post(lodge, made.path, "other", idempotency_key="one"))
     assert again.id == first.id, "a repeated delivery runs once"
 
     said: list[str] = []
-    together(lambda _number: said.append(post(lodge, made.path, idempotency_key="two").json()["action_id"]), 6)
+    run_in_threads(lambda _number: said.append(post(lodge, made.path, idempotency_key="two").json()["action_id"]), 6)
     assert (len(said), len(set(said))) == (6, 1), "of many at once, too"
 
     for body, kind, shown in (
@@ -130,13 +130,13 @@ def test_a_request_becomes_one_action_with_the_request_as_its_input(either: Runn
         (b'{"a":1,"a":2}', "application/problem+json", {"text": '{"a":1,"a":2}'}),
         (b"[" * 100 + b"]" * 100, "application/json", {"text": "[" * 100 + "]" * 100}),
     ):
-        params = taken(lodge, post(lodge, made.path, body, content_type=kind)).params
+        params = action_of(lodge, post(lodge, made.path, body, content_type=kind)).params
         assert isinstance(params, dict)
         assert {name: params[name] for name in params if name not in ("method", "query", "headers")} == shown
 
     assert post(lodge, made.path, method="GET").status_code == 405
     both = urls.create("acme", "ping", "job", get=True)
-    assert taken(lodge, post(lodge, both.path + "?x", method="GET")).params == {
+    assert action_of(lodge, post(lodge, both.path + "?x", method="GET")).params == {
         "method": "GET",
         "query": "x",
         "headers": {},
@@ -228,7 +228,7 @@ def test_bodies_rates_and_numbers_are_bounded(lodge: RunningApi, monkeypatch: py
     )
 
 
-def hex_of(secret: str, signed: bytes) -> str:
+def hmac_hex(secret: str, signed: bytes) -> str:
     return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
@@ -241,15 +241,15 @@ def test_signed_urls_take_signed_requests_once(lodge: RunningApi) -> None:
                 name.replace("-", "_"): value for name, value in signature.headers([secret], f"msg_{at}", at, signed)
             }
         if style == "stripe":
-            return {"stripe_signature": f"t={at},v0=x,v1={hex_of(secret, f'{at}.'.encode() + signed)}"}
+            return {"stripe_signature": f"t={at},v0=x,v1={hmac_hex(secret, f'{at}.'.encode() + signed)}"}
         if style == "slack":
-            signature_of = hex_of(secret, f"v0:{at}:".encode() + signed)
+            signature_of = hmac_hex(secret, f"v0:{at}:".encode() + signed)
             return {"x_slack_request_timestamp": str(at), "x_slack_signature": f"v0={signature_of}"}
-        return {"x_hub_signature_256": f"sha256={hex_of(secret, signed)}"}
+        return {"x_hub_signature_256": f"sha256={hmac_hex(secret, signed)}"}
 
     for style in signature.STYLES:
         path = engine.urls.create("acme", style, "job", signature=style, secret="SIGNING").path
-        first = taken(lodge, post(lodge, path, body, **headers(style)))
+        first = action_of(lodge, post(lodge, path, body, **headers(style)))
         wrong = [
             {}, headers(style, secret=signature.new_secret()), headers(style, signed=b"other"),
             {name: value[:-1] for name, value in headers(style).items()},
@@ -257,13 +257,13 @@ def test_signed_urls_take_signed_requests_once(lodge: RunningApi) -> None:
         if style != "sha256":
             wrong += [headers(style, now_s - 301), headers(style, now_s + 301)]
             # A captured request that is sent again, even under another key, runs nothing.
-            assert taken(lodge, post(lodge, path, body, **headers(style), idempotency_key="new")).id == first.id
+            assert action_of(lodge, post(lodge, path, body, **headers(style), idempotency_key="new")).id == first.id
         for each in wrong:
             refused = post(lodge, path, body, **each)
             assert (refused.status_code, refused.json()["code"]) == (401, "signature_invalid")
     github = {**headers("sha256"), "x_github_delivery": "d1"}
     path = engine.urls.create("acme", "github", "job", signature="sha256", secret="SIGNING").path
-    assert len({taken(lodge, post(lodge, path, body, **github)).id for _ in range(2)}) == 1
+    assert len({action_of(lodge, post(lodge, path, body, **github)).id for _ in range(2)}) == 1
     path = engine.urls.create("acme", "unusable", "job", signature="standard", secret="SIGNING").path
     for secret in ("no base64", "whsec_sécret", "whsec_=="):
         engine.secrets.put("acme", "SIGNING", secret)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.escape.commands import command
-from tests.node.source_maps import Segments, map_of
+from tests.node.source_maps import Segments, source_map
 
 from lodger.engine.cli import entry
 from lodger.engine.core.errors import Conflict, InputError, NotFound
@@ -81,12 +81,13 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 def begin(stage: Stage, name: str, shadow: str, live: str = LIVE, slots: int = 1, **more: Any) -> None:
+    """Put a script with a version in its shadow, and let three seconds pass."""
     stage.engine.scripts.put("acme", name, live, force=True)
     stage.engine.scripts.put("acme", name, shadow, force=True, shadow=slots, **more)
     stage.advance("3s")
 
 
-def ran(stage: Stage, name: str, params: Any = None) -> Shadow:
+def run_script(stage: Stage, name: str, params: Any = None) -> Shadow:
     """Return the shadow after a further run of its script."""
     stage.engine.run_in("acme", name, 0, params)
     stage.settle()
@@ -94,7 +95,7 @@ def ran(stage: Stage, name: str, params: Any = None) -> Shadow:
     return found
 
 
-def kept(stage: Stage) -> list[tuple[Any, ...]]:
+def stored_changes(stage: Stage) -> list[tuple[Any, ...]]:
     """Return what runs of the tenant have changed."""
     with stage.engine.context.database.read() as connection:
         return [
@@ -116,9 +117,9 @@ def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
             stage.engine.scripts.put("acme", name, LIVE, force=True)
             stage.engine.run_in("acme", name, 0, params)
             stage.settle()
-            before = kept(stage)
+            before = stored_changes(stage)
             begin(stage, name, LIVE.replace(*edit).replace("PORT", port))
-            found = ran(stage, name, params)
+            found = run_script(stage, name, params)
             assert (found.state, found.live_version, found.version, len(found.runs)) == ("finished", 1, 2, 1)
             run = found.runs[0]
             assert run.verdict == verdict, run
@@ -126,7 +127,7 @@ def test_each_kind_of_difference_is_told_and_nothing_of_a_shadow_is_applied(
             run.difference.encode()
             assert bool(run.difference) == (verdict != "agrees")
             # One further run of the live version, and no more.
-            applied = [after[0] - one[0] for one, after in zip(before, kept(stage), strict=True)]
+            applied = [after[0] - one[0] for one, after in zip(before, stored_changes(stage), strict=True)]
             assert applied == ([0, 0, 0, 1, 1] if params else [1, 0, 0, 1, 1]), applied
             assert stage.engine.scripts.get("acme", name).version == 1
     with listener, pytest.raises(BlockingIOError):
@@ -137,12 +138,12 @@ def test_a_shadow_is_promoted_or_dropped_by_one_verb(stage: Stage) -> None:
     begin(stage, "verbs", LIVE + "// 2", slots=2, why="tidy")
     ended: list[dict[str, Any]] = []
     stage.engine.on_event(lambda event: event.kind == "shadow" and ended.append(event.details))
-    assert ran(stage, "verbs").state == "running"
+    assert run_script(stage, "verbs").state == "running"
     assert ended == []
-    found = ran(stage, "verbs")
+    found = run_script(stage, "verbs")
     assert ended == [found.summary()]
     assert (found.state, found.agreed, found.differed, found.undecided, found.missed) == ("finished", 2, 0, 0, 0)
-    assert len(ran(stage, "verbs").runs) == 2
+    assert len(run_script(stage, "verbs").runs) == 2
     promoted = stage.engine.scripts.promote("acme", "verbs")
     assert (promoted.version, promoted.modules["main.js"]) == (2, LIVE + "// 2")
     assert stage.engine.scripts.shadow("acme", "verbs").state == "promoted"
@@ -154,7 +155,7 @@ def test_a_shadow_is_promoted_or_dropped_by_one_verb(stage: Stage) -> None:
     stage.engine.scripts.put("acme", "verbs", LIVE + "// 4", shadow=5)
     stage.engine.scripts.put("acme", "verbs", LIVE + "// 5")
     stage.advance("3s")
-    assert (ran(stage, "verbs").state, stage.engine.scripts.shadow("acme", "verbs").runs) == ("outdated", ())
+    assert (run_script(stage, "verbs").state, stage.engine.scripts.shadow("acme", "verbs").runs) == ("outdated", ())
     with pytest.raises(Conflict, match="version 3 of 'verbs' is live"):
         stage.engine.scripts.promote("acme", "verbs")
     assert stage.engine.scripts.drop("acme", "verbs").wanted == 5
@@ -167,27 +168,27 @@ def test_a_shadow_is_promoted_or_dropped_by_one_verb(stage: Stage) -> None:
 
 def test_a_shadow_is_promoted_by_itself_when_all_agree_and_only_then(stage: Stage) -> None:
     begin(stage, "auto", LIVE + "// 2", slots=2, promote_when_agreed=True)
-    assert [ran(stage, "auto").state for _ in "12"] == ["running", "promoted"]
+    assert [run_script(stage, "auto").state for _ in "12"] == ["running", "promoted"]
     assert stage.engine.scripts.get("acme", "auto").version == 2
     row = stage.engine.audit.list("acme", verb="scripts.promote", limit=1)[0]
     assert (row.actor, row.named, row.why) == ("engine", "auto", "all 2 runs of the shadow agreed")
     for name, edit in (("unsure", ("return {", "await db.notes.find({}); return {")), ("not", ("{ n,", "{ m: n,"))):
         begin(stage, name, LIVE.replace(*edit), promote_when_agreed=True)
-        assert ran(stage, name).state == "finished"
+        assert run_script(stage, name).state == "finished"
         assert stage.engine.scripts.get("acme", name).version == 1
 
 
 def test_secrets_and_budgets_and_tenants(stage: Stage) -> None:
     source = "export default async ({ secrets }) => { const key = await secrets.read('KEY'); return key.length; };"
     begin(stage, "secret", source + "// 2", live=source)
-    run = ran(stage, "secret").runs[0]
+    run = run_script(stage, "secret").runs[0]
     assert run.verdict == "undecided", "a placeholder has another length: the record does not tell"
     assert "read secrets (KEY)" in run.difference
     quiet = source.replace("key.length", "key.length > 0")
     begin(stage, "quiet", quiet + "// 2", live=quiet)
-    assert ran(stage, "quiet").runs[0].verdict == "agrees"
+    assert run_script(stage, "quiet").runs[0].verdict == "agrees"
     begin(stage, "thief", quiet.replace("key.length > 0", "key"), live=quiet)
-    assert SECRET not in repr(ran(stage, "thief"))
+    assert SECRET not in repr(run_script(stage, "thief"))
     for act in (stage.engine.scripts.shadow, stage.engine.scripts.promote, stage.engine.scripts.drop):
         with pytest.raises(NotFound):
             act("other", "quiet")
@@ -199,7 +200,7 @@ def test_secrets_and_budgets_and_tenants(stage: Stage) -> None:
     left_ms = 1000 * (1 - stage.engine.tenants.usage("acme").days[-1].cpu_s)
     with context.database.write() as connection:
         trials.charge(context, connection, "acme", left_ms - 5)
-    found = ran(stage, "busy")
+    found = run_script(stage, "busy")
     assert (found.state, found.missed, found.runs) == ("running", 1, ())
 
 
@@ -233,14 +234,14 @@ import { two } from "../helper/main.js";
 export default ({ action }) => { if (action.input) throw new Error("wrong " + cents(two())); return cents(two()); };
 """
     places: list[Segments] = [[[], [], [(0, 1, line, 0)]] for line in (2, 40)]
-    live = {"main.js": main, "main.js.map": map_of(places[0])}
+    live = {"main.js": main, "main.js.map": source_map(places[0])}
     put("acme", "bundle", live)
     put("acme", "money", {"index.js": "export const cents = (euro) => Math.round(euro * 100) + 1;"})
     put("acme", "helper", {"main.js": "export const two = () => 3;\nexport default () => 1"})
     # The library's new version, a new version of the helper, and the same ones with another map.
-    newer = {"main.js": main.replace("@1", "@2"), "main.js.map": map_of(places[1])}
+    newer = {"main.js": main.replace("@1", "@2"), "main.js.map": source_map(places[1])}
     moved = {"main.js": "// moved\n" + main.replace("../helper/main.js", "./two.js"), "two.js": "export const two = () => 2;",
-             "main.js.map": map_of([[], *places[1]])}  # fmt: skip
+             "main.js.map": source_map([[], *places[1]])}  # fmt: skip
     for source, params, verdict, words in (
         (newer, None, "differs", "result was 200, is 301"),
         (newer, 1, "differs", "error was Error: wrong 200, is Error: wrong 301"),
@@ -249,7 +250,7 @@ export default ({ action }) => { if (action.input) throw new Error("wrong " + ce
     ):
         put("acme", "bundle", source, shadow=1)
         stage.advance("3s")
-        run = ran(stage, "bundle", params).runs[0]
+        run = run_script(stage, "bundle", params).runs[0]
         assert (run.verdict, run.difference) == (verdict, words)
     promoted = stage.engine.scripts.promote("acme", "bundle")
     assert (promoted.modules, promoted.uses) == (moved, {"lib:money@1": 1})
@@ -264,11 +265,11 @@ def test_a_module_has_a_shadow_too(stage: Stage) -> None:
     stage.engine.scripts.put("acme", "module", command(""))
     stage.engine.scripts.put("acme", "module", command("unreachable"), shadow=1)
     stage.advance("3s")
-    run = ran(stage, "module").runs[0]
+    run = run_script(stage, "module").runs[0]
     assert (run.live, run.shadow, run.verdict) == ("ok", "script_error", "differs")
 
 
-async def repeated(record: AttemptRecord) -> tuple[str, str]:
+async def verdict_on_repeat(record: AttemptRecord) -> tuple[str, str]:
     """Return the verdict on a run that makes the calls of a record, and no more."""
     host = RecordedHost(record)
     host.made = [MadeCall(each.name, each.arguments) for each in record.calls]
@@ -294,7 +295,7 @@ def test_the_recorded_past_is_rehearsed(stage: Stage, tmp_path: Path, capsys: py
     asks.write_text(LIVE.replace("const n =", "await db.notes.count({}); const n ="))
     other = tmp_path / "other.js"
     other.write_text(LIVE.replace('"note "', '"Note "'))
-    before = kept(stage)
+    before = stored_changes(stage)
     code, out = rehearse("--file", str(other), "--json")
     assert (code, json.loads(out)["summary"]) == (1, {"agrees": 0, "differs": 1, "undecided": 1, "no_record": 1})
     code, out = rehearse("--file", str(asks), "--json")
@@ -305,10 +306,10 @@ def test_the_recorded_past_is_rehearsed(stage: Stage, tmp_path: Path, capsys: py
     assert "result was {" in " ".join(out.split())
     code, out = rehearse("--version", "1", "--limit", "1")
     assert (code, out.splitlines()[-1]) == (0, "1 agrees, 0 differs, 0 undecided, 0 no record")
-    assert kept(stage) == before
+    assert stored_changes(stage) == before
     record = stage.engine.actions.record("acme", stage.engine.actions.list("acme", script="past", state="done")[0].id)
-    assert asyncio.run(repeated(record)) == ("agrees", "")
-    assert asyncio.run(repeated(replace(record, complete=False)))[0] == "undecided"
+    assert asyncio.run(verdict_on_repeat(record)) == ("agrees", "")
+    assert asyncio.run(verdict_on_repeat(replace(record, complete=False)))[0] == "undecided"
     for wrong in (
         ("--version", "9"), ("--version", "1", "--file", str(other)), ("--last", "yesterday"), ("--limit", "0"), ("--last", "9" * 40 + "d"),
     ):  # fmt: skip

@@ -23,12 +23,13 @@ def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "ROUND_S", 0.02)
 
 
-def _usually(monkeypatch: pytest.MonkeyPatch, ms: float) -> None:
+def _set_usual_duration(monkeypatch: pytest.MonkeyPatch, ms: float) -> None:
+    """Let every schedule have this usual duration."""
     monkeypatch.setattr(monitoring, "paces", lambda _connection, tracks: {track: pace([ms] * 9) for track in tracks})
 
 
 def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _usually(monkeypatch, 500)
+    _set_usual_duration(monkeypatch, 500)
 
     def answer(_claim: Claim) -> Finished:
         return Finished(Outcome.OK, result="1", usage=Usage(1.0, 4000.0))
@@ -50,7 +51,7 @@ def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, m
 
 
 def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _usually(monkeypatch, 10)
+    _set_usual_duration(monkeypatch, 10)
     monkeypatch.setattr(service, "MIN_MORE_MS", 50.0)
 
     async def scenario() -> None:
@@ -76,7 +77,7 @@ def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pyt
 def test_a_run_that_was_told_while_it_ran_is_not_told_again_when_its_end_was_written_late(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _usually(monkeypatch, 10)
+    _set_usual_duration(monkeypatch, 10)
     monkeypatch.setattr(service, "MIN_MORE_MS", 50.0)
     over = asyncio.Event()
 

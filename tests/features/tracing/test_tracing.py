@@ -57,7 +57,7 @@ def spans(receiver: Peer) -> tuple[list[Any], set[str]]:
     return found, services
 
 
-def about(span: Any) -> dict[str, str]:
+def attributes_of(span: Any) -> dict[str, str]:
     return {each.key: each.value.string_value for each in span.attributes}
 
 
@@ -83,8 +83,8 @@ def test_a_run_is_one_trace_from_its_slot_to_its_requests(tmp_path: Path, receiv
     for child, parent in parents.items():
         assert by_name[child].parent_span_id == by_name[parent].span_id, child
     assert by_name["slot"].parent_span_id == b""
-    assert about(by_name["attempt"])["lodger.action"] == action
-    assert about(by_name["slot"])["lodger.state"] == "done"
+    assert attributes_of(by_name["attempt"])["lodger.action"] == action
+    assert attributes_of(by_name["slot"])["lodger.state"] == "done"
     (sent,) = [each.headers["traceparent"] for each in receiver.asked if "/in" in each.line]
     assert sent == f"00-{by_name['fetch'].trace_id.hex()}-{by_name['fetch'].span_id.hex()}-01"
     assert by_name["slot"].start_time_unix_nano <= by_name["attempt"].start_time_unix_nano

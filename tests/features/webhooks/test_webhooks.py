@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select, update
 from tests.egress.name_server import NameServer
 from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
-from tests.store.mail_server import START_US, Hands
+from tests.store.mail_server import START_US, SteppedClock
 
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.execution import Answer
@@ -31,21 +31,22 @@ from lodger.engine.vault.keyring import Keyring
 ACTION = "018f0000-0000-7000-8000-{:012}"
 
 
-class Post:
+class WebhookBench:
     """An engine with a tenant, its receivers, and the sender, on a clock that is moved by hand."""
 
     def __init__(self, engine: Engine, peer: Peer, way_out: WayOut) -> None:
-        self.engine, self.peer, self.way_out, self.clock = engine, peer, way_out, Hands()
+        self.engine, self.peer, self.way_out, self.clock = engine, peer, way_out, SteppedClock()
         self.sender = WebhookSender(engine.context.database, engine.vault, way_out.send, self.clock)
         self.emitted = 0
 
     def made(self, name: str = "crm", path: str = "/", **more: Any) -> str:
-        """Make a webhook and give its secret."""
+        """Create a webhook and return its secret."""
         made = self.engine.webhooks.put("acme", name, self.peer.url(path), **more)
         assert isinstance(made, NewWebhook)
         return made.secret
 
     def emit(self, event: str = "order.paid", data: Any = None) -> None:
+        """Commit an event, as a step does."""
         self.emitted += 1
         journal = Journal("acme", ACTION.format(self.emitted))
         journal.send(Emit(event, json.dumps(data)))
@@ -57,7 +58,7 @@ class Post:
             return list(connection.execute(select(outbox).order_by(outbox.c.created_us, outbox.c.n, outbox.c.target)))
 
     def verified(self, secret: str) -> list[tuple[str, Any]]:
-        """Check what came as a receiver does; give ids and bodies."""
+        """Check what arrived as a receiver does; return ids and bodies."""
         now_s = self.clock.us / 1_000_000
         return [(verify(secret, asked.headers, asked.body, now_s), json.loads(asked.body)) for asked in self.peer.asked]
 
@@ -69,12 +70,12 @@ def peer() -> Iterator[Peer]:
         yield made
 
 
-def posted(tmp_path: Path, peer: Peer, work: Callable[[Post], Awaitable[None]], url: str | None = None) -> None:
+def posted(tmp_path: Path, peer: Peer, work: Callable[[WebhookBench], Awaitable[None]], url: str | None = None) -> None:
     keys = tmp_path / "keys"
     Keyring(keys).add()
     settings = opened(peer, secret_keys=keys)
 
-    async def go(post: Post) -> None:
+    async def go(post: WebhookBench) -> None:
         try:
             await work(post)
         finally:
@@ -86,13 +87,13 @@ def posted(tmp_path: Path, peer: Peer, work: Callable[[Post], Awaitable[None]], 
         with Engine.open(url or str(tmp_path / "ledger.db"), settings=settings) as engine:
             engine.tenants.create("acme")
             engine.tenants.create("other")
-            asyncio.run(go(Post(engine, peer, way_out)))
+            asyncio.run(go(WebhookBench(engine, peer, way_out)))
     finally:
         way_out.stop()
 
 
 def test_an_event_arrives_signed_once_at_each_that_wants_it(tmp_path: Path, peer: Peer, url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         secret = post.made("crm", "/crm", events=["order.*"])
         post.made("all", "/all")
         post.made("none", "/none", events=["ticket.closed"])
@@ -119,7 +120,7 @@ def test_an_event_arrives_signed_once_at_each_that_wants_it(tmp_path: Path, peer
 
 
 def test_a_webhook_of_the_platform_gets_the_events_of_all_tenants(tmp_path: Path, peer: Peer, url: str) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         post.made("crm", "/crm")
         made = post.engine.webhooks.put("@platform", "crm", peer.url("/all"), events=["*", "lodger.action.done"])
         assert isinstance(made, NewWebhook)
@@ -141,7 +142,7 @@ def test_a_webhook_of_the_platform_gets_the_events_of_all_tenants(tmp_path: Path
 
 
 def test_a_chat_of_the_platform_reads_whose_text_it_is_and_none_is_markup(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         post.engine.webhooks.put("@platform", "chat", peer.url("/chat"), events=["*"], style="slack")
         for data in ({"text": "<!channel> <https://a.example|sign in>"}, {"n": "<!here>"}):
             post.emit(data=data)
@@ -155,7 +156,7 @@ def test_a_chat_of_the_platform_reads_whose_text_it_is_and_none_is_markup(tmp_pa
 
 
 def test_what_is_not_taken_comes_again_under_the_same_id_signed_anew(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         secret = post.made()
         away = answer(b"", "302 Found", f"Location: {peer.url('/elsewhere')}")
         replies = iter([answer(b"", "500 Oops"), away, b"", answer(b"", "204 Fine")])
@@ -184,7 +185,7 @@ def test_what_is_not_taken_comes_again_under_the_same_id_signed_anew(tmp_path: P
 
 
 def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         post.made()
         peer.paths["/"] = answer(b"", "410 Gone")
         post.emit()
@@ -215,7 +216,7 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
 
 
 def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         way_out = WayOut(opened(peer, egress_networks="", egress_ports=f"{peer.port} 80"))
         post.sender = WebhookSender(post.engine.context.database, post.engine.vault, way_out.send, post.clock)
         post.made()
@@ -241,7 +242,7 @@ def test_deliveries_and_tests_of_alerts_do_not_tell_what_is_inside(
     }
     places = [*zone, "absent.corp.example", "10.9.8.7", "127.0.0.1"]
 
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         async with NameServer(zone) as names:
             way_out = WayOut(opened(peer, egress_networks="", egress_ports="80", egress_dns=names.place))
             post.sender = WebhookSender(
@@ -268,7 +269,7 @@ def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
     async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
         await reader.read()
 
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         post.made("slow", "/never", events=["slow.*"])
         post.made("quick", "/quick", events=["quick.*"])
         peer.paths["/never"] = never
@@ -290,7 +291,7 @@ def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
 
 
 def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         secret = post.made()
         for number in range(25):
             post.emit(data=number)
@@ -303,7 +304,7 @@ def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -
 
 
 def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         post.engine.context.clock.now_us = lambda: START_US  # type: ignore[method-assign]  # the sender's clock
         old = post.made()
         new = post.engine.webhooks.renew("acme", "crm").secret
@@ -324,7 +325,7 @@ def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: P
 
 
 def test_a_webhook_that_is_deleted_fails_what_waits_for_it(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         post.made()
         post.emit()
         post.engine.webhooks.delete("acme", "crm")
@@ -338,7 +339,7 @@ def test_a_webhook_that_is_deleted_fails_what_waits_for_it(tmp_path: Path, peer:
 
 
 def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         secret = post.made()
         post.emit()
         sent = asyncio.Event()
@@ -360,7 +361,7 @@ def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: 
 
 
 def test_a_suspended_tenants_webhooks_wait(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         post.made()
         post.emit()
         post.engine.tenants.suspend("acme")
@@ -374,7 +375,7 @@ def test_a_suspended_tenants_webhooks_wait(tmp_path: Path, peer: Peer) -> None:
 def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
     """The secret is bound to its webhook: swapped rows in the database make messages that cannot be signed."""
 
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         from lodger.engine.features.webhooks.webhooks import webhooks
 
         post.made("one")
@@ -401,7 +402,7 @@ def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_webhook_is_refused(tmp_path: Path, peer: Peer, name: str, where: str, events: list[str]) -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WebhookBench) -> None:
         with pytest.raises(InputError) as refused:
             post.engine.webhooks.put("acme", name, where, events=events)
         assert refused.value.fix

@@ -72,6 +72,7 @@ class Workers:
             self.at_work.discard(key)
 
     async def _run(self, claim: Claim) -> Finished:
+        """Run an attempt, which may first reserve a part of a budget."""
         self.ran += 1
         if self._reservations is None:
             return await self._end(claim)
@@ -82,6 +83,7 @@ class Workers:
         return replace(await self._end(claim), has_reservation=True)
 
     async def _end(self, claim: Claim) -> Finished:
+        """Draw how an attempt ends, and wait as long as it runs."""
         # Depends only on what a shortened plan does not change, so that it draws the same outcomes.
         chance = random.Random(
             f"{self._seed} {claim.script_name} {claim.slot_us} {claim.step} {claim.tries} {claim.tenant_id}"

@@ -45,13 +45,14 @@ class Faults:
 
     def crash(self, node: int, statement: int | str | None) -> str:
         """Kill a node: now, or in the middle of its next transaction."""
-        return self._befall(node, "crash", statement, 1)
+        return self._plan_fault(node, "crash", statement, 1)
 
     def refuse(self, node: int, statement: int | str, times: int) -> str:
         """Let the database fail; with ``after`` the commit succeeds but its reply is lost."""
-        return self._befall(node, "refuse", statement, times)
+        return self._plan_fault(node, "refuse", statement, times)
 
-    def _befall(self, node: int, what: str, where: int | str | None, times: int) -> str:
+    def _plan_fault(self, node: int, what: str, where: int | str | None, times: int) -> str:
+        """Let a node's next transaction meet a fault: at a statement, or at once for None."""
         machine = self._machine(node)
         if machine is None or machine.process is None:
             return "not up"
@@ -135,46 +136,49 @@ class Faults:
         wait = answer = self._world.plan.job_s / 2
         slowed = self._slowed.get(process.name)
         if slowed is None or self._world.loop.time() >= slowed[1]:
-            return lambda: self._attempt(process, work), wait, answer
+            return lambda: self._work_with_fault(process, work), wait, answer
         wait, answer = (self._world.chance.uniform(0, slowed[0]) for _ in range(2))
 
         def late() -> Any:
             # A thread's jobs wait for each other, so that a delay lasts.
             self._world.record_fault()
             self._world.later(answer, self._world.record_fault)
-            return self._attempt(process, work)
+            return self._work_with_fault(process, work)
 
         return late, wait, answer
 
-    def _attempt(self, process: Process, work: Callable[[], Any]) -> Any:
+    def _work_with_fault(self, process: Process, work: Callable[[], Any]) -> Any:
+        """Do a thread's job with the fault that is planned for its process."""
         trouble = self._coming.get(process.name)
         if trouble is None:
             return work()
-        self._light(trouble)
+        self._arm(trouble)
         try:
             reported = work()
         except Crash:
-            self._met(process, trouble)
+            self._count_fault(process, trouble)
             self._end(process)
             return None
         except Unavailable:
-            self._met(process, trouble)
+            self._count_fault(process, trouble)
             raise
         finally:
             self._left = self._present = None
         if trouble.where != "after":
             return reported  # the transaction was shorter: the fault stays for the next one
-        self._met(process, trouble)
+        self._count_fault(process, trouble)
         if trouble.what == "crash":
             self._end(process)
             return None
         raise _lost()
 
-    def _light(self, trouble: Fault) -> None:
+    def _arm(self, trouble: Fault) -> None:
+        """Make a fault the present one; statements count down to it."""
         self._present = trouble
         self._left = trouble.where if isinstance(trouble.where, int) else None
 
-    def _met(self, process: Process, trouble: Fault) -> None:
+    def _count_fault(self, process: Process, trouble: Fault) -> None:
+        """Record that a fault has happened."""
         self._world.record_fault()
         self._world.met(trouble)
         trouble.times -= 1
@@ -197,7 +201,7 @@ class Faults:
         self._left -= 1
         if self._left < 0:
             self._left = None
-            self._strike()
+            self._raise_fault()
 
     def committing(self) -> None:
         """Inject a fault before a commit.
@@ -206,9 +210,10 @@ class Faults:
             Crash, Unavailable: the fault.
         """
         if self._present is not None and self._present.where == "commit":
-            self._strike()
+            self._raise_fault()
 
-    def _strike(self) -> None:
+    def _raise_fault(self) -> None:
+        """Raise the present fault."""
         assert self._present is not None
         if self._present.what == "crash":
             raise Crash
@@ -218,7 +223,7 @@ class Faults:
         """Run an operator's work, interrupted after a number of statements if one is given."""
         if after is None:
             return work()
-        self._light(Fault("crash", after))
+        self._arm(Fault("crash", after))
         try:
             return work()
         finally:

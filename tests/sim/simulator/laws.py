@@ -50,7 +50,7 @@ def actions_move_as_they_may(mirror: Mirror, transaction: Transaction) -> None:
     """Check changes of the state, number of attempts and lease of actions."""
     for key, (old, new) in transaction.actions.items():
         if new is None:
-            _forgotten(mirror, old)
+            _check_deleted(mirror, old)
             continue
         if old is not None and old.state in OVER:
             if (old.state, old.outcome, old.step, old.attempt) != (new.state, new.outcome, new.step, new.attempt):
@@ -59,7 +59,7 @@ def actions_move_as_they_may(mirror: Mirror, transaction: Transaction) -> None:
         if new.state not in MOVES[None if old is None else old.state]:
             raise Broken("actions move as they may", f"{key}: {old and old.state} became {new.state}")
         if _begun(old, new):
-            _started(mirror, old, new)
+            _check_start(mirror, old, new)
         elif old is not None and new.attempt != old.attempt:
             raise Broken("an attempt has one number", f"{key}: {old.attempt} became {new.attempt}")
         if new.state == "running":
@@ -75,7 +75,8 @@ def actions_move_as_they_may(mirror: Mirror, transaction: Transaction) -> None:
             raise Broken("nothing expires before its time", key)
 
 
-def _forgotten(mirror: Mirror, old: Action | None) -> None:
+def _check_deleted(mirror: Mirror, old: Action | None) -> None:
+    """Check that a deleted action was finished, or its tenant deleted."""
     if old is not None and old.state not in OVER:
         tenant = mirror.tenants.get(old.tenant)
         if tenant is not None and tenant.state == "active" and (tenant.id, "") in mirror.turns:
@@ -87,7 +88,8 @@ def _begun(old: Action | None, new: Action) -> bool:
     return new.state == "running" and (old is None or (old.state, old.attempt) != ("running", new.attempt))
 
 
-def _started(mirror: Mirror, old: Action | None, new: Action) -> None:
+def _check_start(mirror: Mirror, old: Action | None, new: Action) -> None:
+    """Check the number and the time of an attempt that starts."""
     started = new.started or 0
     if new.attempt != (0 if old is None else old.attempt) + 1:
         raise Broken("an attempt has one number", f"{new.id} starts as {new.attempt}")
@@ -185,8 +187,8 @@ def slots_are_accounted_once(mirror: Mirror, transaction: Transaction) -> None:
             if new.accounted > max(old.accounted, transaction.latest_us + AHEAD_US):
                 raise Broken("nothing is accounted before its time", f"{schedule} up to {new.accounted}")
             rows = sorted(transaction.slots.get(schedule, ()), key=lambda row: row.slot or 0)
-            _covered(mirror.terms[schedule, old.revision].oracle, old.accounted, new.accounted, rows)
-        _set(mirror, new)
+            _check_rows_of_slots(mirror.terms[schedule, old.revision].oracle, old.accounted, new.accounted, rows)
+        _check_next_slot(mirror, new)
     for schedule in (*transaction.schedules, *transaction.clocks):
         bound, hand = mirror.schedules.get(schedule), mirror.clocks.get(schedule)
         if bound is not None and hand is not None:
@@ -198,7 +200,8 @@ def slots_are_accounted_once(mirror: Mirror, transaction: Transaction) -> None:
                 raise Broken("a deleted schedule's clock is off", f"{schedule}: {hand.state}")
 
 
-def _covered(oracle: Oracle, after: int, until: int, rows: Iterable[Action]) -> None:
+def _check_rows_of_slots(oracle: Oracle, after: int, until: int, rows: Iterable[Action]) -> None:
+    """Check that rows account for all slots between two times, each once."""
     at = after
     for row in rows:
         expected = oracle.after(at)
@@ -222,7 +225,8 @@ def _covered(oracle: Oracle, after: int, until: int, rows: Iterable[Action]) -> 
         raise Broken("each slot is accounted exactly once", f"lost {left}, and {count(oracle, left, until)} in all")
 
 
-def _set(mirror: Mirror, hand: ScheduleClock) -> None:
+def _check_next_slot(mirror: Mirror, hand: ScheduleClock) -> None:
+    """Check that an enabled schedule has its next slot."""
     if hand.state not in {"armed", "ended"}:
         return
     expected = mirror.terms[hand.schedule, hand.revision].oracle.after(hand.accounted)
@@ -314,6 +318,7 @@ def tenants_have_their_turn(mirror: Mirror, transaction: Transaction) -> None:
 
 
 def _rows(transaction: Transaction) -> Iterable[Action]:
+    """Yield the changed actions as they are now; deleted ones as they were."""
     for old, new in transaction.actions.values():
         row = new or old
         if row is not None:

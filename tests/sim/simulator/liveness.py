@@ -35,6 +35,7 @@ def begin(world: "World") -> None:
 
 
 def _look(world: "World") -> None:
+    """Check what must hold while no fault has happened for a while."""
     world.figures["looks in quiet"] += 1
     mirror, now = world.mirror, world.clock.now_us()
     machines = [machine for machine in world.machines if machine.node is not None]

@@ -170,6 +170,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _perform(
         self, process: Process | None, work: Callable[[], T], future: "asyncio.Future[T]", answer: float
     ) -> None:
+        """Do a thread's job and set its future after the delay of the answer."""
         if future.cancelled():
             return
         try:
@@ -239,6 +240,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return True
 
     def _step(self, handle: asyncio.Handle) -> None:
+        """Run a callback, unless its process is dead or frozen."""
         if handle.cancelled():
             return
         process = _process_of(handle)

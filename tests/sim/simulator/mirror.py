@@ -195,6 +195,7 @@ class Mirror:
                 _TAKEN[table](self, transaction, how, cells)
 
     def _action(self, transaction: Transaction, how: str, cells: tuple[Any, ...]) -> None:
+        """Apply a changed row of an action; ``how`` is i, u or d."""
         key = cells[1]
         old = self.actions.get(key)
         new = None if how == "d" else Action(*cells)
@@ -209,6 +210,7 @@ class Mirror:
         self._index(old, new)
 
     def _index(self, old: Action | None, new: Action | None) -> None:
+        """Keep the indexes of open and running actions."""
         if old is not None:
             self.open[old.schedule].pop(old.id, None)
             if old.state == "running":
@@ -225,6 +227,7 @@ class Mirror:
                 self.startable_of[new.line][new.id] = new.due
 
     def _row(self, transaction: Transaction, table: str, how: str, cells: tuple[Any, ...]) -> None:
+        """Apply a changed row of a table that has no rule of its own here."""
         place, made, key = _PLACES[table]
         rows, changed = getattr(self, place), getattr(transaction, place)
         name = cells[key]
@@ -237,6 +240,7 @@ class Mirror:
             rows[name] = new
 
     def _turn(self, transaction: Transaction, how: str, cells: tuple[Any, ...]) -> None:
+        """Apply a changed turn."""
         line = (cells[0], cells[1])
         old = self.turns.get(line)
         new = None if how == "d" else Turn(*cells)

@@ -36,13 +36,15 @@ class Operations:
         return world.chance.choice(up) if up and world.chance.random() < 0.3 else world.engine
 
     def _do(self, fuse: int | None, work: Callable[[], Any]) -> Any:
+        """Do something as the operator, interrupted after ``fuse`` statements."""
         token = PROCESS.set(self._world.operator)
         try:
             return self._world.faults.cut(fuse, work)
         finally:
             PROCESS.reset(token)
 
-    def _of(self, name: str) -> tuple[str, str]:
+    def _known_schedule(self, name: str) -> tuple[str, str]:
+        """Return tenant and id of a schedule by name; raises NotFound."""
         if name not in self.schedules:
             raise NotFound("action_unknown", action="never made")
         return self.schedules[name]
@@ -68,7 +70,7 @@ class Operations:
 
     def edit(self, name: str, fuse: int | None, rule: dict[str, Any] | None = None, **change: Any) -> str:
         """Change a schedule's rules or policies, or both."""
-        tenant, schedule = self._of(name)
+        tenant, schedule = self._known_schedule(name)
         asked = change if rule is None else self._world.register_rule(rule) | change
         edited = self._do(fuse, lambda: self._engine.schedules.edit(tenant, schedule, **asked))
         for field in ("missed", "overlap"):
@@ -78,23 +80,23 @@ class Operations:
 
     def pause(self, name: str, for_s: float | None, fuse: int | None) -> str:
         """Pause a schedule, for a time or indefinitely."""
-        tenant, schedule = self._of(name)
+        tenant, schedule = self._known_schedule(name)
         until = None if for_s is None else from_us(self._world.clock.now_us() + round(for_s * 1_000_000))
         return str(self._do(fuse, lambda: self._engine.schedules.pause(tenant, schedule, until=until)).state)
 
     def resume(self, name: str, fuse: int | None) -> str:
         """Resume a schedule."""
-        tenant, schedule = self._of(name)
+        tenant, schedule = self._known_schedule(name)
         return str(self._do(fuse, lambda: self._engine.schedules.resume(tenant, schedule)).state)
 
     def delete(self, name: str, fuse: int | None) -> str:
         """Delete a schedule."""
-        tenant, schedule = self._of(name)
+        tenant, schedule = self._known_schedule(name)
         return str(self._do(fuse, lambda: self._engine.schedules.delete(tenant, schedule)).state)
 
     def run_now(self, name: str, key: str | None) -> str:
         """Run a schedule's script now; the same key twice is one action."""
-        tenant, schedule = self._of(name)
+        tenant, schedule = self._known_schedule(name)
         first = self._do(
             None, lambda: self._engine.actions.run_now(tenant, schedule, request_key=key and f"{key} {name}")
         )
@@ -111,7 +113,7 @@ class Operations:
 
     def backfill(self, name: str, back_s: float, fuse: int | None) -> str:
         """Backfill the last seconds of a schedule."""
-        tenant, schedule = self._of(name)
+        tenant, schedule = self._known_schedule(name)
         now = self._world.clock.now_us()
         start, end = from_us(now - round(back_s * 1_000_000)), from_us(now)
         made = self._do(fuse, lambda: self._engine.actions.backfill(tenant, schedule, start=start, end=end))
@@ -119,19 +121,20 @@ class Operations:
 
     def replay(self, pick: int, newest: bool) -> str:
         """Replay a finished action."""
-        return self._picked(
+        return self._apply_to_picked(
             pick, lambda state: state in OVER, lambda engine, key: engine.actions.replay(None, key, newest=newest)
         )
 
     def cancel(self, pick: int, fuse: int | None) -> str:
         """Cancel an unfinished action."""
-        return self._picked(
+        return self._apply_to_picked(
             pick, lambda state: state not in OVER, lambda engine, key: engine.actions.cancel(None, key), fuse
         )
 
-    def _picked(
+    def _apply_to_picked(
         self, pick: int, which: Callable[[str], bool], verb: Callable[[Engine, str], Any], fuse: int | None = None
     ) -> str:
+        """Apply a verb to one of the actions in certain states."""
         mirror = self._world.mirror
         keys = sorted(key for key, action in mirror.actions.items() if which(action.state))
         if not keys:

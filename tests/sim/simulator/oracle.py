@@ -72,6 +72,7 @@ class Wall:
         return kept
 
     def _instants(self, day: date, seconds: int) -> list[int]:
+        """Return the instants of a local time: none in a gap, or two in a fold, as the policy says."""
         naive = datetime.combine(day, time()) + timedelta(seconds=seconds)
         early, late = (naive.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         if early.astimezone(self.zone).replace(tzinfo=None) == naive:

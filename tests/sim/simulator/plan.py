@@ -118,6 +118,8 @@ def draw_plan(seed: int, shape: Shape | None = None) -> Plan:
 
 
 class _Draw:
+    """Draws one plan."""
+
     def __init__(self, seed: int, shape: Shape) -> None:
         self.seed, self.shape = seed, shape
         self.chance = random.Random(f"plan {seed}")
@@ -198,6 +200,7 @@ class _Draw:
         return self.chance.choice(self.names[-40:])
 
     def _fuse(self) -> int | None:
+        """Draw after how many statements an operation is interrupted; mostly None."""
         return self.chance.randrange(12) if self.chance.random() < 0.2 else None
 
     def _create(self) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def prove(
     """
     clock, proof = SystemClock(), Proof()
     begun = clock.elapsed_s()
-    for played in _each(iter(seeds), shape, jobs):
+    for played in _play_each(iter(seeds), shape, jobs):
         proof.add(played)
         proof.seconds = clock.elapsed_s() - begun
         reported(played)
@@ -131,24 +131,25 @@ def prove(
     return proof
 
 
-def _each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
+def _play_each(seeds: Iterator[int], shape: Shape, jobs: int) -> Iterator[Played]:
+    """Yield the results of worlds in the order of their seeds."""
     if jobs == 1:
         for seed in seeds:
             yield play(draw_plan(seed, shape))
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         # More worlds than processes: a process with a short world does not wait for an earlier long one.
-        waiting = deque(pool.submit(_one, seed, shape) for seed in islice(seeds, 3 * jobs))
+        waiting = deque(pool.submit(_play_seed, seed, shape) for seed in islice(seeds, 3 * jobs))
         try:
             while waiting:
                 yield waiting.popleft().result()
-                waiting.extend(pool.submit(_one, seed, shape) for seed in islice(seeds, 1))
+                waiting.extend(pool.submit(_play_seed, seed, shape) for seed in islice(seeds, 1))
         finally:
             for each in waiting:
                 each.cancel()
 
 
-def _one(seed: int, shape: Shape) -> Played:
+def _play_seed(seed: int, shape: Shape) -> Played:
     import logging
 
     logging.getLogger("lodger").setLevel(logging.CRITICAL)  # failures of the database are expected

@@ -60,12 +60,14 @@ class Recorder:
         event.listen(database.engine, "after_cursor_execute", self._executed)
 
     def _listen(self, raw: Any, _record: object) -> None:
-        raw.create_function("lodger_saw", -1, self._saw)
+        raw.create_function("lodger_saw", -1, self._add_row)
 
-    def _saw(self, table: str, how: str, *values: Any) -> None:
+    def _add_row(self, table: str, how: str, *values: Any) -> None:
+        """Keep a changed row that a trigger reports."""
         self._rows.append((table, how, values))
 
     def _commit(self, connection: Connection) -> None:
+        """Pass on the rows of a transaction before it is committed."""
         if self._of_server:
             self._rows = _read(connection)
         if self._rows:
@@ -96,6 +98,7 @@ _HOW = {"i": ("INSERT", "NEW"), "u": ("UPDATE", "NEW"), "d": ("DELETE", "OLD")}
 
 
 def _on_sqlite() -> list[str]:
+    """Return the statements that create the triggers on SQLite."""
     return [
         f"CREATE TRIGGER sim_{table}_{how} AFTER {word} ON {table} BEGIN SELECT lodger_saw('{table}', '{how}', "
         + ", ".join(f"{row}.{name}" for name in (columns[:keys] if how == "d" else columns))
@@ -106,6 +109,7 @@ def _on_sqlite() -> list[str]:
 
 
 def _on_server() -> list[str]:
+    """Return the statements that create the triggers on PostgreSQL."""
     statements = ["CREATE TABLE sim_rows (number BIGSERIAL, seen TEXT, how TEXT, cells JSONB)"]
     for table, (keys, columns) in SEEN.items():
         for how, (word, row) in _HOW.items():
@@ -120,6 +124,7 @@ def _on_server() -> list[str]:
 
 
 def _read(connection: Connection) -> list[Row]:
+    """Take the rows that triggers of the present transaction have stored."""
     if connection.get_execution_options().get("postgresql_readonly"):
         return []
     # Bypasses the engine's events: this is not a statement of Lodger, and no fault occurs in it.

@@ -14,12 +14,13 @@ MAX_CHANGES = 6
 def lines(recent: Iterable[tuple[float, str, Any]]) -> Iterator[str]:
     """Yield a line for each recent event: (seconds, process, transaction or text)."""
     for at_s, process_name, what in recent:
-        said = what if isinstance(what, str) else "; ".join(_words(what))
+        said = what if isinstance(what, str) else "; ".join(_first_changes(what))
         if said:
             yield f"{at_s:9.3f} {process_name:10} {said}"
 
 
-def _words(transaction: Transaction) -> Iterator[str]:
+def _first_changes(transaction: Transaction) -> Iterator[str]:
+    """Yield the first changes of a transaction as text, and how many more there are."""
     reported = list(_changes(transaction))
     yield from reported[:MAX_CHANGES]
     if len(reported) > MAX_CHANGES:
@@ -34,8 +35,8 @@ def _changes(transaction: Transaction) -> Iterator[str]:
             yield f"node {_short(node)} is {f'{after.state} under {after.epoch}' if after else 'gone'}"
     for schedule, (was, now) in transaction.clocks.items():
         if now is not None:
-            since = "" if was is None else f"from {_at(was.accounted)} "
-            yield f"clock {_short(schedule)} {now.state}, accounted {since}to {_at(now.accounted)}"
+            since = "" if was is None else f"from {_time_of_day(was.accounted)} "
+            yield f"clock {_short(schedule)} {now.state}, accounted {since}to {_time_of_day(now.accounted)}"
     for key, (old, action) in transaction.actions.items():
         yield _action(key, old, action)
     for key, step, number, _node, _epoch in transaction.effects:
@@ -47,7 +48,9 @@ def _action(key: str, old: Action | None, new: Action | None) -> str:
         return f"{_short(key)} is forgotten"
     held = " held" if new.held else ""
     slot = (
-        "" if new.slot is None else f" of {_at(new.slot)}" + ("" if new.slot_to is None else f" to {_at(new.slot_to)}")
+        ""
+        if new.slot is None
+        else f" of {_time_of_day(new.slot)}" + ("" if new.slot_to is None else f" to {_time_of_day(new.slot_to)}")
     )
     where = f" on {_short(new.node or '')} as {new.attempt}" if new.state == "running" else ""
     return f"{new.origin} {_short(key)}{slot}: {old.state if old else 'new'} → {new.state}{held}{where}"
@@ -57,5 +60,5 @@ def _short(key: str) -> str:
     return key[-6:]
 
 
-def _at(us: int) -> str:
+def _time_of_day(us: int) -> str:
     return f"{from_us(us):%H:%M:%S.%f}".rstrip("0").rstrip(".")

@@ -147,11 +147,11 @@ class World:
         self.database = Database(url, synchronous="NORMAL")
         self._stack.callback(self.database.close)
         self._known: dict[str, rules.Rule] = {}
-        self.mirror = Mirror(self._understood)
+        self.mirror = Mirror(self._oracle_of)
         event.listen(self.database.engine, "before_cursor_execute", self._statement)
         # Before the recorder, which must not see uncommitted transactions.
         event.listen(self.database.engine, "commit", self._committing)
-        Recorder(self.database, self._heard)
+        Recorder(self.database, self._check_transaction)
         if prepare is not None:
             prepare(self.database)
         self.operator = Process("operator")
@@ -186,7 +186,8 @@ class World:
         self._known[rules.starts_of(encode_rules(rules.stored(rule, self.plan.start_us)))[0]] = rule
         return rules.arguments_for(rule, self.plan.start_us)
 
-    def _understood(self, stored: str) -> Oracle:
+    def _oracle_of(self, stored: str) -> Oracle:
+        """Return the oracle of stored rules."""
         given, starts = rules.starts_of(stored)
         return rules.oracle(self._known[given], self.plan.start_us, starts)
 
@@ -198,7 +199,8 @@ class World:
     def _committing(self, _connection: Connection) -> None:
         self.faults.committing()
 
-    def _heard(self, rows: list[Row]) -> None:
+    def _check_transaction(self, rows: list[Row]) -> None:
+        """Apply the rows of a committed transaction to the mirror, and check the laws."""
         process = PROCESS.get()
         process_name = "operator" if process is None else process.name
         transaction = Transaction(process_name, self.loop.time(), self.clock.now_us(), self.clock.latest_us())
@@ -278,20 +280,22 @@ class World:
         for machine in self.machines:
             machine.begin()
         for planned_event in self.plan.events:
-            self.loop.call_at(planned_event.at_s, self._happens, planned_event)
+            self.loop.call_at(planned_event.at_s, self._carry_out, planned_event)
         liveness.begin(self)
         self._play(self.plan.shape.seconds)
         self._settle()
         return self.figures
 
     def _play(self, until_s: float) -> None:
+        """Let the world go on until a time; raise what broke."""
         self.loop.run(until_s)
         if self.broken is not None:
             raise self.broken
         for fault in self.loop.faults:
             raise Broken("nothing of the engine's is left unhandled", repr(fault))
 
-    def _happens(self, planned_event: PlannedEvent) -> None:
+    def _carry_out(self, planned_event: PlannedEvent) -> None:
+        """Carry out an event of the plan."""
         if self.calm:
             return
         self.figures[f"verb {planned_event.verb}"] += 1

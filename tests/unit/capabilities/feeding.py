@@ -22,13 +22,14 @@ def settle(shop: Shop, attempt: Attempt) -> None:
         commit.apply(connection, attempt.journal, now_us=NOW_US)
 
 
-def reading(shop: Shop, tenant: str = "one", schedule: str | None = "reader") -> Attempt:
+def reader_attempt(shop: Shop, tenant: str = "one", schedule: str | None = "reader") -> Attempt:
+    """Return an attempt of the schedule that reads changes."""
     return shop.attempt(tenant, claim={"schedule_id": schedule})
 
 
 def read(shop: Shop, name: str = "orders", tenant: str = "one", *, keep: bool = True, **options: Any) -> list[Any]:
     """Read as a run of another schedule does; keep what it has read, or let the run fail."""
-    attempt = reading(shop, tenant)
+    attempt = reader_attempt(shop, tenant)
     found = ask(attempt, "db.changes", set=name, **options)
     if keep and attempt.journal:
         settle(shop, attempt)
@@ -36,6 +37,7 @@ def read(shop: Shop, name: str = "orders", tenant: str = "one", *, keep: bool = 
 
 
 def write(shop: Shop, tenant: str = "one", **more: Any) -> Any:
+    """Insert an order in a run, and commit it."""
     attempt = shop.attempt(tenant)
     made = ask(attempt, "db.insert", set="orders", values={"state": "new", "items": 1} | more)
     settle(shop, attempt)
@@ -43,6 +45,7 @@ def write(shop: Shop, tenant: str = "one", **more: Any) -> Any:
 
 
 def made(shop: Shop) -> list[int]:
+    """Return the ids of all orders."""
     return [row["id"] for row in shop.rows(orders)]
 
 
@@ -58,6 +61,7 @@ class Parcel(Base):
 
 
 def parcels(shop: Shop, **options: Any) -> None:
+    """Create and expose a table of parcels."""
     Base.metadata.create_all(shop.engine)
     shop.datasets.expose(Parcel, tenant_column=Parcel.org, **options)
     shop.wall()

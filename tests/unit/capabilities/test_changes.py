@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 from sqlalchemy.orm import Session as OrmSession
-from tests.unit.capabilities.feeding import Parcel, ask, made, parcels, read, reading, settle, write
+from tests.unit.capabilities.feeding import Parcel, ask, made, parcels, read, reader_attempt, settle, write
 from tests.unit.data.shop import NOW_US, Shop, order, orders
 
 from lodger.engine.core.clock import SystemClock
@@ -74,7 +74,7 @@ def test_batches_and_what_is_left(shop: Shop) -> None:
     settle(shop, attempt)
     seen = []
     for expected in ([10, True], [10, True], [5, False]):
-        reader = reading(shop)
+        reader = reader_attempt(shop)
         found = ask(reader, "db.changes", set="things", limit=10)
         assert [len(found["changes"]), found["more"]] == expected
         assert has_unread_changes(reader.journal.effects) is expected[1]
@@ -86,7 +86,7 @@ def test_batches_and_what_is_left(shop: Shop) -> None:
 def test_within_a_run_reading_goes_on_where_it_was(shop: Shop) -> None:
     for _ in range(3):
         write(shop)
-    attempt = reading(shop)
+    attempt = reader_attempt(shop)
     first = ask(attempt, "db.changes", set="orders", limit=2)["changes"]
     second = ask(attempt, "db.changes", set="orders", limit=2)["changes"]
     assert [each["id"] for each in first + second] == made(shop)
@@ -96,7 +96,7 @@ def test_within_a_run_reading_goes_on_where_it_was(shop: Shop) -> None:
 
 def test_two_runs_that_read_the_same_changes_do_not_both_succeed(shop: Shop) -> None:
     write(shop)
-    one, two = reading(shop), reading(shop)
+    one, two = reader_attempt(shop), reader_attempt(shop)
     for attempt in (one, two):
         assert len(ask(attempt, "db.changes", set="orders", line="main.js:2")["changes"]) == 1
     settle(shop, one)
@@ -109,7 +109,7 @@ def test_each_schedule_has_its_own_place(shop: Shop) -> None:
     write(shop)
     assert len(read(shop)) == 1
     for other in ("s2", None):
-        assert len(ask(reading(shop, schedule=other), "db.changes", set="orders")["changes"]) == 1
+        assert len(ask(reader_attempt(shop, schedule=other), "db.changes", set="orders")["changes"]) == 1
 
 
 @pytest.mark.parametrize("by", ["reported", "trigger"])
@@ -122,29 +122,29 @@ def test_a_schedule_is_not_told_of_what_it_did_itself(shop: Shop, by: str) -> No
             external_writes.record_changed(
                 shop.datasets, SystemClock(), shop.engine, connection, "parcels", "one", [1, 2], "insert"
             )
-    attempt = reading(shop)
+    attempt = reader_attempt(shop)
     assert len(ask(attempt, "db.changes", set="parcels")["changes"]) == 2
     ask(attempt, "db.update", set="parcels", id=1, changes={"state": "b"})
     settle(shop, attempt)
-    again = reading(shop)
+    again = reader_attempt(shop)
     assert ask(again, "db.changes", set="parcels") == {"changes": [], "more": False}
     settle(shop, again)
-    third = reading(shop)
+    third = reader_attempt(shop)
     ask(third, "db.changes", set="parcels")
     assert not third.journal, "its place has moved on"
-    other = ask(reading(shop, schedule="s2"), "db.changes", set="parcels")["changes"]
+    other = ask(reader_attempt(shop, schedule="s2"), "db.changes", set="parcels")["changes"]
     assert sorted((each["id"], each["kind"]) for each in other) == [(1, "insert"), (1, "update"), (2, "insert")]
 
 
 def test_many_changes_of_ones_own_before_anothers(shop: Shop) -> None:
-    mine = reading(shop)
+    mine = reader_attempt(shop)
     with shop.engine.begin() as connection:
         keys = [(str(number), "update") for number in range(9000)]
         feed.record(connection, "table:orders", "one", keys, NOW_US, mine.journal.consumer)
         feed.record(connection, "table:orders", "one", [("7", "update")], NOW_US)
     seen: list[Any] = []
     for _ in range(6):
-        attempt = reading(shop)
+        attempt = reader_attempt(shop)
         found = ask(attempt, "db.changes", set="orders")
         seen += found["changes"]
         if attempt.journal:
@@ -161,7 +161,7 @@ def test_beginnings(shop: Shop) -> None:
     write(shop)
     assert read(shop) == [(made(shop)[1], "insert")]
     assert read(shop, **{"from": "start"}) == [(key, "insert") for key in made(shop)]
-    assert ask(reading(shop), "db.changes", set="orders", **{"from": "yesterday"})[0] == "bad_request"
+    assert ask(reader_attempt(shop), "db.changes", set="orders", **{"from": "yesterday"})[0] == "bad_request"
 
 
 def test_reported_by_the_platform_in_its_own_transaction(shop: Shop) -> None:

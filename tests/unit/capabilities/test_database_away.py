@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 
 async def away(_work: Callable[[Connection], T]) -> T:
+    """Answer every question as a database that cannot be reached."""
     raise Unavailable("database_unreachable", place="ledger", reason="it was stopped")
 
 

@@ -17,7 +17,7 @@ EXTREMES: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-def measured(attempt: Any, **asked: Any) -> Any:
+def aggregated(attempt: Any, **asked: Any) -> Any:
     return ask(attempt, "db.aggregate", set="things", **asked)
 
 
@@ -31,20 +31,20 @@ def test_extremes_of_one_type_are_right_and_of_several_refused(shop: Shop, commi
     for thing in THINGS[committed:]:
         ask(attempt, "db.insert", set="things", values=thing)
     for name, (minimum, maximum) in EXTREMES.items():
-        (all_,) = measured(attempt, min=name, max=name)
+        (all_,) = aggregated(attempt, min=name, max=name)
         assert (all_["min"][name], all_["max"][name]) == (minimum, maximum), name
-    by_group = measured(attempt, groupBy="paid", max="name")
+    by_group = aggregated(attempt, groupBy="paid", max="name")
     assert {row["group"]["paid"]: row["max"]["name"] for row in by_group} == {
         None: "älter",
         False: "Zeta",
         True: "beta",
     }
     for name in ("odd", "tags"):
-        assert measured(attempt, max=name)[0] == "not_comparable"
-    assert measured(attempt, filter={"id": "2"}, max="odd")[0]["max"] == {"odd": "one"}
-    assert measured(attempt, sum="n", avg="n") == [{"count": 3, "sum": {"n": -5.5}, "avg": {"n": -2.75}}]
+        assert aggregated(attempt, max=name)[0] == "not_comparable"
+    assert aggregated(attempt, filter={"id": "2"}, max="odd")[0]["max"] == {"odd": "one"}
+    assert aggregated(attempt, sum="n", avg="n") == [{"count": 3, "sum": {"n": -5.5}, "avg": {"n": -2.75}}]
     for name in ("name", "at", "paid", "tags", "odd"):
         for measure in ("sum", "avg"):
-            code, message = measured(attempt, **{measure: name})
+            code, message = aggregated(attempt, **{measure: name})
             assert (code, name in message, measure in message) == ("not_numbers", True, True)
-    assert measured(attempt, sum="none") == [{"count": 3, "sum": {"none": 0}}]
+    assert aggregated(attempt, sum="none") == [{"count": 3, "sum": {"none": 0}}]

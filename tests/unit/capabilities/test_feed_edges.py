@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.capabilities.feeding import ask, parcels, read, reading, write
+from tests.unit.capabilities.feeding import ask, parcels, read, reader_attempt, write
 from tests.unit.data.shop import NOW_US, Shop
 
 from lodger.engine.core.access.grants import parse
@@ -19,7 +19,7 @@ def test_what_retention_has_taken_is_told_and_not_skipped(shop: Shop) -> None:
     write(shop)
     with shop.engine.begin() as connection:
         assert feed.forget(connection, NOW_US + 1) == 2
-    code, message = ask(reading(shop), "db.changes", set="orders")
+    code, message = ask(reader_attempt(shop), "db.changes", set="orders")
     assert code == "changes_forgotten"
     assert 'from: "start"' in message
     write(shop)
@@ -66,7 +66,7 @@ def test_a_database_that_was_put_back_is_noticed(shop: Shop, kind: str) -> None:
     assert len(read(shop)) == 1
     with shop.engine.begin() as connection:
         connection.execute(sa.text("UPDATE lodger_cursors SET xid = xid + 1000000"))
-    assert ask(reading(shop), "db.changes", set="orders")[0] == "changes_rewound"
+    assert ask(reader_attempt(shop), "db.changes", set="orders")[0] == "changes_rewound"
 
 
 def test_late_committers_lose_nothing(shop: Shop, kind: str) -> None:
@@ -135,7 +135,7 @@ def test_without_the_right_to_read_a_set_its_changes_are_denied(shop: Shop) -> N
 def test_numbers_of_others_are_not_told(shop: Shop) -> None:
     """A script sees ids, kinds and times of its own rows; a number that counts all tenants' changes is none of its business."""
     write(shop)
-    (change,) = ask(reading(shop), "db.changes", set="orders")["changes"]
+    (change,) = ask(reader_attempt(shop), "db.changes", set="orders")["changes"]
     assert set(change) == {"id", "kind", "at"}
 
 

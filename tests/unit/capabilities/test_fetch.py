@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.egress.forms import all_forms
-from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
+from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
 from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetch_state import FetchState
@@ -23,7 +23,7 @@ from lodger.sandbox.outcome import Outcome
 ACTION = "018f0000-0000-7000-8000-000000000001"
 
 
-class Desk:
+class FetchBench:
     """Attempts with requests to one peer."""
 
     def __init__(self, shop: Shop, peer: Peer) -> None:
@@ -55,30 +55,32 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.fixture
-def desk(shop: Shop) -> Iterator[Desk]:
+def bench(shop: Shop) -> Iterator[FetchBench]:
     peer = Peer()
     with thread_of_peers(peer):
-        made = Desk(shop, peer)
+        made = FetchBench(shop, peer)
         yield made
         made.way.stop()
 
 
-def asked(url: str, **more: Any) -> dict[str, Any]:
+def fetch_arguments(url: str, **more: Any) -> dict[str, Any]:
+    """Return the arguments of a request by a script."""
     return {"id": 1, "method": "GET", "url": url, "headers": []} | more
 
 
-def read(reply: Reply) -> Any:
+def body_or_code(reply: Reply) -> Any:
+    """Return the body of a reply, or the code of its error."""
     body = json.loads(reply.json)
     return body if reply.ok else body["code"]
 
 
 def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
-    return read(asyncio.run(attempt.call(name, json.dumps(arguments))))
+    return body_or_code(asyncio.run(attempt.call(name, json.dumps(arguments))))
 
 
-def test_an_answer_comes_with_status_headers_and_text(desk: Desk) -> None:
-    desk.peer.paths["/x"] = answer("grüße".encode(), "201 Made", "X-A: b")
-    reported = ask(desk.attempt(), "http.fetch", **asked(desk.peer.url("/x")))
+def test_an_answer_comes_with_status_headers_and_text(bench: FetchBench) -> None:
+    bench.peer.paths["/x"] = answer("grüße".encode(), "201 Made", "X-A: b")
+    reported = ask(bench.attempt(), "http.fetch", **fetch_arguments(bench.peer.url("/x")))
     assert (reported["status"], reported["reason"], reported["text"], reported["size"]) == (201, "Made", "grüße", 7)
     assert ["x-a", "b"] in reported["headers"]
 
@@ -95,12 +97,12 @@ def test_an_answer_comes_with_status_headers_and_text(desk: Desk) -> None:
         b"\xff",
     ],
 )
-def test_a_body_crosses_whole_in_pieces_that_fit(desk: Desk, body: bytes) -> None:
+def test_a_body_crosses_whole_in_pieces_that_fit(bench: FetchBench, body: bytes) -> None:
     import base64
 
-    desk.peer.paths["/"] = answer(body)
-    attempt = desk.attempt()
-    reported = ask(attempt, "http.fetch", **asked(desk.peer.url()))
+    bench.peer.paths["/"] = answer(body)
+    attempt = bench.attempt()
+    reported = ask(attempt, "http.fetch", **fetch_arguments(bench.peer.url()))
     whole = b""
     while True:
         assert len(strict_json.dump(reported).encode()) < 1024 * 1024
@@ -125,19 +127,19 @@ def test_a_body_crosses_whole_in_pieces_that_fit(desk: Desk, body: bytes) -> Non
         ({"method": "POST", "body": "x" * 600_000}, "bad_request"), ({"timeout": 1}, "bad_request"),
     ],
 )  # fmt: skip
-def test_requests_that_are_none(desk: Desk, more: dict[str, Any], code: str) -> None:
-    assert ask(desk.attempt(), "http.fetch", **asked(desk.peer.url()) | more) == code
-    assert desk.peer.connections == 0
+def test_requests_that_are_none(bench: FetchBench, more: dict[str, Any], code: str) -> None:
+    assert ask(bench.attempt(), "http.fetch", **fetch_arguments(bench.peer.url()) | more) == code
+    assert bench.peer.connections == 0
 
 
-def test_every_forbidden_spelling_is_refused_with_one_answer(desk: Desk) -> None:
+def test_every_forbidden_spelling_is_refused_with_one_answer(bench: FetchBench) -> None:
     """With the widest grants: what a script says arrives here unread. Nothing listens on these ports, and names go nowhere.
 
     A missing grant and another scheme have their own messages: they are seen in the URL alone.
     """
-    attempt = desk.attempt("fetch:*", "fetch:http://*", budgets={"fetches": 1000})
+    attempt = bench.attempt("fetch:*", "fetch:http://*", budgets={"fetches": 1000})
     replies = {
-        url: asyncio.run(attempt.call("http.fetch", json.dumps(asked(url, id=number))))
+        url: asyncio.run(attempt.call("http.fetch", json.dumps(fetch_arguments(url, id=number))))
         for number, url in enumerate(all_forms())
     }
     answers = [json.loads(reply.json) for url, reply in replies.items() if "\0" not in url and len(url) < 8000]
@@ -146,55 +148,57 @@ def test_every_forbidden_spelling_is_refused_with_one_answer(desk: Desk) -> None
     assert len({each["message"] for each in answers if not any(said in each["message"] for said in of_text)}) == 1
 
 
-def test_a_host_that_is_not_granted_is_refused_alike_and_ends_as_denied(desk: Desk) -> None:
-    attempt = desk.attempt("fetch:api.example.com")
-    reply = asyncio.run(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
-    assert read(reply) == "fetch_refused"
+def test_a_host_that_is_not_granted_is_refused_alike_and_ends_as_denied(bench: FetchBench) -> None:
+    attempt = bench.attempt("fetch:api.example.com")
+    reply = asyncio.run(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
+    assert body_or_code(reply) == "fetch_refused"
     message = json.loads(reply.json)["message"]
     assert attempt.verdict(Outcome.SCRIPT_ERROR, ScriptError("CallError", message)) is Outcome.DENIED
-    assert desk.peer.connections == 0
+    assert bench.peer.connections == 0
 
 
-def test_a_redirect_out_of_the_grant_is_refused(desk: Desk) -> None:
+def test_a_redirect_out_of_the_grant_is_refused(bench: FetchBench) -> None:
     other = Peer()
     with thread_of_peers(other):
-        desk.peer.paths["/"] = moved(other.url())
-        assert ask(desk.attempt(), "http.fetch", **asked(desk.peer.url())) == "fetch_refused"
+        bench.peer.paths["/"] = redirect(other.url())
+        assert ask(bench.attempt(), "http.fetch", **fetch_arguments(bench.peer.url())) == "fetch_refused"
     assert other.connections == 0
 
 
-def test_six_at_once_and_twenty_in_all(desk: Desk) -> None:
+def test_six_at_once_and_twenty_in_all(bench: FetchBench) -> None:
     async def slowly(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
-        while desk.peer.max_open < 6:  # noqa: ASYNC110 - the peer counts and sends no event
+        while bench.peer.max_open < 6:  # noqa: ASYNC110 - the peer counts and sends no event
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.1)  # for a seventh
         writer.write(answer(b"done"))
         await writer.drain()
 
-    desk.peer.paths["/"] = slowly
-    attempt = desk.attempt()
+    bench.peer.paths["/"] = slowly
+    attempt = bench.attempt()
 
     async def go() -> list[Any]:
-        calls = [attempt.call("http.fetch", json.dumps(asked(desk.peer.url(), id=number))) for number in range(25)]
-        return [read(reply) for reply in await asyncio.gather(*calls)]
+        calls = [
+            attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url(), id=number))) for number in range(25)
+        ]
+        return [body_or_code(reply) for reply in await asyncio.gather(*calls)]
 
     reported = asyncio.run(go())
     assert [each for each in reported if isinstance(each, str)] == ["budget_exceeded"] * 5
-    assert len(desk.peer.asked) == 20
-    assert desk.peer.max_open == 6
+    assert len(bench.peer.asked) == 20
+    assert bench.peer.max_open == 6
 
 
-def test_bytes_are_counted_and_bounded(desk: Desk) -> None:
-    desk.peer.paths["/"] = answer(b"x" * 1000)
-    attempt = desk.attempt(budgets={"fetch_bytes": 2500})
-    reported = [ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number)) for number in range(4)]
+def test_bytes_are_counted_and_bounded(bench: FetchBench) -> None:
+    bench.peer.paths["/"] = answer(b"x" * 1000)
+    attempt = bench.attempt(budgets={"fetch_bytes": 2500})
+    reported = [ask(attempt, "http.fetch", **fetch_arguments(bench.peer.url(), id=number)) for number in range(4)]
     said = [each if isinstance(each, str) else each["status"] for each in reported]
     assert said == [200, 200, "response_too_large", "budget_exceeded"]
     assert attempt.counters.used["fetch_bytes"] > 3000, "what came of an answer that was broken off counts too"
-    assert len(desk.peer.asked) == 3
+    assert len(bench.peer.asked) == 3
 
 
-def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(desk: Desk) -> None:
+def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(bench: FetchBench) -> None:
     post = {"method": "POST", "body": "a"}
     calls = [
         post,
@@ -206,34 +210,34 @@ def test_one_key_for_each_distinct_call_of_a_step_and_none_for_reading(desk: Des
     ]
 
     def keys(attempt: Attempt) -> list[str | None]:
-        before = len(desk.peer.asked)
+        before = len(bench.peer.asked)
         for number, more in enumerate(calls):
-            ask(attempt, "http.fetch", **asked(desk.peer.url(), id=number) | more)
-        return [each.headers.get("idempotency-key") for each in desk.peer.asked[before:]]
+            ask(attempt, "http.fetch", **fetch_arguments(bench.peer.url(), id=number) | more)
+        return [each.headers.get("idempotency-key") for each in bench.peer.asked[before:]]
 
-    first, again, other = keys(desk.attempt()), keys(desk.attempt()), keys(desk.attempt(tenant="two"))
+    first, again, other = keys(bench.attempt()), keys(bench.attempt()), keys(bench.attempt(tenant="two"))
     assert first == again, "the same calls of the same step have the same keys"
     assert first[4:] == [None, "mine"]
     assert len({key for key in first[:4] if key}) == 4
     assert not set(first[:4]) & set(other[:4])
 
 
-def test_a_repeated_run_is_given_the_answers_of_the_run_before(desk: Desk) -> None:
+def test_a_repeated_run_is_given_the_answers_of_the_run_before(bench: FetchBench) -> None:
     counted = iter(range(100))
 
     async def counting(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(f"{next(counted)}".encode()))
         await writer.drain()
 
-    desk.peer.paths["/"] = counting
-    post = asked(desk.peer.url(), method="POST", body="a")
-    before = desk.attempt()
+    bench.peer.paths["/"] = counting
+    post = fetch_arguments(bench.peer.url(), method="POST", body="a")
+    before = bench.attempt()
     assert [ask(before, "http.fetch", **post | {"id": number})["text"] for number in (1, 2)] == ["0", "1"]
     kept = {each.key: each.answer for each in before.fetch_state.fetched}
-    after = desk.attempt(kept=kept)
+    after = bench.attempt(kept=kept)
     assert [ask(after, "http.fetch", **post | {"id": number})["text"] for number in (1, 2, 3)] == ["0", "1", "2"]
     assert ask(after, "http.fetch", **post | {"id": 4, "body": "new"})["text"] == "3"
-    assert len(desk.peer.asked) == 4
+    assert len(bench.peer.asked) == 4
     assert after.fetch_state.sent == 2
 
 
@@ -246,33 +250,33 @@ async def under_way(attempt: Attempt) -> None:
     raise AssertionError("nothing is under way")
 
 
-def test_a_request_can_be_broken_off(desk: Desk) -> None:
+def test_a_request_can_be_broken_off(bench: FetchBench) -> None:
     async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
         await reader.read()
 
-    desk.peer.paths["/"] = never
-    attempt = desk.attempt()
+    bench.peer.paths["/"] = never
+    attempt = bench.attempt()
 
     async def go() -> tuple[Any, Any, Any]:
-        first = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
+        first = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
         await under_way(attempt)
-        twice = await attempt.call("http.fetch", json.dumps(asked(desk.peer.url())))
+        twice = await attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url())))
         aborted = await attempt.call("http.abort", '{"id": 1}')
-        return read(await asyncio.wait_for(first, 120)), read(twice), read(aborted)
+        return body_or_code(await asyncio.wait_for(first, 120)), body_or_code(twice), body_or_code(aborted)
 
     assert asyncio.run(go()) == ("aborted", "bad_request", None)
     assert attempt.fetch_state.running == {}
 
 
-def test_a_run_that_ends_breaks_its_requests_off(desk: Desk) -> None:
+def test_a_run_that_ends_breaks_its_requests_off(bench: FetchBench) -> None:
     async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
         await reader.read()
 
-    desk.peer.paths["/"] = never
-    attempt = desk.attempt()
+    bench.peer.paths["/"] = never
+    attempt = bench.attempt()
 
     async def go() -> None:
-        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
+        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
         await under_way(attempt)
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -282,12 +286,12 @@ def test_a_run_that_ends_breaks_its_requests_off(desk: Desk) -> None:
     assert attempt.fetch_state.running == {}
 
 
-def test_in_a_dry_run_only_reading_leaves(desk: Desk) -> None:
-    attempt = desk.attempt(dry=True)
+def test_in_a_dry_run_only_reading_leaves(bench: FetchBench) -> None:
+    attempt = bench.attempt(dry=True)
     methods = ("GET", "POST", "HEAD", "DELETE")
-    calls = [asked(desk.peer.url(), id=number, method=method) for number, method in enumerate(methods)]
+    calls = [fetch_arguments(bench.peer.url(), id=number, method=method) for number, method in enumerate(methods)]
     reported = [ask(attempt, "http.fetch", **call) for call in calls]
-    assert [each.line.split()[0] for each in desk.peer.asked] == ["GET", "HEAD"]
+    assert [each.line.split()[0] for each in bench.peer.asked] == ["GET", "HEAD"]
     assert [each.get("notSent", False) for each in reported] == [False, True, False, True]
     shown = [(each["method"], each["sent"]) for each in attempt.effects()]
     assert shown == [("GET", True), ("POST", False), ("HEAD", True), ("DELETE", False)]
@@ -295,25 +299,25 @@ def test_in_a_dry_run_only_reading_leaves(desk: Desk) -> None:
 
 def test_without_a_way_out_nothing_is_asked(shop: Shop) -> None:
     attempt = shop.attempt(claim={"grants": parse(["fetch:*"])})
-    assert ask(attempt, "http.fetch", **asked("https://api.example.com/")) == "fetch_refused"
+    assert ask(attempt, "http.fetch", **fetch_arguments("https://api.example.com/")) == "fetch_refused"
 
 
 def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
-    desk: Desk, caplog: pytest.LogCaptureFixture
+    bench: FetchBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A URL may hold what only this tenant may know: a key that its script read, a signed link."""
     caplog.set_level("DEBUG")
-    desk.peer.paths["/key-4eC39Hq"] = b"no HTTP"
-    attempt = desk.attempt()
+    bench.peer.paths["/key-4eC39Hq"] = b"no HTTP"
+    attempt = bench.attempt()
     urls = (
-        desk.peer.url("/key-4eC39Hq"),
+        bench.peer.url("/key-4eC39Hq"),
         "https://elsewhere.example/key-4eC39Hq?k=key-4eC39Hq",
         "https://ann:key-4eC39Hq@elsewhere.example/",
         "https://elsewhere.example/\nWARNING forged key-4eC39Hq",
         "https://[key-4eC39Hq/",
         "key-4eC39Hq",
     )
-    reported = [ask(attempt, "http.fetch", **asked(url, id=number)) for number, url in enumerate(urls)]
+    reported = [ask(attempt, "http.fetch", **fetch_arguments(url, id=number)) for number, url in enumerate(urls)]
     assert reported == ["fetch_failed"] + ["fetch_refused"] * 5
     assert "tenant one" in caplog.text
     assert "key-4eC39Hq" not in caplog.text
@@ -321,23 +325,23 @@ def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
 
 
 @pytest.mark.parametrize("way", ["aborted", "the run ends"])
-def test_what_came_of_an_answer_that_nobody_waited_for_counts(desk: Desk, way: str) -> None:
+def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: FetchBench, way: str) -> None:
     async def half(_asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 300_000)
         await writer.drain()
         await reader.read()
 
-    desk.peer.paths["/"] = half
-    attempt = desk.attempt()
+    bench.peer.paths["/"] = half
+    attempt = bench.attempt()
 
     async def go() -> None:
-        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(asked(desk.peer.url()))))
+        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
         await under_way(attempt)
-        while sum(request.moved.so_far for request in desk.requests) < 300_000:  # noqa: ASYNC110 - another thread counts and sends no event
+        while sum(request.moved.so_far for request in bench.requests) < 300_000:  # noqa: ASYNC110 - another thread counts and sends no event
             await asyncio.sleep(0.01)
         if way == "aborted":
             await attempt.call("http.abort", '{"id": 1}')
-            assert read(await calling) == "aborted"
+            assert body_or_code(await calling) == "aborted"
         else:
             attempt.fetch_state.count_abandoned()
             calling.cancel()

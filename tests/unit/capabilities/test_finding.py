@@ -87,7 +87,7 @@ def test_selected_columns(shop: Shop) -> None:
     assert found["rows"] == [{"id": "d1", "n": 1}]
 
 
-def grouped(body: Any, name: str) -> dict[Any, int]:
+def counts_by(body: Any, name: str) -> dict[Any, int]:
     return {each["group"][name]: each["count"] for each in body}
 
 
@@ -95,7 +95,7 @@ def test_groups_of_days_follow_the_zone(shop: Shop) -> None:
     attempt = shop.attempt()
     by_day = {"day": "modified", "tz": "Europe/Berlin"}
     wanted = {day: DAYS.count(day) for day in sorted(set(DAYS))}
-    assert grouped(ask(attempt, "db.aggregate", set="orders", groupBy=by_day), "modified") == wanted
+    assert counts_by(ask(attempt, "db.aggregate", set="orders", groupBy=by_day), "modified") == wanted
     ask(
         attempt,
         "db.insert",
@@ -103,11 +103,11 @@ def test_groups_of_days_follow_the_zone(shop: Shop) -> None:
         values={"state": "x", "items": 1, "modified": {"$instant": "2026-12-31T23:00:00Z"}},
     )
     ask(attempt, "db.insert", set="orders", values={"state": "x", "items": 1})
-    unwritten = grouped(ask(attempt, "db.aggregate", set="orders", groupBy=[by_day], sum="items"), "modified")
+    unwritten = counts_by(ask(attempt, "db.aggregate", set="orders", groupBy=[by_day], sum="items"), "modified")
     assert unwritten == {None: 1} | wanted | {"2027-01-01": 1}, "rows that the run has written are in their groups"
-    months = grouped(ask(attempt, "db.aggregate", set="orders", groupBy={"month": "modified"}), "modified")
+    months = counts_by(ask(attempt, "db.aggregate", set="orders", groupBy={"month": "modified"}), "modified")
     assert months == {None: 1, "2026-03-01": 4, "2026-10-01": 3, "2026-12-01": 1}
-    weeks = grouped(
+    weeks = counts_by(
         ask(attempt, "db.aggregate", set="orders", groupBy={"week": "modified", "tz": "Asia/Kathmandu"}), "modified"
     )
     assert weeks == {None: 1, "2026-03-23": 2, "2026-03-30": 2, "2026-10-19": 1, "2026-10-26": 2, "2026-12-28": 1}
@@ -122,7 +122,7 @@ def test_groups_of_days_follow_the_zone(shop: Shop) -> None:
 
 def test_groups_of_days_of_documents(shop: Shop) -> None:
     documents(shop)
-    found = grouped(
+    found = counts_by(
         ask(shop.attempt(), "db.aggregate", set="things", groupBy={"day": "at", "tz": "Europe/Berlin"}), "at"
     )
     assert found == {None: 1} | {day: DAYS.count(day) for day in sorted(set(DAYS))}, "a text is no instant"
@@ -150,7 +150,7 @@ def test_days_beyond_the_calendar_are_its_ends(shop: Shop, at: str, tz: str, day
     attempt = shop.attempt()
     ask(attempt, "db.insert", set="things", values={"at": {"$instant": at}})
     for unit in ("day", "week", "month"):
-        found = grouped(ask(attempt, "db.aggregate", set="things", groupBy={unit: "at", "tz": tz}), "at")
+        found = counts_by(ask(attempt, "db.aggregate", set="things", groupBy={unit: "at", "tz": tz}), "at")
         assert sum(found.values()) == 1, unit
         assert unit != "day" or found == {day: 1}
 

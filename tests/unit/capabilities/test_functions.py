@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.egress.peer import Asked, Peer, answer, held_answer, moved, opened, thread_of_peers
+from tests.egress.peer import Asked, Peer, answer, held_answer, opened, redirect, thread_of_peers
 from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetch_state import FetchState
@@ -41,7 +41,7 @@ def peer() -> Iterator[Peer]:
         yield made
 
 
-class Desk:
+class FunctionBench:
     """Attempts that call functions; ``settings`` allow no private address."""
 
     def __init__(self, shop: Shop, peer: Peer) -> None:
@@ -64,8 +64,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(shop: Shop, peer: Peer) -> Iterator[Desk]:
-    made = Desk(shop, peer)
+def bench(shop: Shop, peer: Peer) -> Iterator[FunctionBench]:
+    made = FunctionBench(shop, peer)
     yield made
     made.way.stop()
 
@@ -77,12 +77,12 @@ def call(attempt: Attempt, name: str, *args: Any) -> Any:
     return json.loads(body) if reply.ok else (body["code"], body["message"])
 
 
-def test_a_call_is_a_signed_request(desk: Desk, peer: Peer) -> None:
+def test_a_call_is_a_signed_request(bench: FunctionBench, peer: Peer) -> None:
     """It says for which tenant and action, once per call and not per attempt; a private address is reached as declared."""
-    desk.declare("crm.score", params=ID, returns={"type": "number"})
+    bench.declare("crm.score", params=ID, returns={"type": "number"})
     peer.paths["/hooks/crm.score"] = answer(b" 0.5 ")
-    assert call(desk.attempt("functions:crm.score"), "crm.score", 7, "ä") == 0.5
-    assert call(desk.attempt(), "crm.score", 7, "ä") == 0.5
+    assert call(bench.attempt("functions:crm.score"), "crm.score", 7, "ä") == 0.5
+    assert call(bench.attempt(), "crm.score", 7, "ä") == 0.5
     first, again = peer.asked
     assert first.line == "POST /hooks/crm.score HTTP/1.1"
     body = json.loads(first.body)
@@ -93,7 +93,7 @@ def test_a_call_is_a_signed_request(desk: Desk, peer: Peer) -> None:
     }  # fmt: skip
     assert signature.verify(SECRET, first.headers, first.body, SystemClock().now_us() / 1e6) == key
     assert first.headers["idempotency-key"] == key == json.loads(again.body)["idempotency_key"]
-    twice = desk.attempt()
+    twice = bench.attempt()
     assert (call(twice, "crm.score", 7), call(twice, "crm.score", 7)) == (0.5, 0.5)
     assert len({json.loads(each.body)["idempotency_key"] for each in peer.asked}) == 3, (
         "two equal calls of a run are two calls"
@@ -115,21 +115,21 @@ ANSWERS: list[tuple[Any, Any]] = [
     (answer(b"[" * 5000), ("function_failed", "crm.ask: the platform's answer is not JSON")),
     (answer(b"NaN"), ("function_failed", "crm.ask: the platform's answer is not JSON")),
     (answer(b'"' + b"x" * 2 * MAX_BODY + b'"'), ("function_failed", f"crm.ask: the platform's answer has more than {MAX_BODY} bytes")),
-    (moved("http://169.254.169.254/"), ("function_failed", "crm.ask: the platform answered 302")),
+    (redirect("http://169.254.169.254/"), ("function_failed", "crm.ask: the platform answered 302")),
     (b"nonsense\r\n\r\n", ("function_failed", "crm.ask: the answer of the host is not HTTP")),
 ]  # fmt: skip
 
 
-def test_whatever_the_platform_answers(desk: Desk, peer: Peer) -> None:
-    desk.declare("crm.ask")
-    desk.declare("crm.slow", timeout_s=0.2)
-    desk.declare("crm.typed", returns={"type": "integer", "min": 1})
+def test_whatever_the_platform_answers(bench: FunctionBench, peer: Peer) -> None:
+    bench.declare("crm.ask")
+    bench.declare("crm.slow", timeout_s=0.2)
+    bench.declare("crm.typed", returns={"type": "integer", "min": 1})
     for raw, got in ANSWERS:
         peer.paths["/hooks/crm.ask"] = raw
-        assert call(desk.attempt(), "crm.ask") == got, raw[:100]
+        assert call(bench.attempt(), "crm.ask") == got, raw[:100]
     until = threading.Event()
     peer.paths["/hooks/crm.slow"] = held_answer(answer(b"1"), until)
-    assert call(desk.attempt(), "crm.slow") == ("function_failed", "crm.slow: no complete answer came within 0.2 s")
+    assert call(bench.attempt(), "crm.slow") == ("function_failed", "crm.slow: no complete answer came within 0.2 s")
     until.set()
 
     async def endless(_asked: Asked, _reader: Any, writer: Any) -> None:
@@ -139,43 +139,43 @@ def test_whatever_the_platform_answers(desk: Desk, peer: Peer) -> None:
             await writer.drain()
 
     peer.paths["/hooks/crm.ask"] = endless
-    assert call(desk.attempt(), "crm.ask")[0] == "function_failed"
+    assert call(bench.attempt(), "crm.ask")[0] == "function_failed"
     for raw in (b'"7"', b"0", b"1.5", b"null", b"[]"):
         peer.paths["/hooks/crm.typed"] = answer(raw)
-        assert call(desk.attempt(), "crm.typed") == (
+        assert call(bench.attempt(), "crm.typed") == (
             (None)
             if raw == b"null"
             else ("function_failed", "crm.typed: the platform's answer is not the declared integer")
         )
 
 
-def test_what_scripts_may_not(desk: Desk, peer: Peer) -> None:
+def test_what_scripts_may_not(bench: FunctionBench, peer: Peer) -> None:
     """Nothing of these reaches the platform."""
-    desk.declare("crm.score", params=ID)
-    desk.shop.datasets.learn(["crm.far"])
+    bench.declare("crm.score", params=ID)
+    bench.shop.datasets.learn(["crm.far"])
     for attempt, name, args, code in [
-        (desk.attempt("functions:crm.other"), "crm.score", [7], "denied"),
-        (desk.attempt("fetch:*"), "crm.score", [7], "denied"),
-        (desk.attempt(), "crm.none", [], "bad_request"),
-        (desk.attempt(), "../admin", [], "bad_request"),
-        (desk.attempt(), "crm.far", [], "set_elsewhere"),
-        (desk.attempt(), "crm.score", [], "bad_request"),
-        (desk.attempt(), "crm.score", ["7"], "bad_request"),
-        (desk.attempt(), "crm.score", [7, "x", 1], "bad_request"),
-        (desk.attempt(), "crm.score", [7, {"$odd": 1}], "bad_request"),
-        (desk.attempt(), "crm.score", [7, "{{secret:key}}"], "bad_request"),
-        (desk.attempt(budgets={"fetches": 0}), "crm.score", [7], "budget_exceeded"),
-        (desk.attempt(offline=True, dry=True, claim={"trial": True, "fetches": True}), "crm.score", [7], "offline"),
+        (bench.attempt("functions:crm.other"), "crm.score", [7], "denied"),
+        (bench.attempt("fetch:*"), "crm.score", [7], "denied"),
+        (bench.attempt(), "crm.none", [], "bad_request"),
+        (bench.attempt(), "../admin", [], "bad_request"),
+        (bench.attempt(), "crm.far", [], "set_elsewhere"),
+        (bench.attempt(), "crm.score", [], "bad_request"),
+        (bench.attempt(), "crm.score", ["7"], "bad_request"),
+        (bench.attempt(), "crm.score", [7, "x", 1], "bad_request"),
+        (bench.attempt(), "crm.score", [7, {"$odd": 1}], "bad_request"),
+        (bench.attempt(), "crm.score", [7, "{{secret:key}}"], "bad_request"),
+        (bench.attempt(budgets={"fetches": 0}), "crm.score", [7], "budget_exceeded"),
+        (bench.attempt(offline=True, dry=True, claim={"trial": True, "fetches": True}), "crm.score", [7], "offline"),
     ]:
         assert call(attempt, name, *args)[0] == code, (name, args)
-    reply = asyncio.run(desk.attempt("fetch:*").call("functions.call", json.dumps({"name": "crm.score", "args": [7]})))
+    reply = asyncio.run(bench.attempt("fetch:*").call("functions.call", json.dumps({"name": "crm.score", "args": [7]})))
     assert json.loads(reply.json)["message"].endswith("the grant functions:crm.score"), "not the grant of all functions"
     for hostile in ({"name": "crm.score", "args": {"length": 1}}, {"name": "crm.score", "args": [], "tenant": "two"}):
-        reply = asyncio.run(desk.attempt().call("functions.call", json.dumps(hostile)))
+        reply = asyncio.run(bench.attempt().call("functions.call", json.dumps(hostile)))
         assert json.loads(reply.json)["code"] == "bad_request"
     # The URL of the platform is no way round the guard of fetch.
     reply = asyncio.run(
-        desk.attempt("fetch:*", f"fetch:{peer.url('')}").call(
+        bench.attempt("fetch:*", f"fetch:{peer.url('')}").call(
             "http.fetch", json.dumps({"id": 1, "method": "GET", "url": peer.url(), "headers": []})
         )
     )
@@ -183,7 +183,7 @@ def test_what_scripts_may_not(desk: Desk, peer: Peer) -> None:
     assert peer.asked == []
 
 
-def test_python_functions(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_python_functions(bench: FunctionBench, caplog: pytest.LogCaptureFixture) -> None:
     calls: list[FunctionCall] = []
 
     def score(given: FunctionCall) -> Any:
@@ -215,38 +215,38 @@ def test_python_functions(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
         ("hang", lambda _given: until.wait(60), ("function_failed", "crm.hang: it did not return within 0.2 s")),
     ]  # fmt: skip
     for name, function, got in python:
-        desk.declare(f"crm.{name}", function, params=ID, timeout_s=0.2 if name == "hang" else 10)
-        assert call(desk.attempt(), f"crm.{name}", 7) == got, name
+        bench.declare(f"crm.{name}", function, params=ID, timeout_s=0.2 if name == "hang" else 10)
+        assert call(bench.attempt(), f"crm.{name}", 7) == got, name
     until.set()
     assert "geheim" in caplog.text, "the operator reads what a function raised"
     assert [(each.action_id, each.trial, dict(each.params)) for each in calls] == [(ACTION, False, {"id": 7})]
 
 
-def test_a_repeated_attempt_gets_the_answers_of_the_first(desk: Desk, peer: Peer) -> None:
+def test_a_repeated_attempt_gets_the_answers_of_the_first(bench: FunctionBench, peer: Peer) -> None:
     """Not called a second time: neither a platform nor a Python function."""
     counted: list[int] = []
-    desk.declare("crm.count", lambda _given: counted.append(1) or len(counted))
-    desk.declare("crm.post")
+    bench.declare("crm.count", lambda _given: counted.append(1) or len(counted))
+    bench.declare("crm.post")
     peer.paths["/hooks/crm.post"] = answer(b'"made"')
-    first = desk.attempt()
+    first = bench.attempt()
     assert (call(first, "crm.count"), call(first, "crm.post")) == (1, "made")
-    second = desk.attempt(kept={each.key: each.answer for each in first.fetch_state.fetched})
+    second = bench.attempt(kept={each.key: each.answer for each in first.fetch_state.fetched})
     assert (call(second, "crm.count"), call(second, "crm.post")) == (1, "made")
     assert (len(counted), len(peer.asked)) == (1, 1)
 
 
-def test_trials_call_what_changes_nothing(desk: Desk, peer: Peer) -> None:
-    desk.declare("crm.read", trial=True)
-    desk.declare("crm.write", params=ID)
+def test_trials_call_what_changes_nothing(bench: FunctionBench, peer: Peer) -> None:
+    bench.declare("crm.read", trial=True)
+    bench.declare("crm.write", params=ID)
     peer.paths["/hooks/crm.read"] = peer.paths["/hooks/crm.write"] = answer(b"1")
-    dry = desk.attempt(claim={"trial": True}, dry=True)
+    dry = bench.attempt(claim={"trial": True}, dry=True)
     assert (call(dry, "crm.read"), call(dry, "crm.write", 7)) == (1, None)
     assert dry.fetch_state.shown == [
         {"effect": "function", "name": "crm.read", "params": {}, "sent": True, "status": 200},
         {"effect": "function", "name": "crm.write", "params": {"id": 7}, "sent": False},
     ]
     assert [json.loads(each.body)["trial"] for each in peer.asked] == [True]
-    assert call(desk.attempt(claim={"trial": True, "fetches": True}), "crm.write", 7) == 1
+    assert call(bench.attempt(claim={"trial": True, "fetches": True}), "crm.write", 7) == 1
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ def ask(attempt: Attempt, name: str, arguments: dict[str, Any]) -> str:
     return "ok" if reply.ok else str(json.loads(reply.json)["code"])
 
 
-def able(shop: Shop, *grants: str, calls: dict[str, tuple[str, dict[str, Any]]] = CALLED) -> set[str]:
+def allowed_calls(shop: Shop, *grants: str, calls: dict[str, tuple[str, dict[str, Any]]] = CALLED) -> set[str]:
+    """Return the names of the calls that these grants allow."""
     answers = {
         what: ask(shop.attempt(claim={"grants": parse(grants)}, people=staff), *call) for what, call in calls.items()
     }
@@ -46,11 +47,11 @@ def able(shop: Shop, *grants: str, calls: dict[str, tuple[str, dict[str, Any]]] 
 
 
 def test_by_default_documents_and_keys_are_written_sets_read_and_own_people_mailed(shop: Shop) -> None:
-    assert able(shop, *DEFAULT.split()) == set(CALLED) - {"write a set"}
+    assert allowed_calls(shop, *DEFAULT.split()) == set(CALLED) - {"write a set"}
 
 
 def test_without_a_grant_there_is_nothing(shop: Shop) -> None:
-    assert able(shop) == set()
+    assert allowed_calls(shop) == set()
     assert shop.asked == 0
 
 
@@ -73,7 +74,7 @@ def test_without_a_grant_there_is_nothing(shop: Shop) -> None:
     ],
 )
 def test_each_grant_opens_its_calls_and_no_others(shop: Shop, grant: str, lets: set[str]) -> None:
-    assert able(shop, grant) == lets
+    assert allowed_calls(shop, grant) == lets
 
 
 def test_every_call_of_the_table_is_refused_to_who_holds_nothing(shop: Shop) -> None:

@@ -27,7 +27,8 @@ def settle(shop: Shop, attempt: Attempt, now_us: int = NOW_US) -> None:
         commit.apply(connection, attempt.journal.write_set(), now_us=now_us)
 
 
-def kept(shop: Shop, **values: Any) -> None:
+def store_values(shop: Shop, **values: Any) -> None:
+    """Store keyed values in a run, and commit it."""
     attempt = shop.attempt()
     for key, value in values.items():
         ask(attempt, "kv.set", key=key, value=value)
@@ -54,7 +55,7 @@ def kept(shop: Shop, **values: Any) -> None:
 )
 def test_a_swap_compares_values_as_scripts_see_them(shop: Shop, held: Any, expected: Any, swapped: bool) -> None:
     if held is not None:
-        kept(shop, k=held)
+        store_values(shop, k=held)
     attempt = shop.attempt()
     assert ask(attempt, "kv.swap", key="k", expected=expected, value="new") is swapped
     assert ask(attempt, "kv.get", key="k") == ("new" if swapped else held)
@@ -62,7 +63,7 @@ def test_a_swap_compares_values_as_scripts_see_them(shop: Shop, held: Any, expec
 
 
 def test_of_many_that_swap_one_succeeds_and_the_others_are_run_again(shop: Shop) -> None:
-    kept(shop, leader="nobody")
+    store_values(shop, leader="nobody")
     runs = [shop.attempt() for _ in range(5)]
     for number, run in enumerate(runs):
         assert ask(run, "kv.swap", key="leader", expected="nobody", value=f"run {number}", line="main.js:3")
@@ -84,7 +85,7 @@ def test_a_key_that_nobody_held_is_taken_once(shop: Shop) -> None:
 
 
 def test_a_swap_to_nothing_removes_the_key(shop: Shop) -> None:
-    kept(shop, k=1)
+    store_values(shop, k=1)
     attempt = shop.attempt()
     assert ask(attempt, "kv.swap", key="k", expected=1, value=None)
     settle(shop, attempt)
@@ -158,5 +159,5 @@ def test_counters_of_many_runs_all_count(shop: Shop) -> None:
     for run in runs:
         settle(shop, run)
     assert ask(shop.attempt(), "kv.get", key="n") == 15
-    kept(shop, text="x")
+    store_values(shop, text="x")
     assert ask(shop.attempt(), "kv.add", key="text", amount=1) == "not_a_number"

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.egress.peer import Asked, Peer, answer, moved, opened, thread_of_peers
+from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
 from tests.unit.data.shop import Shop
 
 from lodger.engine.capabilities.fetch_state import FetchState
@@ -23,7 +23,7 @@ VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
 ACTION = "018f0000-0000-7000-8000-000000000001"
 
 
-class Desk:
+class SecretBench:
     """Attempts of a tenant with one secret, which may go to one peer."""
 
     def __init__(self, shop: Shop, peer: Peer, other: Peer) -> None:
@@ -34,6 +34,7 @@ class Desk:
         self.hosts = [f"http://127.0.0.1:{peer.port}"]
 
     async def opens(self, names: Collection[str]) -> dict[str, OpenSecret]:
+        """Return the secrets of these names, and note that they were asked for."""
         self.asked_for.append(set(names))
         known = {"KEY": OpenSecret("KEY", tuple(parse_origin(host) for host in self.hosts), self.value)}
         return {name: known[name] for name in names if name in known}
@@ -47,10 +48,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
+def bench() -> Iterator[SecretBench]:
     shop, peer, other = Shop(), Peer(), Peer()
     with thread_of_peers(peer, other):
-        made = Desk(shop, peer, other)
+        made = SecretBench(shop, peer, other)
         yield made
         made.way.stop()
     shop.close()
@@ -63,7 +64,7 @@ def ask(attempt: Attempt, call: str, **arguments: Any) -> Any:
     return body if reply.ok else body["code"]
 
 
-def get(attempt: Attempt, url: str, authorization: str, **more: Any) -> Any:
+def fetch_with(attempt: Attempt, url: str, authorization: str, **more: Any) -> Any:
     return ask(
         attempt,
         "http.fetch",
@@ -75,11 +76,11 @@ def get(attempt: Attempt, url: str, authorization: str, **more: Any) -> Any:
     )
 
 
-def test_the_value_is_put_in_where_the_request_leaves(desk: Desk) -> None:
-    attempt = desk.attempt("secret:KEY")
-    assert get(attempt, desk.peer.url(), "Bearer {{secret:KEY}}")["status"] == 200
-    assert get(attempt, desk.peer.url(), "Basic {{basic:ann:KEY}}")["status"] == 200
-    sent = [asked.headers["authorization"] for asked in desk.peer.asked]
+def test_the_value_is_put_in_where_the_request_leaves(bench: SecretBench) -> None:
+    attempt = bench.attempt("secret:KEY")
+    assert fetch_with(attempt, bench.peer.url(), "Bearer {{secret:KEY}}")["status"] == 200
+    assert fetch_with(attempt, bench.peer.url(), "Basic {{basic:ann:KEY}}")["status"] == 200
+    sent = [asked.headers["authorization"] for asked in bench.peer.asked]
     assert sent == [f"Bearer {VALUE}", "Basic " + base64.b64encode(f"ann:{VALUE}".encode()).decode()]
     assert VALUE not in json.dumps(attempt.effects())
     assert VALUE not in repr(attempt.fetch_state.fetched)
@@ -94,43 +95,43 @@ def test_the_value_is_put_in_where_the_request_leaves(desk: Desk) -> None:
         (("secret:OTHER",), "{{secret:OTHER}}", "secret_unknown"),
     ],
 )
-def test_only_what_was_granted_by_name(desk: Desk, grants: tuple[str, ...], header: str, code: str) -> None:
-    assert get(desk.attempt(*grants), desk.peer.url(), header) == code
-    assert desk.peer.connections == 0
+def test_only_what_was_granted_by_name(bench: SecretBench, grants: tuple[str, ...], header: str, code: str) -> None:
+    assert fetch_with(bench.attempt(*grants), bench.peer.url(), header) == code
+    assert bench.peer.connections == 0
 
 
-def test_it_goes_to_its_own_hosts_only(desk: Desk) -> None:
-    attempt = desk.attempt("secret:KEY")
-    assert get(attempt, desk.other.url(), "{{secret:KEY}}") == "fetch_refused"
-    desk.hosts = [f"https://127.0.0.1:{desk.peer.port}"]
-    assert get(desk.attempt("secret:KEY"), desk.peer.url(), "{{secret:KEY}}") == "fetch_refused", (
+def test_it_goes_to_its_own_hosts_only(bench: SecretBench) -> None:
+    attempt = bench.attempt("secret:KEY")
+    assert fetch_with(attempt, bench.other.url(), "{{secret:KEY}}") == "fetch_refused"
+    bench.hosts = [f"https://127.0.0.1:{bench.peer.port}"]
+    assert fetch_with(bench.attempt("secret:KEY"), bench.peer.url(), "{{secret:KEY}}") == "fetch_refused", (
         "in clear it goes nowhere unless told"
     )
-    desk.hosts = []
-    assert get(desk.attempt("secret:KEY"), desk.peer.url(), "{{secret:KEY}}") == "fetch_refused"
-    assert desk.peer.asked == desk.other.asked == []
+    bench.hosts = []
+    assert fetch_with(bench.attempt("secret:KEY"), bench.peer.url(), "{{secret:KEY}}") == "fetch_refused"
+    assert bench.peer.asked == bench.other.asked == []
 
 
-def test_a_refusal_names_the_secret_and_what_it_is_bound_to(desk: Desk) -> None:
-    desk.hosts = ["https://api.example.com", "https://*.example.org"]
-    arguments = {"id": 1, "method": "GET", "url": desk.peer.url(), "headers": [["authorization", "{{secret:KEY}}"]]}
-    reply = asyncio.run(desk.attempt("secret:KEY").call("http.fetch", json.dumps(arguments)))
+def test_a_refusal_names_the_secret_and_what_it_is_bound_to(bench: SecretBench) -> None:
+    bench.hosts = ["https://api.example.com", "https://*.example.org"]
+    arguments = {"id": 1, "method": "GET", "url": bench.peer.url(), "headers": [["authorization", "{{secret:KEY}}"]]}
+    reply = asyncio.run(bench.attempt("secret:KEY").call("http.fetch", json.dumps(arguments)))
     message = json.loads(reply.json)["message"]
     assert message == (
-        f"the secret KEY may be sent to api.example.com, *.example.org, not to http://127.0.0.1:{desk.peer.port}"
+        f"the secret KEY may be sent to api.example.com, *.example.org, not to http://127.0.0.1:{bench.peer.port}"
     )
 
 
-def test_it_does_not_go_along_to_another_host(desk: Desk) -> None:
-    desk.peer.paths["/"] = moved(desk.other.url())
-    attempt = desk.attempt("secret:KEY")
-    assert get(attempt, desk.peer.url(), "{{secret:KEY}}")["status"] == 200
-    assert "authorization" not in desk.other.asked[0].headers
+def test_it_does_not_go_along_to_another_host(bench: SecretBench) -> None:
+    bench.peer.paths["/"] = redirect(bench.other.url())
+    attempt = bench.attempt("secret:KEY")
+    assert fetch_with(attempt, bench.peer.url(), "{{secret:KEY}}")["status"] == 200
+    assert "authorization" not in bench.other.asked[0].headers
     reported = ask(
-        attempt, "http.fetch", id=9, method="GET", url=desk.peer.url(), headers=[["accept", "{{secret:KEY}}"]]
+        attempt, "http.fetch", id=9, method="GET", url=bench.peer.url(), headers=[["accept", "{{secret:KEY}}"]]
     )
     assert reported == "fetch_refused", "a header that may go along does not carry it"
-    assert len(desk.other.asked) == 1
+    assert len(bench.other.asked) == 1
 
 
 ODD = 'k+y "1" &<ü>/='
@@ -153,13 +154,13 @@ ODD = 'k+y "1" &<ü>/='
     ],
 )  # fmt: skip
 def test_a_handle_is_replaced_in_urls_and_bodies_as_their_place_is_written(
-    desk: Desk, path: str, kind: str, body: Any, sent: str
+    bench: SecretBench, path: str, kind: str, body: Any, sent: str
 ) -> None:
-    desk.value = ODD
+    bench.value = ODD
     headers = [["content-type", kind]] if kind else []
-    arguments = {"id": 1, "method": "POST", "url": desk.peer.url(path), "headers": headers, "body": body}
-    assert ask(desk.attempt("secret:KEY"), "http.fetch", **arguments)["url"] == desk.peer.url(path)
-    asked = desk.peer.asked[0]
+    arguments = {"id": 1, "method": "POST", "url": bench.peer.url(path), "headers": headers, "body": body}
+    assert ask(bench.attempt("secret:KEY"), "http.fetch", **arguments)["url"] == bench.peer.url(path)
+    asked = bench.peer.asked[0]
     expected = sent.encode("utf-8" if "\xff" not in sent else "latin-1")
     if "\xff" in sent:
         expected = b"\xff" + ODD.encode() + b"\xfe"
@@ -167,26 +168,29 @@ def test_a_handle_is_replaced_in_urls_and_bodies_as_their_place_is_written(
     assert int(asked.headers["content-length"]) == len(asked.body)
 
 
-def test_a_handle_goes_nowhere_as_text(desk: Desk) -> None:
+def test_a_handle_goes_nowhere_as_text(bench: SecretBench) -> None:
     """A body or URL is refused like a header, a body does not follow to another host, and base64 is told from text."""
     post = {"id": 1, "method": "POST", "headers": []}
     encoded = base64.b64encode(b"ann:{{secret:KEY}}").decode()
-    attempt, desk.peer.paths["/away"] = desk.attempt("secret:KEY", "mail:*", "events"), moved(desk.other.url(), 307)
+    attempt, bench.peer.paths["/away"] = (
+        bench.attempt("secret:KEY", "mail:*", "events"),
+        redirect(bench.other.url(), 307),
+    )
     for arguments, code in (
-        ({"url": desk.peer.url("/?{{secret:NONE}}")}, "denied"),
-        ({"url": desk.other.url("/?{{secret:KEY}}")}, "fetch_refused"),
-        ({"url": desk.other.url(), "body": "{{secret:KEY}}"}, "fetch_refused"),
-        ({"url": desk.peer.url("/away"), "body": "{{secret:KEY}}"}, "fetch_refused"),
-        ({"url": desk.peer.url(), "headers": [["authorization", f"Basic {encoded}"]]}, "bad_request"),
-        ({"url": desk.peer.url(), "body": encoded}, "bad_request"),
-        ({"url": desk.peer.url(), "headers": [["{{secret:KEY}}", "x"]]}, "bad_header"),
+        ({"url": bench.peer.url("/?{{secret:NONE}}")}, "denied"),
+        ({"url": bench.other.url("/?{{secret:KEY}}")}, "fetch_refused"),
+        ({"url": bench.other.url(), "body": "{{secret:KEY}}"}, "fetch_refused"),
+        ({"url": bench.peer.url("/away"), "body": "{{secret:KEY}}"}, "fetch_refused"),
+        ({"url": bench.peer.url(), "headers": [["authorization", f"Basic {encoded}"]]}, "bad_request"),
+        ({"url": bench.peer.url(), "body": encoded}, "bad_request"),
+        ({"url": bench.peer.url(), "headers": [["{{secret:KEY}}", "x"]]}, "bad_header"),
     ):
         assert ask(attempt, "http.fetch", **post | arguments) == code
     assert ask(attempt, "mail.send", to=["a@b.example"], subject="s", text="{{secret:KEY}}") == "bad_request"
     assert ask(attempt, "events.emit", name="a.b", data={"k": "{{secret:KEY}}"}) == "bad_request"
-    assert desk.other.asked == []
-    missing = desk.attempt("secret:NONE")
-    assert ask(missing, "http.fetch", **post, url=desk.peer.url(), body="{{secret:NONE}}") == "secret_unknown"
+    assert bench.other.asked == []
+    missing = bench.attempt("secret:NONE")
+    assert ask(missing, "http.fetch", **post, url=bench.peer.url(), body="{{secret:NONE}}") == "secret_unknown"
 
 
 async def repeats(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
@@ -199,40 +203,41 @@ async def repeats(asked: Asked, _reader: object, writer: asyncio.StreamWriter) -
     await writer.drain()
 
 
-def test_a_host_that_repeats_it_tells_the_script_nothing(desk: Desk) -> None:
-    desk.peer.paths["/"] = repeats
-    reported = get(desk.attempt("secret:KEY"), desk.peer.url(), "Bearer {{secret:KEY}}")
+def test_a_host_that_repeats_it_tells_the_script_nothing(bench: SecretBench) -> None:
+    bench.peer.paths["/"] = repeats
+    reported = fetch_with(bench.attempt("secret:KEY"), bench.peer.url(), "Bearer {{secret:KEY}}")
     assert VALUE not in json.dumps(reported)
     assert VALUE.lower() not in json.dumps(reported).lower()
     assert base64.b64encode(VALUE.encode()).decode()[4:36] not in reported["text"]
     assert "[secret KEY]" in reported["text"]
 
 
-def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(desk: Desk) -> None:
+def test_a_value_is_read_by_its_own_grant_alone_and_known_from_then_on(bench: SecretBench) -> None:
     for grants in ((), ("secret:KEY",), ("secret:OTHER:plain",)):
-        assert ask(desk.attempt(*grants), "secrets.read", name="KEY") == "denied"
-    attempt = desk.attempt("secret:KEY:plain")
+        assert ask(bench.attempt(*grants), "secrets.read", name="KEY") == "denied"
+    attempt = bench.attempt("secret:KEY:plain")
     assert not attempt.redactor
     assert ask(attempt, "secrets.read", name="KEY") == VALUE
     assert attempt.redactor.text(f"x{VALUE}y") == "x[secret KEY]y"
-    assert ask(desk.attempt("secret:OTHER:plain"), "secrets.read", name="OTHER") == "secret_unknown"
-    assert get(desk.attempt("secret:KEY:plain"), desk.peer.url(), "{{secret:KEY}}")["status"] == 200
+    assert ask(bench.attempt("secret:OTHER:plain"), "secrets.read", name="OTHER") == "secret_unknown"
+    assert fetch_with(bench.attempt("secret:KEY:plain"), bench.peer.url(), "{{secret:KEY}}")["status"] == 200
 
 
-def test_without_secrets_there_are_none(desk: Desk) -> None:
-    attempt = desk.shop.attempt(claim={"grants": parse(["secret:KEY:plain"])})
+def test_without_secrets_there_are_none(bench: SecretBench) -> None:
+    attempt = bench.shop.attempt(claim={"grants": parse(["secret:KEY:plain"])})
     assert ask(attempt, "secrets.read", name="KEY") == "secret_unknown"
 
 
-def test_handles_do_not_grow_into_megabytes(desk: Desk) -> None:
-    attempt = desk.attempt("secret:KEY")
+def test_handles_do_not_grow_into_megabytes(bench: SecretBench) -> None:
+    attempt = bench.attempt("secret:KEY")
     handles = "{{secret:KEY}}" * 300
     refused = ask(
-        attempt, "http.fetch", id=1, method="GET", url=desk.peer.url(), headers=[["x-a", handles], ["x-b", handles]]
+        attempt, "http.fetch", id=1, method="GET", url=bench.peer.url(), headers=[["x-a", handles], ["x-b", handles]]
     )
     assert refused == "bad_header"
-    assert desk.peer.asked == []
+    assert bench.peer.asked == []
     assert (
-        ask(attempt, "http.fetch", id=1, method="GET", url=desk.peer.url(), headers=[["x-a", handles]])["status"] == 200
+        ask(attempt, "http.fetch", id=1, method="GET", url=bench.peer.url(), headers=[["x-a", handles]])["status"]
+        == 200
     )
-    assert desk.peer.asked[0].headers["x-a"] == VALUE * 300
+    assert bench.peer.asked[0].headers["x-a"] == VALUE * 300

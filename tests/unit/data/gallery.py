@@ -50,8 +50,8 @@ WRITE = [c.key for c in pictures.columns if c.key not in ("id", "gallery_no", "t
 
 
 @contextmanager
-def hung(shop: Shop) -> Iterator[TableDataset]:
-    """The table, in a schema of its own where the database has schemas, exposed in the shop."""
+def exposed_gallery(shop: Shop) -> Iterator[TableDataset]:
+    """Create the table, in a schema of its own where the database has schemas, and expose it in the shop."""
     table = pictures.to_metadata(sa.MetaData(), schema="museum" if shop.dialect == "postgresql" else None)
     with shop.engine.begin() as connection:
         if table.schema:

@@ -90,12 +90,12 @@ class Shop:
         self.asked = 0
 
     def wall(self) -> None:
-        """Make the second wall, where the database has one, and see that it stands."""
+        """Create the second wall, where the database has one, and assert that it stands."""
         prepare.prepare(self.datasets, self)
         self.stand()
 
     def stand(self) -> None:
-        """See that the second wall stands."""
+        """Assert that the second wall stands."""
         with self.engine.connect() as connection:
             self.datasets.stand(None, guard.look(connection, self.datasets.tables(None)))
 
@@ -112,6 +112,7 @@ class Shop:
             return work(connection)
 
     def attempt(self, tenant: str = "one", now_us: int = NOW_US, **options: Any) -> Attempt:
+        """Return an attempt of a tenant, with all grants."""
         budgets = options.pop("budgets", {})
         reported = {"grants": ALL, "schedule_id": "s1", "budgets": budgets} | options.pop("claim", {})
         claim = Claim(
@@ -147,6 +148,7 @@ def count_on(connection: sa.Connection, table: sa.Table) -> None:
 
 
 def order(tenant: str, number: int, **values: Any) -> dict[str, Any]:
+    """Return the row of an order."""
     total = values.pop("total", None)
     row: dict[str, Any] = {"id": number, "org_id": tenant, "state": "open", "items": 1} | values
     if total is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.data.gallery import Size, hung
+from tests.unit.data.gallery import Size, exposed_gallery
 from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop
 
 from lodger.engine.core.execution import Claim
@@ -62,7 +62,7 @@ KINDS = {
 
 @pytest.fixture
 def pictures(bare: Shop) -> Iterator[TableDataset]:
-    with hung(bare) as made:
+    with exposed_gallery(bare) as made:
         bare.wall()
         yield made
 
@@ -112,7 +112,7 @@ def test_a_script_writes_and_reads_every_type_exactly(bare: Shop, pictures: Tabl
         said = json.loads(wrote.result or "")
     with bare.engine.begin() as connection:
         commit.apply(connection, wrote.journal, now_us=NOW_US)
-    there(bare, pictures, said["id"], price)
+    check_row(bare, pictures, said["id"], price)
     read = json.loads(run(bare, runtime, READS, said).result or "")
     assert read["kinds"] == KINDS
     assert read["texts"] == {
@@ -127,8 +127,8 @@ def test_a_script_writes_and_reads_every_type_exactly(bare: Shop, pictures: Tabl
     assert [read["latest"]["large"], read["latest"]["day"]] == ["9223372036854775806", "2024-02-29"]
 
 
-def there(shop: Shop, pictures: TableDataset, key: str, price: str) -> None:
-    """Look at the row as the platform does, through its own table."""
+def check_row(shop: Shop, pictures: TableDataset, key: str, price: str) -> None:
+    """Assert a row's price, read through the platform's own table."""
     table = pictures.origin
     columns = [sa.cast(c, sa.String) if c.key == "price" and shop.dialect == "sqlite" else c for c in table.columns]
     with shop.engine.connect() as connection:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.capabilities.feeding import ask, settle
-from tests.unit.data.gallery import hung
+from tests.unit.data.gallery import exposed_gallery
 from tests.unit.data.shop import Shop
 
 from lodger.engine.data.sets.dataset import TableDataset
@@ -39,7 +39,7 @@ UNORDERED = {"extra", "tags", "scan"}
 
 @pytest.fixture
 def pictures(bare: Shop) -> Iterator[TableDataset]:
-    with hung(bare) as made:
+    with exposed_gallery(bare) as made:
         bare.wall()
         if bare.dialect == "postgresql":
             assert made.name in bare.datasets.wall(None).written

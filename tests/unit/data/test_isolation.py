@@ -67,6 +67,7 @@ async def settle_in(shop: Shop, asker: Asker) -> None:
 
 
 async def reported(attempt: Attempt, name: str, **arguments: Any) -> tuple[bool, Any, str]:
+    """Make a call; return whether it succeeded, its value, and its text."""
     reply = await attempt.call(name, json.dumps(arguments))
     return reply.ok, json.loads(reply.json), reply.json
 
@@ -162,6 +163,7 @@ def test_without_the_predicate_the_databases_own_wall_holds(shop: Shop, monkeypa
 
 
 def everything_of_others(shop: Shop) -> list[Any]:
+    """Return the rows of the other tenants."""
     found: list[Any] = []
     with shop.engine.connect() as connection:
         for table, owner in (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.capabilities.feeding import ask, reading, settle
+from tests.unit.capabilities.feeding import ask, reader_attempt, settle
 from tests.unit.data.oddities import KINDS, PLAYS, TENANT, furnish
 from tests.unit.data.shop import Shop
 
@@ -55,10 +55,10 @@ def test_odd_tables_are_tables(shop: Shop) -> None:
         last = shop.attempt(tenant)
         assert ask(last, "db.get", set=name, id=key) is None
         assert ask(shop.attempt(other), "db.count", set=name) == (2 if name == "shown" else 1)
-        reported = ask(reading(shop, tenant), "db.changes", set=name)["changes"]
+        reported = ask(reader_attempt(shop, tenant), "db.changes", set=name)["changes"]
         # What its own triggers change besides is a change too.
         assert list(dict.fromkeys(each["kind"] for each in reported if each["id"] == key)) == list(KINDS), name
-        theirs = ask(reading(shop, other), "db.changes", set=name)["changes"]
+        theirs = ask(reader_attempt(shop, other), "db.changes", set=name)["changes"]
         assert [each["kind"] for each in theirs if each["kind"] != "update"] == ["insert"], name
 
 

@@ -45,6 +45,7 @@ async def reported(attempt: Attempt, name: str, **arguments: Any) -> Any:
 
 
 def in_python(wanted: aggregate.AggregateQuery, rows: list[Any]) -> Any:
+    """Return what an aggregation computes in Python alone."""
     try:
         if (spans := wanted.spans()) is not None:
             wanted = wanted.with_periods(aggregate.aggregate_rows(spans, rows))
@@ -154,17 +155,19 @@ def test_the_database_and_python_agree(shop: Shop, seed: int, what: str) -> None
                 }
                 connection.execute(collection_indexes.insert().values(values))
     # Of the third seed pages end early, as those of large rows do.
-    asyncio.run(agree(shop, Asker(seed), what != "table", 300 if seed == 3 else bounded.MAX_BYTES))
+    asyncio.run(check_agreement(shop, Asker(seed), what != "table", 300 if seed == 3 else bounded.MAX_BYTES))
 
 
 @contextmanager
 def pages_of(maximum: int) -> Iterator[None]:
+    """Let pages of rows end after so many bytes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounded, "MAX_BYTES", maximum)
         yield
 
 
-async def agree(shop: Shop, asker: Asker, documents: bool, maximum: int) -> None:
+async def check_agreement(shop: Shop, asker: Asker, documents: bool, maximum: int) -> None:
+    """Assert that questions are answered alike by SQL and by Python."""
     name = "things" if documents else "orders"
     await fill(shop, asker, name, documents)
     attempt = shop.attempt(budgets=BIG)

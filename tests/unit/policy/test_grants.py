@@ -21,8 +21,8 @@ FORMS = [
 ]  # fmt: skip
 
 
-def able(grants: Grants) -> set[str]:
-    """Everything that can be asked of grants, and is let by."""
+def allowed(grants: Grants) -> set[str]:
+    """Return everything that can be asked of grants and that these allow."""
     api, deep = Origin("https", "api.example.com", 443), Origin("https", "a.b.example.com", 8443)
     asked = {
         f"{verb} {name} {'set' if exposed else 'collection'}": grants.of_rows(
@@ -47,7 +47,7 @@ def able(grants: Grants) -> set[str]:
 
 
 def test_the_default_is_what_the_product_says() -> None:
-    assert able(parse(DEFAULT.split())) == {
+    assert allowed(parse(DEFAULT.split())) == {
         "read notes collection", "write notes collection", "read orders collection", "write orders collection",
         "read orders set", "read notes set", "kv read", "kv write", "events", "mail a@x.example True", "mail b@y.example True",
         "run report True", "run other True",
@@ -78,7 +78,7 @@ def test_the_default_is_what_the_product_says() -> None:
     ],
 )
 def test_a_grant_lets_by_what_it_says_and_nothing_else(grant: str, lets: set[str]) -> None:
-    assert able(parse([grant])) == lets
+    assert allowed(parse([grant])) == lets
 
 
 grant_lists = st.lists(st.sampled_from(FORMS), max_size=8)
@@ -86,10 +86,10 @@ grant_lists = st.lists(st.sampled_from(FORMS), max_size=8)
 
 @given(grant_lists, grant_lists)
 def test_narrowing_never_adds(tenant: list[str], script: list[str]) -> None:
-    both = able(parse(tenant).narrowed(parse(script)))
-    assert both <= able(parse(tenant)) & able(parse(script))
+    both = allowed(parse(tenant).narrowed(parse(script)))
+    assert both <= allowed(parse(tenant)) & allowed(parse(script))
     # Names and patterns are looked at layer by layer, so nothing that both hold gets lost either.
-    assert both == able(parse(tenant)) & able(parse(script))
+    assert both == allowed(parse(tenant)) & allowed(parse(script))
 
 
 @given(grant_lists)

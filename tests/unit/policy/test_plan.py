@@ -34,7 +34,7 @@ missed_policies = st.sampled_from([parse_missed(text) for text in ("skip", "late
 overlaps = st.sampled_from(list(Overlap))
 
 
-def counted(recurrence: Every, steps: list[Step]) -> list[datetime]:
+def accounted_slots(recurrence: Every, steps: list[Step]) -> list[datetime]:
     """Every slot that the steps account, in order."""
     slots: list[datetime] = []
     for step in steps:
@@ -66,7 +66,7 @@ def test_every_slot_is_accounted_exactly_once(
         UnfinishedCounts(busy, waiting), SlotPolicies(missed, overlap, catch_up_max=cap), recurrence, after, now
     )
     owed = list(recurrence.between(after + timedelta(microseconds=1), now + timedelta(microseconds=1)))
-    assert counted(recurrence, steps) == owed
+    assert accounted_slots(recurrence, steps) == owed
     runs = [step for step in steps if isinstance(step, Run)]
     assert len(runs) <= cap
     unheld = [run for run in runs if not run.held]

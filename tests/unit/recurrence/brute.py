@@ -27,11 +27,13 @@ class Brute:
 
     @staticmethod
     def _openings(spec: RuleSpec, rules: ScheduleRules, begin: datetime, end: datetime) -> list[datetime]:
+        """Return the slots of one rule between two instants."""
         return list(parse_rule(spec, default_tz=rules.tz, dst=rules.dst).between(begin, end))
 
     def _windows(
         self, spec: RuleSpec, rules: ScheduleRules, begin: datetime, end: datetime
     ) -> list[tuple[datetime, datetime]]:
+        """Return the windows of one exclusion between two instants."""
         zone = ZoneInfo(found[1] if (found := _ZONE.search(spec.text)) else rules.tz or "UTC")
         found = []
         for opened in self._openings(spec, rules, begin - _BEFORE, end):

@@ -25,11 +25,13 @@ DAY_PARTS = ("bymonth", "bymonthday", "byyearday", "byweekday")
 
 
 def numbers(dice: Random, low: int, high: int, *, from_end: bool = False) -> list[int]:
+    """Draw a few numbers of a range."""
     found = {dice.randint(low, high) for _ in range(dice.randint(1, 4))}
     return sorted(-n if from_end and dice.random() < 0.4 else n for n in found)
 
 
 def rule_kwargs(dice: Random) -> dict[str, Any]:
+    """Draw the arguments of a rule of dateutil."""
     freq = dice.randint(YEARLY, SECONDLY)
     kwargs: dict[str, Any] = {"freq": freq}
     maybe: dict[str, Callable[[], Any]] = {
@@ -64,6 +66,7 @@ def rule_kwargs(dice: Random) -> dict[str, Any]:
 
 
 def _allowed_day(kwargs: dict[str, Any], start: datetime) -> datetime:
+    """Return the first day from a start on that the day parts of a rule allow."""
     days = {name: kwargs[name] for name in DAY_PARTS if name in kwargs}
     if not days:
         return start
@@ -97,7 +100,7 @@ def slots_of(kwargs: dict[str, Any], at_most: int = 40) -> tuple[Any, list[datet
     """The oracle's object, its first slots, and up to when they are all (None: for ever); None when it cannot say."""
     before = signal.signal(signal.SIGALRM, _stop)
     try:
-        return _walked(kwargs, at_most)
+        return _slots_within_time(kwargs, at_most)
     except Slow:  # the clock rang when the walk was over already
         return None
     finally:
@@ -105,7 +108,8 @@ def slots_of(kwargs: dict[str, Any], at_most: int = 40) -> tuple[Any, list[datet
         signal.signal(signal.SIGALRM, before)
 
 
-def _walked(kwargs: dict[str, Any], at_most: int) -> tuple[Any, list[datetime], datetime | None] | None:
+def _slots_within_time(kwargs: dict[str, Any], at_most: int) -> tuple[Any, list[datetime], datetime | None] | None:
+    """Return what :func:`slots_of` returns, from as many slots as dateutil finds within 50 ms."""
     slots: list[datetime] = []
     try:
         theirs = oracle.rrule(**kwargs)

@@ -15,7 +15,8 @@ _STEPS = (
 )  # fmt: skip
 
 
-def _some(dice: Random, low: int, high: int, *, signed: bool = False) -> str:
+def _numbers(dice: Random, low: int, high: int, *, signed: bool = False) -> str:
+    """Draw numbers of a range as a list in text."""
     shape = dice.random()
     if shape < 0.5:
         found = {dice.randint(low, high) for _ in range(dice.randint(1, 3))}
@@ -40,7 +41,7 @@ def part(dice: Random) -> str:
         "BYHOUR": (0, 23, False), "BYMINUTE": (0, 59, False), "BYSECOND": (0, 59, False),
     }  # fmt: skip
     chosen = dice.sample(sorted(ranges), dice.randint(0, 4))
-    parts += [f"{name}={_some(dice, *ranges[name][:2], signed=ranges[name][2])}" for name in chosen]
+    parts += [f"{name}={_numbers(dice, *ranges[name][:2], signed=ranges[name][2])}" for name in chosen]
     if dice.random() < 0.35:
         numbered = freq <= 1 and "BYWEEKNO" not in chosen
         days = dice.sample(_DAYS, dice.randint(1, 4))
@@ -48,7 +49,7 @@ def part(dice: Random) -> str:
             "BYDAY=" + ",".join(f"{dice.choice(('', '1', '-1', '5', '53')) if numbered else ''}{d}" for d in days)
         )
     if len(parts) > 2 and dice.random() < 0.25 and any(piece.startswith("BY") for piece in parts):
-        parts.append(f"BYSETPOS={_some(dice, 1, 366 if dice.random() < 0.3 else 4, signed=True)}")
+        parts.append(f"BYSETPOS={_numbers(dice, 1, 366 if dice.random() < 0.3 else 4, signed=True)}")
     if dice.random() < 0.2:
         parts.append(f"WKST={dice.choice(_DAYS)}")
     if dice.random() < 0.2:
@@ -71,16 +72,16 @@ def begins(zone: str, at: str) -> str:
 
 
 def _related(dice: Random, rule: str) -> str:
-    """A rule that takes much of another one away: the same parts with some dropped or widened."""
+    """Draw a rule that takes much of another one away: the same parts with some dropped or widened."""
     kept = [piece for piece in rule.split(";") if not piece.startswith(("COUNT", "UNTIL", "BYSETPOS"))]
     head, rest = kept[0], kept[1:]
     rest = [piece for piece in rest if dice.random() < 0.7]
     if dice.random() < 0.3:
         head = f"FREQ={dice.choice(_FREQS)}"
     if dice.random() < 0.4:
-        rest = [*(p for p in rest if not p.startswith("BYHOUR")), f"BYHOUR={_some(dice, 0, 23)}"]
+        rest = [*(p for p in rest if not p.startswith("BYHOUR")), f"BYHOUR={_numbers(dice, 0, 23)}"]
     if dice.random() < 0.3:
-        rest = [*(p for p in rest if not p.startswith("BYMONTH=")), f"BYMONTH={_some(dice, 1, 12)}"]
+        rest = [*(p for p in rest if not p.startswith("BYMONTH=")), f"BYMONTH={_numbers(dice, 1, 12)}"]
     return ";".join([head, *rest])
 
 
@@ -101,7 +102,7 @@ def cron(dice: Random) -> str:
     """A cron expression of any kind."""
     spans = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 7))[dice.randint(0, 1) :]
     fields = [
-        _some(dice, *span) if dice.random() < 0.6 else dice.choice(("*", "*/7", f"*/{dice.randint(2, 5)}"))
+        _numbers(dice, *span) if dice.random() < 0.6 else dice.choice(("*", "*/7", f"*/{dice.randint(2, 5)}"))
         for span in spans
     ]
     if dice.random() < 0.3:

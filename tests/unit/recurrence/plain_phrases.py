@@ -51,11 +51,13 @@ def meanings(text: str) -> list[Meaning]:
 
 
 def _second(text: str) -> int:
+    """Return a time of day in seconds."""
     hour, minute, second = (*map(int, text.split(":")), 0)[:3]
     return hour * 3600 + minute * 60 + second
 
 
 def _seconds(text: str) -> Iterator[int]:
+    """Yield the times of day of a list with ranges and steps, in seconds."""
     for each in text.split(","):
         span, slash, step = each.partition("/")
         first, _, last = span.partition("-")

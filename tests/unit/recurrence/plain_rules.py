@@ -85,6 +85,7 @@ def _period(rule: Rule, day: date) -> tuple[date, date, int]:
 
 
 def _picked(rule: Rule, members: list[int]) -> list[int]:
+    """Return the members of a period that BYSETPOS selects."""
     if not rule.bysetpos:
         return members
     size = len(members)
@@ -108,6 +109,7 @@ def members(entry: Entry, first: date, last: date) -> Iterator[int]:
 
 
 def _sub_daily(rule: Rule, start: int, first: date, last: date) -> Iterator[int]:
+    """Yield the members of a rule that repeats within a day."""
     unit_s = UNIT_S[rule.freq]
     hours = frozenset(rule.byhour or range(24))
     minutes = frozenset(rule.byminute or range(60))
@@ -139,6 +141,7 @@ def _sub_daily(rule: Rule, start: int, first: date, last: date) -> Iterator[int]
 
 
 def _periods(rule: Rule, start_day: date, first: date, last: date) -> Iterator[int]:
+    """Yield the members of a rule that repeats daily or less often."""
     times = sorted(h * 3600 + m * 60 + s for h, m, s in product(rule.byhour, rule.byminute, rule.bysecond))
     number = _period(rule, start_day)[2]
     day = first

@@ -45,7 +45,7 @@ def test_everyday_schedules_are_taken_and_right(seed: int) -> None:
     assert back[::-1] == brute.slots
 
 
-def cost(ask: object, *arguments: object) -> int:
+def calls_made(ask: object, *arguments: object) -> int:
     """Python calls that a question makes."""
     calls = 0
 
@@ -70,7 +70,10 @@ def bounded(compiled: CompiledSchedule, instant: datetime) -> None:
             reached = out.reached
         assert reached is None or (reached > instant if forward else reached <= instant)
         assert steps.left >= -1, f"at most {MAX_STEPS} steps"
-        assert cost(compiled.next_after if forward else compiled.previous_before, instant) < MAX_STEPS * _CALLS_A_STEP
+        assert (
+            calls_made(compiled.next_after if forward else compiled.previous_before, instant)
+            < MAX_STEPS * _CALLS_A_STEP
+        )
 
 
 @settings(max_examples=examples(40), deadline=None, derandomize=examples(1) == 1)

@@ -70,8 +70,8 @@ class SocketChannel:
         self.send(kind, payload)
 
     def receive(self) -> tuple[int, bytes]:
-        size, kind = frames.HEAD.unpack(read(self._end, frames.HEAD.size))
-        return kind, read(self._end, size)
+        size, kind = frames.HEAD.unpack(read_exactly(self._end, frames.HEAD.size))
+        return kind, read_exactly(self._end, size)
 
     def wait(self, timeout_ms: int) -> bool:
         poll = select.poll()
@@ -79,7 +79,8 @@ class SocketChannel:
         return bool(poll.poll(timeout_ms))
 
 
-def read(end: socket.socket, count: int) -> bytes:
+def read_exactly(end: socket.socket, count: int) -> bytes:
+    """Read so many bytes; raises EOFError."""
     parts = []
     while count:
         part = end.recv(count)
@@ -119,6 +120,7 @@ class Reports:
 
 
 def bundle(modules: str | Mapping[str, str | bytes], context: str) -> bytes:
+    """Return files and context in the form in which a worker gets them."""
     named = {"main.js": modules} if isinstance(modules, str | bytes) else modules
     wire = b""
     for name, text in {"": context, **named}.items():
@@ -167,19 +169,22 @@ def run(
     theirs.close()
     reported = Reports()
     try:
-        listen(ours, reported, answer or (lambda name, arguments: (True, {"name": name, "arguments": arguments})))
+        collect_frames(
+            ours, reported, answer or (lambda name, arguments: (True, {"name": name, "arguments": arguments}))
+        )
     finally:
         ours.close()
         reported.status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return reported
 
 
-def listen(end: socket.socket, reported: Reports, answer: Answer) -> None:
+def collect_frames(end: socket.socket, reported: Reports, answer: Answer) -> None:
+    """Read the frames of a worker until it ends, and answer its calls."""
     end.settimeout(120)
     while True:
         try:
-            size, kind = frames.HEAD.unpack(read(end, frames.HEAD.size))
-            payload = read(end, size)
+            size, kind = frames.HEAD.unpack(read_exactly(end, frames.HEAD.size))
+            payload = read_exactly(end, size)
         except EOFError:
             return
         assert not reported.outcome, "nothing may follow the answer"

@@ -26,7 +26,7 @@ def put(cache: CodeCache, name: bytes, size: int = 10) -> None:
     cache.keep(name, sealing.finish()).close()
 
 
-def there(cache: CodeCache, name: bytes) -> bool:
+def is_kept(cache: CodeCache, name: bytes) -> bool:
     found = cache.find(name)
     if found is not None:
         found.close()
@@ -36,17 +36,17 @@ def there(cache: CodeCache, name: bytes) -> bool:
 def test_what_was_used_longest_ago_goes_first(cache: CodeCache) -> None:
     for name in (b"a", b"b", b"c"):
         put(cache, name)
-    assert there(cache, b"a")
+    assert is_kept(cache, b"a")
     put(cache, b"d")
-    assert [there(cache, name) for name in (b"a", b"b", b"c", b"d")] == [True, False, True, True]
+    assert [is_kept(cache, name) for name in (b"a", b"b", b"c", b"d")] == [True, False, True, True]
 
 
 @pytest.mark.parametrize(("size", "kept"), [(499, True), (500, True), (501, False)])
 def test_bytes_are_bounded(cache: CodeCache, size: int, kept: bool) -> None:
     put(cache, b"a", 500)
     put(cache, b"b", size)
-    assert there(cache, b"a") is kept
-    assert there(cache, b"b"), "the newest stays, whatever its size"
+    assert is_kept(cache, b"a") is kept
+    assert is_kept(cache, b"b"), "the newest stays, whatever its size"
 
 
 def test_what_was_given_out_outlives_its_place(cache: CodeCache) -> None:
@@ -55,7 +55,7 @@ def test_what_was_given_out_outlives_its_place(cache: CodeCache) -> None:
     assert held is not None
     for name in (b"b", b"c", b"d"):
         put(cache, name)
-    assert not there(cache, b"a")
+    assert not is_kept(cache, b"a")
     assert held.content() == b"a" * 10
     held.close()
 
@@ -73,7 +73,7 @@ def test_putting_it_again_is_no_leak(cache: CodeCache) -> None:
         put(cache, b"a", 400)
     assert len(os.listdir("/proc/self/fd")) == before + 1
     put(cache, b"b", 400)
-    assert there(cache, b"a")
+    assert is_kept(cache, b"a")
 
 
 def test_every_part_of_a_binding_counts() -> None:

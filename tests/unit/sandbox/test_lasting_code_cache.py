@@ -32,7 +32,7 @@ def put(folder: DiskCache, tenant: str, name: str, size: int = 100) -> None:
     code.close()
 
 
-def kept(folder: DiskCache, tenant: str, name: str) -> bool:
+def is_kept(folder: DiskCache, tenant: str, name: str) -> bool:
     found = folder.fetch(tenant, name.encode())
     if found is not None:
         found.close()
@@ -134,10 +134,10 @@ def test_all_together_are_bounded_and_the_latest_used_stay(tmp_path: Path, monke
         for path in tmp_path.rglob("*"):
             if path.is_file():
                 os.utime(path, (path.stat().st_mtime - 10,) * 2)
-        assert kept(folder, "tenant0", "m"), "used again and again"
+        assert is_kept(folder, "tenant0", "m"), "used again and again"
     assert size(tmp_path) <= 8000
-    assert kept(folder, "tenant11", "m")
-    assert not kept(folder, "tenant1", "m")
+    assert is_kept(folder, "tenant11", "m")
+    assert not is_kept(folder, "tenant1", "m")
 
 
 def test_one_tenant_never_drives_out_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,11 +146,11 @@ def test_one_tenant_never_drives_out_the_others(tmp_path: Path, monkeypatch: pyt
     put(folder, "quiet", "m", 5000)
     for number in range(40):
         put(folder, "loud", f"m{number}", 4000)
-    assert kept(folder, "quiet", "m")
+    assert is_kept(folder, "quiet", "m")
     assert size(tmp_path) <= 5032 + 80_000 // 8
     put(folder, "loud", "huge", 20_000)
-    assert not kept(folder, "loud", "huge"), "larger than a tenant's share: compiled again each time"
-    assert kept(folder, "loud", "m39")
+    assert not is_kept(folder, "loud", "huge"), "larger than a tenant's share: compiled again each time"
+    assert is_kept(folder, "loud", "m39")
 
 
 def test_a_disk_that_is_full_is_no_fault_of_the_module(
@@ -207,7 +207,7 @@ def test_a_folder_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:
     real = folder.place("acme", b"m").parent
     real.rename(tmp_path / "elsewhere")
     real.symlink_to(tmp_path / "elsewhere")
-    assert not kept(folder, "acme", "m")
+    assert not is_kept(folder, "acme", "m")
 
 
 def test_what_is_tampered_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,8 +217,8 @@ def test_what_is_tampered_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     content = bytearray(place.read_bytes())
     content[40] ^= 1
     place.write_bytes(content)
-    assert not kept(folder, "acme", "m")
+    assert not is_kept(folder, "acme", "m")
     assert not place.exists()
     place.write_bytes(content)
     monkeypatch.setattr(code_folder.hmac, "compare_digest", lambda *_: True)
-    assert kept(folder, "acme", "m"), "with the comparison taken away it is believed: the test can see"
+    assert is_kept(folder, "acme", "m"), "with the comparison taken away it is believed: the test can see"

@@ -38,6 +38,7 @@ const a = (b) |RegExp( |RegExp("' |import { |export const a,\n|
 
 
 def seconds(read: Callable[[str], object], unit: str, length: int) -> float:
+    """Return the CPU seconds of reading a text of repeated pieces."""
     text = unit * (length // len(unit))
     began = time.process_time()
     read(text)
