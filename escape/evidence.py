@@ -133,6 +133,7 @@ def answers(*wanted: Any) -> Check:
     """Return a check that the script's result is one of these values."""
 
     def check_result(trial: Trial) -> str:
+        """Raise Escaped if a run returned a value that is not wanted."""
         measured = within_limits(trial)
         for report in trial.reports:
             if report.outcome is Outcome.OK:
@@ -153,6 +154,7 @@ def where(what: str, holds: Callable[[Any], bool]) -> Check:
     """Return a check that the script's result has a property."""
 
     def check_property(trial: Trial) -> str:
+        """Raise Escaped if a run returned a value without the property."""
         measured = within_limits(trial)
         for report in trial.reports:
             if report.outcome is Outcome.OK and not holds(value_of(report)):
@@ -180,6 +182,7 @@ def both(*checks: Check) -> Check:
     """Return a check that runs all given checks and returns the observation of the last."""
 
     def check_all(trial: Trial) -> str:
+        """Make all checks; return the evidence of the last."""
         said = ""
         for one in checks:
             said = one(trial)
@@ -192,6 +195,7 @@ def ends_as(*wanted: Outcome, says: str = "") -> Check:
     """Return a check that the attempt ended with one of these outcomes, and with this text in its error."""
 
     def check_outcome(trial: Trial) -> str:
+        """Raise Escaped if a run ended otherwise than wanted."""
         measured = by_outcome(trial)
         for report in trial.reports:
             text = "" if report.error is None else f"{report.error.name}: {report.error.message}"
@@ -214,6 +218,7 @@ def host_saw(*wanted: tuple[str, str]) -> Check:
     """Return a check that the host received exactly these calls."""
 
     def check_calls(trial: Trial) -> str:
+        """Raise Escaped if the host received other calls than wanted."""
         measured = within_limits(trial)
         if trial.asked != wanted:
             raise Escaped(f"the host received {str(trial.asked)[:200]}")
@@ -255,6 +260,7 @@ def leaves_nothing(*wanted: Any) -> Check:
     own = answers(*wanted) if wanted else within_limits
 
     def check_next_tenant(trial: Trial) -> str:
+        """Raise Escaped if the next tenant's script returned something else than it does alone."""
         if trial.facts.get("victim", "") != trial.facts.get("victim alone", ""):
             raise Escaped(f"the next tenant's script returned {trial.facts['victim'][:200]}")
         return own(trial) if "victim" not in trial.facts else "the next tenant's script returned its usual result"
@@ -266,6 +272,7 @@ def fact(name: str, *wanted: str) -> Check:
     """Return a check that an inspection found one of these values."""
 
     def check_fact(trial: Trial) -> str:
+        """Raise Escaped if a fact seen from outside is not a wanted one; Unseen if the host does not show it."""
         if not trial.facts.get(name):
             raise Unseen(f"this host does not show {name} of a worker to this user")
         found = trial.facts[name]

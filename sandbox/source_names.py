@@ -223,6 +223,7 @@ def _names(text: str) -> tuple[dict[str, int], set[str]]:
     reached = 0  # words before it are declared already, if the lists and patterns that hold them are
 
     def declare_words(start: int, end: int) -> None:
+        """Note the words of a part of the source as declared names."""
         nonlocal reached
         declared.update(words[max(start, reached) : end])
         reached = max(reached, end)

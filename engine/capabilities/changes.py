@@ -38,6 +38,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     limit = min(given["limit"] or DEFAULT_LIMIT, MAX_CHANGES)
 
     def read_changes(connection: Connection) -> Batch:
+        """Return the next changes after the reader's position, or none for a reader that begins now."""
         if given["from"] == "now":
             return Batch([], feed.last(connection, state.source, owner), more=False)
         at = START if given["from"] == "start" else state.at
@@ -62,6 +63,7 @@ async def _position(session: Session, rows: Dataset) -> FeedPosition:
     if state is None:
 
         def read_position(connection: Connection) -> Position | None:
+            """Return the stored position of the reader in this dataset's changes, None if it has none."""
             return cursors.read(connection, session.claim.tenant_id, session.consumer, source)
 
         found = await session.read(read_position)

@@ -145,6 +145,7 @@ async def _first_rows(session: Session, rows: Dataset, tree: Filter, limit: int)
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def query_page(connection: Connection) -> tuple[list[Row], bool]:
+        """Return the first rows that match, as the run sees them, and whether more were cut off."""
         reader = Reader(connection, session.scope, journal.written)
         committed, cut = reader.page(rows, tree, order, limit, without=left, max_bytes=MAX_CHOSEN_BYTES)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)

@@ -43,6 +43,7 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def query_page(connection: Connection) -> tuple[list[Row], bool] | None:
+        """Return one row more than the page, as the run sees them, and whether the page was cut for its size."""
         reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
         if not (included or fields) and _knows_indexes(session, rows, tree):
             prepared.last(connection)
@@ -100,6 +101,7 @@ async def get(session: Session, given: dict[str, Any]) -> Any:
         session.budgets.spend("queries", len(included))
 
         def fetch_related(connection: Connection) -> None:
+            """Read the rows that the found row refers to."""
             reader = Reader(connection, session.scope)
             company.fetch(reader, ((each.target, [row[each.link.name]]) for each in included))
 
@@ -198,12 +200,14 @@ async def _parts(
     company, fields = RelatedRows(journal.written), tuple(fields_of(tree))
 
     def query_aggregate(connection: Connection) -> tuple[AggregateQuery, PartialAggregates] | None:
+        """Return the question and its partial answers, of committed rows and of the run's own."""
         reader = Reader(connection, session.scope, journal.written, session.indexed_paths)
         if wanted.spans() is None and not fields and _knows_indexes(session, rows, tree):
             prepared.last(connection)
         transform = row_transform(reader, company, journal.written(rows).values(), fields)
 
         def merged(asked: AggregateQuery) -> PartialAggregates:
+            """Return the partial answers of committed rows and of the run's own together."""
             committed = reader.aggregate(rows, tree, asked, without=left)
             return aggregate.merge_aggregates(asked, committed, journal.aggregate_rows(rows, tree, asked, transform))
 
@@ -222,6 +226,7 @@ async def committed_row(session: Session, rows: Dataset, key: Any) -> Row | None
     session.budgets.spend("queries")
 
     def query_row(connection: Connection) -> Row | None:
+        """Return the committed row, None if there is none."""
         prepared.last(connection)
         return Reader(connection, session.scope).rows(rows, [key]).get(key)
 

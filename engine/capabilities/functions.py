@@ -98,6 +98,7 @@ async def _posted(
     url, origin = f"{place.url}/{function.name}", target.read(place.url).origin
 
     def is_platform(wanted: Origin) -> bool:
+        """Whether a request goes to the platform's own address, the only one that this call may reach."""
         return wanted == origin
 
     headers = (
@@ -145,10 +146,12 @@ def _threaded(function: PlatformFunction, about: FunctionCall) -> "asyncio.Futur
     done: asyncio.Future[Any] = loop.create_future()
 
     def set_outcome(result: Any, error: BaseException | None) -> None:
+        """Set the result or the error of the call, unless the call was given up."""
         if not done.done():
             done.set_result(result) if error is None else done.set_exception(error)
 
     def call_function() -> None:
+        """Call the platform's function, and hand its result or error to the event loop."""
         result, raised = None, None
         try:
             result = function.answered_by(about)  # type: ignore[operator]  # it is no Endpoint

@@ -35,6 +35,7 @@ async def _known(session: Session, scope: str, key: str) -> KnownValue:
         session.budgets.spend("queries")
 
         def read_value(connection: Connection) -> str | None:
+            """Return the committed value of the key as JSON text, None without one."""
             prepared.last(connection)
             return kv_store.read(connection, session.claim.tenant_id, scope, [key], session.now_us).get(key)
 
@@ -123,6 +124,7 @@ async def list_(session: Session, given: dict[str, Any]) -> list[dict[str, Any]]
     session.budgets.spend("queries")
 
     def list_committed(connection: Connection) -> list[tuple[str, str]]:
+        """Return committed keys with their values: enough for a page beside the run's own."""
         many = limit + len(own)
         return kv_store.list_page(connection, session.claim.tenant_id, scope, prefix, after, many, session.now_us)
 

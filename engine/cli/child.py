@@ -119,6 +119,7 @@ async def _listens(reading: int) -> bool:
     came = loop.create_future()
 
     def read_report() -> None:
+        """Read the byte by which the child reports whether it listens."""
         if not came.done():
             came.set_result(os.read(reading, 1) == b"1")
 

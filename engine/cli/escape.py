@@ -201,6 +201,7 @@ def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None
     reported: set[str] = set()
 
     def show_finding(found: "Finding") -> None:
+        """Move the bar on, and print a case that has escaped or failed."""
         bar.advance(task)
         if found.status in ("escaped", "failed") and found.case.id not in reported:
             reported.add(found.case.id)

@@ -79,6 +79,7 @@ def _function(operation: Operation) -> Callable[..., None]:
     helps = explained(function)
 
     def run_command(**said: Any) -> None:
+        """Carry out the operation as the command line asks, and print its result."""
         db, as_json = said.pop("db"), said.pop("as_json")
         if declared.confirm is not None:
             confirm(declared.confirm, said, yes=said.pop("yes"), as_json=as_json)

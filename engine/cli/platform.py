@@ -45,6 +45,7 @@ def preparation(expose: str | None, platform: Path | None) -> "Callable[[sync.En
         return None
 
     def prepare_engine(engine: "sync.Engine") -> None:
+        """Apply the platform's own preparation and file to an engine."""
         if tell is not None:
             tell(engine)
         if file is not None:

@@ -278,6 +278,7 @@ class Serving:
         loop = asyncio.get_running_loop()
 
         def write_event(event: "Event") -> None:
+            """Print an event as one line."""
             # The reader of standard output may end, or its disk fill: the node goes on.
             with suppress(OSError):
                 if self._as_json:
@@ -287,6 +288,7 @@ class Serving:
                 sys.stdout.flush()
 
         def forward_event(event: "Event") -> None:
+            """Hand an event that is printed to the event loop's thread."""
             if event.kind in event_lines.KINDS:
                 loop.call_soon_threadsafe(write_event, event)
 

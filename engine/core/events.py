@@ -235,6 +235,7 @@ class EventBus:
             self._handlers[kind] = (*self._handlers.get(kind, ()), call)
 
         def unsubscribe() -> None:
+            """Take the handler out; events that come later no longer reach it."""
             with self._lock:
                 self._handlers[kind] = tuple(each for each in self._handlers[kind] if each is not call)
 

@@ -275,6 +275,7 @@ def serve(metrics: ProcessMetrics, readiness: Readiness, host: str, port: int) -
     prometheus = make_wsgi_app(registry)
 
     def answer_request(environ: Any, start_response: Any) -> Iterable[bytes]:
+        """Answer a request for metrics or for the health of the process."""
         path = environ["PATH_INFO"]
         if path not in {"/health/live", "/health/ready"}:
             return cast("Iterable[bytes]", prometheus(environ, start_response))

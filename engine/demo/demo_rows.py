@@ -149,6 +149,7 @@ def _carts(random: Random, shop: Shop, now: datetime, people: list[Row], first: 
     """Return drawn shopping carts of a shop, numbered from ``first``."""
 
     def cart_row(number: int) -> Row:
+        """Return a random cart; ``number`` counts from the first id."""
         person, items = random.choice(people), random.randrange(1, 7)
         left = random.random() < 0.55
         return {
@@ -170,6 +171,7 @@ def _tickets(random: Random, shop: Shop, now: datetime, people: list[Row], first
     waiting = max(3, shop.tickets // 20)
 
     def ticket_row(number: int) -> Row:
+        """Return a random ticket; ``number`` counts from the first id."""
         person, is_open = random.choice(people), number >= shop.tickets - waiting
         opened = _ago(random, now, 0.1, 5) if is_open else _ago(random, now, 2, HISTORY_DAYS)
         return {

@@ -48,6 +48,7 @@ def ask(connection: Connection, write_set: WriteSet) -> Callable[[], None]:
     held: Answer = _of.ask(connection, {"tenant": write_set.tenant_id}) if wanted else list
 
     def require_free() -> None:
+        """Raise WriteBlocked if a sealed attempt holds one of the rows."""
         for row in held():
             met = wanted.get((row.kind, row.scope, row.key))
             if met is not None:

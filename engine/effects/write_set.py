@@ -83,6 +83,7 @@ class WriteSet:
         """Return the part that belongs to the other database, or the part that belongs to the ledger's."""
 
         def belongs(effect: Effect) -> bool:
+            """Whether an effect belongs to this part: to the ledger's database, or to another one."""
             away = isinstance(effect, ROW_EFFECTS) and database_of(effect.rows) is not None
             return away is foreign
 

@@ -50,10 +50,12 @@ class DbExecutor:
         done: list[T] = []
 
         def count_quiet() -> None:
+            """Count a transaction about which other services need not be told."""
             # Before the commit is counted: between the two, the version stays as it is.
             self._quiet += quiet or (is_plain is not None and is_plain(done[0]))
 
         def transaction() -> T:
+            """Do the work in a write transaction."""
             with self._database.write(count_quiet) as connection:
                 done.append(work(connection))
                 if quiet and self._server_watcher is not None:
@@ -66,6 +68,7 @@ class DbExecutor:
         """Do the work on one snapshot in the reader thread."""
 
         def transaction() -> T:
+            """Do the work in a read transaction."""
             with self._database.read() as connection:
                 return work(connection)
 

@@ -69,6 +69,7 @@ def with_present_starts(rules: ScheduleRules, present: ScheduleRules) -> Schedul
     """Return rules in which a rule that is given again keeps the start that it has among the present ones."""
 
     def with_present_start(spec: RuleSpec, among: tuple[RuleSpec, ...]) -> RuleSpec:
+        """Return a rule as it is among the present ones, whose start it keeps; unchanged if it is new."""
         return next((each for each in among if spec in (each, replace(each, counted_from=None))), spec)
 
     included = tuple(with_present_start(spec, present.rules) for spec in rules.rules)

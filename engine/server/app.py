@@ -114,6 +114,7 @@ def _with_cors(app: ASGIApp, origins: list[str]) -> ASGIApp:
     )  # fmt: skip
 
     async def apply_cors(scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request through the rules for other origins, unless its route has rules of its own."""
         # Paths with a credential of their own answer other origins themselves.
         own = scope["type"] == "http" and route_path(scope).startswith(tuple(OPEN_PREFIXES))
         await (app if own else middleware)(scope, receive, send)
@@ -157,6 +158,7 @@ class CommonHeaders:
         begun = False
 
         async def send_with_headers(message: Message) -> None:
+            """Send a part of a response, its head with the headers that all responses have."""
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True

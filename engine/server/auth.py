@@ -166,6 +166,7 @@ class Authentication:
         now_us = self._context.clock.now_us()
 
         def authenticate_token(connection: Connection) -> Found | None:
+            """Return the caller of the token, None if this ledger does not know it."""
             sent = text.strip() if scheme.lower() == "bearer" else ""
             found = tokens.authenticate(connection, sent, now_us)
             return None if found == "unknown" else found
@@ -191,6 +192,7 @@ class Authentication:
         now_us = self._context.clock.now_us()
 
         def find_session_caller(connection: Connection) -> tuple[Caller, bool] | None:
+            """Return the caller of the session, None if this ledger does not know it."""
             prepared.last(connection)
             return sessions.find_caller(connection, text, now_us)
 
@@ -217,6 +219,7 @@ class Authentication:
         """Return the first result of a function over all ledgers: a tenant's sessions live in its own, the platform's in the first."""
 
         def look_in_ledger(engine: Engine) -> tuple[Found] | None:
+            """Return what this ledger knows of the caller; callers without a tenant count in the first ledger alone."""
             with engine.context.database.read() as connection:
                 found = look(connection)
             if isinstance(found, tuple) and found[0].tenant_id is None and engine.context is not self._context:
@@ -232,6 +235,7 @@ class Authentication:
         """Run a function in a transaction of the ledger with a caller's token."""
 
         def run_in_transaction() -> T:
+            """Do the work in a transaction of the caller's ledger."""
             database = self._engine.at(caller.tenant_id).context.database
             with database.write() if writes else database.read() as connection:
                 return work(connection)

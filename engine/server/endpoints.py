@@ -96,6 +96,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
     }
 
     async def answer_request(request: Request, **path: Any) -> Response:
+        """Check a request's query and body, and carry out the route's operation."""
         query = path.pop("query", None)
         _check_query(request, query_model)
         arguments = {"tenant_id": None, **path} if route.everywhere else dict(path)
@@ -122,6 +123,7 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
     async def run_operation(
         request: Request, path: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
     ) -> Response:
+        """Carry out the operation with checked arguments."""
         many = [one for name in takes_many for one in arguments.pop(name)]
         verb = partial(getattr(noun, route.verb), **arguments)
         if many:
@@ -188,6 +190,7 @@ def _add_others(router: APIRouter, engine: Engine, calls: Calls, description: Ca
         return JSONResponse(description() | {"servers": [{"url": request.scope.get("root_path") or "/"}]})
 
     async def stream_entries(request: Request, tenant_id: str | None, query: ExportQuery) -> Response:
+        """Answer with all entries of the audit log, a line of JSON each."""
         share = authenticated(request).key
         if tenant_id is not None:
             await calls.run(share, lambda: _require_tenant(engine, tenant_id))
@@ -245,6 +248,7 @@ async def _lines(calls: Calls, share: str, entries: Generator[AuditEntry]) -> An
     """Yield audit entries as JSON lines, read in chunks on threads; ``share``: see :attr:`lodger.engine.server.auth.Authenticated.key`."""
 
     def next_lines() -> str:
+        """Return the next lines of the export, "" after the last."""
         texts = []
         for entry in entries:
             texts.append(json.dumps(to_jsonable(entry)) + "\n")

@@ -62,6 +62,7 @@ class Live:
         engine = await self._threads.run("", lambda: self._engine.at(tenant_id))
 
         async def read_ledger(look: Any) -> Any:
+            """Run a query of the stream in a thread."""
             return await self._threads.run("", lambda: _read(engine, look))
 
         return self._changes.setdefault(id(engine), LiveChanges(engine, read_ledger))
@@ -121,6 +122,7 @@ class Live:
         token_id, session = found.caller.token_id, session_of(request) if found.by == "session" else None
 
         def is_valid(connection: Connection) -> bool:
+            """Whether the stream's caller may still read: the token or session is neither revoked nor expired."""
             now_us = clock.now_us()
             if found.by == "platform":
                 return False

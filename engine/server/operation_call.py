@@ -85,6 +85,7 @@ class Calls:
                 return before
 
         def run_verb() -> tuple[Any, Response, bool]:
+            """Run the verb in the caller's audit context; return the result, the response, and whether a ledger was missing."""
             replica = nullcontext() if route.changes else reads_from_replica()
             with use_audit_context(audit_context), replica, unreachable_ledgers() as missing:
                 record = verb()
@@ -121,6 +122,7 @@ class Calls:
         token_id = authenticated(request).caller.token_id
 
         def find_in_ledger(engine: Engine) -> tuple[StoreContext, StoredResponse] | None:
+            """Return the response that this ledger has stored under the idempotency key."""
             with engine.context.database.read() as connection:
                 found = idempotency.find(connection, token_id, key)
             return None if found is None else (engine.context, found)
@@ -139,6 +141,7 @@ class Calls:
             raise Refused(400, "header_invalid.if_match")
 
         def store_response(connection: Connection, record: object) -> None:
+            """Store the response under the idempotency key, in the transaction of the change."""
             stored[:] = [text_of(route, record)]
             answer = StoredResponse(digest, route.status, stored[0], _headers(request, route, record))
             idempotency.store(connection, caller.token_id, caller.tenant_id, key, answer, now_us)
@@ -188,6 +191,7 @@ def permission(role: Role, *, of_tenant: bool) -> Any:
     """Return the check of a route's role, made before anything of the request is read: a refused caller learns nothing of it."""
 
     async def require_role(request: Request) -> None:
+        """Raise unless the caller has the role that the operation needs."""
         require(request, request.path_params["tenant_id"] if of_tenant else None, role)
 
     return Depends(require_role)
@@ -293,6 +297,7 @@ def expectation(request: Request) -> Callable[[Any], None] | None:
     wanted = None if match is None else {part.strip() for part in match.split(",")}
 
     def require_match(record: object) -> None:
+        """Raise Stale unless the record is as If-Match or If-None-Match expects it."""
         if none is not None and record is not None:
             raise Stale("precondition_failed.exists")
         if wanted is not None and (record is None or ("*" not in wanted and etag(record) not in wanted)):

@@ -146,6 +146,7 @@ class ProblemRoute(APIRoute):
         inner = super().get_route_handler()
 
         async def handle_errors(request: Request) -> Response:
+            """Answer a request; errors become problem documents."""
             try:
                 return await inner(request)
             except RequestValidationError as wrong:

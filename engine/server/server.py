@@ -118,6 +118,7 @@ class Server:
         context = self._context
 
         def delete_expired_keys() -> int:
+            """Delete the stored responses whose time is over; return their number."""
             with context.database.write() as connection:
                 return idempotency.delete_expired(connection, context.clock.now_us())
 

@@ -70,6 +70,7 @@ def add(router: APIRouter, engine: Engine, bodies: Bodies, authentication: Authe
         audit_context = AuditContext(caller.called, "http", request_id=request_id(request))
 
         def store_session(connection: Connection) -> NewSession:
+            """Store the new session in place of the browser's present one, and audit it."""
             if before is not None:
                 sessions.end(connection, before)
             doing = audit.AuditSubject("sessions.begin", caller.tenant_id, caller.token_id, caller.name)

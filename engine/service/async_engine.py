@@ -103,6 +103,7 @@ class Threads:
         """Run a query on one snapshot of the ledger of a tenant."""
 
         def read_snapshot() -> T:
+            """Run a query in the tenant's ledger."""
             with self._inner.at(tenant_id).context.database.read() as connection:
                 return look(connection)
 
@@ -119,6 +120,7 @@ def _carried(hook: "Hook | AsyncHook") -> "Hook":
     loop = asyncio.get_running_loop()
 
     def call_on_loop(event: Event) -> object:
+        """Call the asynchronous hook in its event loop, and wait for it."""
         return asyncio.run_coroutine_threadsafe(hook(event), loop).result()
 
     return call_on_loop
@@ -228,11 +230,13 @@ class Engine(Nouns[Async]):
         queue: asyncio.Queue[AnyEvent] = asyncio.Queue()
 
         def put_newest(event: AnyEvent) -> None:
+            """Queue an event; a full queue loses its oldest."""
             if queue.qsize() >= kept:
                 queue.get_nowait()
             queue.put_nowait(event)
 
         def forward_event(event: AnyEvent) -> None:
+            """Hand an event to the event loop's thread."""
             loop.call_soon_threadsafe(put_newest, event)
 
         forget = self.on_event(forward_event)

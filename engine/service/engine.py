@@ -246,6 +246,7 @@ class Engine(Nouns[Sync]):
         """
 
         def register(function: functions.F) -> functions.F:
+            """Register a Python function that scripts may call."""
             self.put_function(
                 functions.declare(name, function, params=params, returns=returns, trial=trial, timeout_s=timeout_s)
             )
@@ -345,6 +346,7 @@ class Engine(Nouns[Sync]):
         """
 
         def register(function: F) -> F:
+            """Register a Python function as a handler that schedules can run."""
             made = self.handlers.make(name, function, params, deadline_s, offered=offered)
             self.scripts.put_handler(made)
             self.handlers.add(made)
@@ -392,6 +394,7 @@ class Engine(Nouns[Sync]):
             return self.hooks.add(name, hook, tenant_id)
 
         def decorate(function: Hook) -> Hook:
+            """Register a function that is called with events."""
             self.hooks.add(name, function, tenant_id)
             return function
 

@@ -112,6 +112,7 @@ class Hooks:
                 self._unsubscribe = self._events.subscribe(Event, self._on_event)
 
         def remove_hook() -> None:
+            """Take the hook out again."""
             with self._lock:
                 self._set = tuple(each for each in self._set if each is not made)
 

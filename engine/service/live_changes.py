@@ -340,6 +340,7 @@ class LiveChanges:
         key = (tenant_id, action_id)
 
         def read_changes(connection: Connection) -> tuple[ChangeStamp | None, list[Change]]:
+            """Return the action's stamp and what has changed since the last look."""
             # The stamp first: a change in between is looked at twice and sent once.
             return change_stamps(connection, [key]).get(key), followed.look(connection)
 
@@ -375,6 +376,7 @@ class LiveChanges:
         """Send the changes of a tenant's actions to the subscribers of its channel."""
 
         def read_changes(connection: Connection) -> list[Action]:
+            """Return the tenant's changed actions since the last look; at the first look none."""
             tenants.get(connection, tenant_id)
             channel.looked_us = self._clock.now_us()
             if channel.is_known:
@@ -429,6 +431,7 @@ class LiveChanges:
         woken, loop = asyncio.Event(), asyncio.get_running_loop()
 
         def wake_loop() -> None:
+            """Wake the event loop's waiting task; a closed loop is left alone."""
             with suppress(RuntimeError):  # the loop has closed
                 loop.call_soon_threadsafe(woken.set)
 

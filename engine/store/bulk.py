@@ -57,6 +57,7 @@ class UpdateMany(WriteMany):
         each = update(table).where(*own).values({name: bindparam(name) for name in values} | same)
 
         def over(given: Any) -> Any:
+            """Return the statement that updates the rows of a table of given values."""
             own = [table.c[name] == given.c[key] for key, name in keys.items()]
             return update(table).where(*own).values({name: given.c[name] for name in values} | same)
 
@@ -119,6 +120,7 @@ def _addition(driver: Driver, table: Table, keys: tuple[str, ...], names: tuple[
     """Return a writer that adds amounts to rows, and inserts rows that do not exist."""
 
     def adding_on_conflict(made: Any) -> Any:
+        """Return an INSERT that adds its numbers to those of an existing row."""
         more = {name: table.c[name] + made.excluded[name] for name in names if name not in keys}
         return made.on_conflict_do_update(index_elements=list(keys), set_=more)
 
@@ -129,9 +131,11 @@ def _inserting(driver: Driver, table: Table, names: tuple[str, ...], ending: Cal
     """Return a writer of rows by one statement for all, or one for each where the driver needs it."""
 
     def insert_one() -> Any:
+        """Return the statement that inserts one row."""
         return ending(driver.insert(table).values({name: bindparam(name) for name in names}))
 
     def insert_rows(given: Any) -> Any:
+        """Return the statement that inserts the rows of a table of given values."""
         # Without a condition SQLite would parse ON CONFLICT as the start of a join's condition.
         every = select(*(given.c[name] for name in names)).where(true())
         return ending(driver.insert(table).from_select(list(names), every))

@@ -173,6 +173,7 @@ def in_json(column: ColumnElement[Any], start: str = "", end: str = "") -> Condi
     """Return the condition that the JSON text of a column contains a value, between a text at its start and another."""
 
     def json_contains(value: str, _now: int) -> ColumnElement[bool]:
+        """Return the condition that the JSON text has this value at its place."""
         # Quotes and line breaks are stored as escapes, other characters as escapes or as they are.
         forms = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
         return or_(*(_like(column, f"{_escaped(start)}%{_escaped(form)}%{_escaped(end)}%") for form in sorted(forms)))
@@ -184,6 +185,7 @@ def one_of(column: ColumnElement[Any], words: Sequence[str], code: str) -> Condi
     """Return the condition that a column is a word of a list; others are refused with a code."""
 
     def is_word(value: str, _now: int) -> ColumnElement[bool]:
+        """Return the condition that the column is one of the known words; raises InputError for others."""
         if value.lower() not in words:
             raise InputError(code, word=value, words=words)
         return column == value.lower()

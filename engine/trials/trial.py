@@ -160,6 +160,7 @@ def try_script(
     )
 
     async def run_once() -> Ran:
+        """Run the script once on empty collections."""
         async with on_memory(
             load(), runtime, wasm=one.wasm is not None, progress=progress, functions=functions
         ) as executor:

@@ -94,6 +94,7 @@ def durations(found: Any) -> Markup:
     text += _("; interval {0}", duration_text(interval)) if interval is not None else ""
 
     def y_of(value: float) -> float:
+        """Return the height of a duration in the picture."""
         return DOTS_HEIGHT - 4 - value / top * (DOTS_HEIGHT - 8)
 
     band = max(1.5, y_of(spread[0]) - y_of(spread[1]))

@@ -140,6 +140,7 @@ class Dashboard:
         """Return an endpoint whose errors are answered with their page."""
 
         async def answer_guarded(request: Request) -> Response:
+            """Answer a request; errors become pages."""
             self._speak(request)
             try:
                 return await endpoint(request)
@@ -273,6 +274,7 @@ class Dashboard:
         engine = self._api.engine
 
         def begin_session_in(ledger: Engine) -> NewSession | None:
+            """Begin the session in this ledger if it knows the caller."""
             return sign_in.begin(ledger.context, request, find, by, life_us=life_us, id_token=id_token)
 
         begun = await self._api.calls.run(
@@ -295,6 +297,7 @@ class Dashboard:
         if code:
 
             def redeem_code(connection: Connection) -> Caller | None:
+                """Return the caller of the sign-in link's code, which holds once."""
                 return sign_in_codes.redeem(connection, code, self._api.engine.context.clock.now_us())
 
             answer = await self.begin(request, redeem_code, "sign-in link", next_page=next_page)
@@ -329,6 +332,7 @@ def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:
     """Return the function that answers requests for a static file."""
 
     async def answer_file(request: Request) -> Response:
+        """Answer with the file, packed where the browser takes that."""
         tag = rendering.digest(name)
         kept = "public, max-age=31536000, immutable" if request.url.query == tag else "no-cache"
         headers = {"cache-control": kept, "etag": f'"{tag}"', "vary": "accept-encoding"}

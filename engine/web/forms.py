@@ -114,6 +114,7 @@ def _filled(text: str, fields: Mapping[str, Any]) -> str:
     """
 
     def quoted_field(found: re.Match[str]) -> str:
+        """Return the form's field of a name in braces, as a segment of a path."""
         given = str(fields.get(found[1], ""))
         # A server reads these as other paths, which may be other operations.
         if given in {"", ".", ".."}:
@@ -182,9 +183,11 @@ async def sent_to_api(
     parts = [encoded]
 
     async def receive() -> Any:
+        """Pass the request's body to the API, as ASGI asks for it."""
         return {"type": "http.request", "body": parts.pop()} if parts else {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
+        """Keep the parts of the API's response, as ASGI sends them."""
         started.update(message if message["type"] == "http.response.start" else {})
         found.append(message.get("body", b""))
 

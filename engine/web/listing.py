@@ -80,10 +80,12 @@ def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     known: list[Any] = []
 
     def read_entries() -> None:
+        """Read the page of the list."""
         at = {"cursor": cursor} if cursor else {}
         known.append(reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=PAGE, **at))
 
     def count_matches() -> Any:
+        """Count all matches, unless the page shows the whole list."""
         # A server is asked before it is known whether all are on the page.
         return reader.ask(f"{noun}.count", **asked) if cursor or not known or known[0].next else None
 

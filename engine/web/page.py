@@ -39,6 +39,7 @@ class Reader:
         """Run a page in one of the API's threads; all that it reads is of one snapshot of its ledger."""
 
         def run_page() -> T:
+            """Make the page from one snapshot, perhaps of a replica."""
             with reads_from_replica(), self._api.engine.snapshot(self.tenant["tenant_id"]):
                 return page(self)
 

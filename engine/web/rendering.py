@@ -164,6 +164,7 @@ def with_actions(source: str) -> str:
     """Return a template in which a browser sends each form or button with ``data-call`` (or ``data-asks``) itself where no script runs."""
 
     def with_action(found: re.Match[str]) -> str:
+        """Return a button or form of a template with the attributes that its action needs."""
         kind, rest = found.groups()
         asks = {name: one or other for name, one, other in _ASKS.findall(rest)}
         asks = {"to": asks.pop("call", None) or asks.pop("asks", "")} | asks
@@ -190,6 +191,7 @@ def _environment(language: str) -> Environment:
     known = texts.catalogue(language)
 
     def load_template(name: str) -> str:
+        """Return the text of a template in the reader's language."""
         (found,) = (folder / name for folder in TEMPLATES if (folder / name).is_file())
         text = found.read_text(encoding="utf-8")
         return with_actions(texts.translated(text, lambda message: known.get(message, message)) if known else text)

@@ -36,6 +36,7 @@ async def _compute(session: Session, work: Callable[[], T]) -> T:
         session.require_cpu()
 
         def work_timed() -> T:
+            """Do the work and charge its CPU time to the script."""
             begun = time.thread_time_ns()
             try:
                 return work()
@@ -86,11 +87,13 @@ async def aes(session: Session, given: dict[str, Any]) -> str:
     size = bits // 8
 
     def encrypt() -> bytes:
+        """Return the encrypted data with the tag after it."""
         work = ciphers.Cipher(algorithms.AES(key), modes.GCM(iv)).encryptor()
         work.authenticate_additional_data(extra)
         return bytes(work.update(data) + work.finalize() + work.tag[:size])
 
     def decrypt() -> bytes | None:
+        """Return the plain data, None if the tag does not fit."""
         if len(data) < size:
             return None
         work = ciphers.Cipher(algorithms.AES(key), modes.GCM(iv, data[-size:], min_tag_length=size)).decryptor()

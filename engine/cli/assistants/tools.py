@@ -97,6 +97,7 @@ def _tool(engine: "Engine", operation: Operation, tenant_id: str, fixed: dict[st
     omitted = {each.name: None if each.default is UNCHANGED else each.default for each in offered}
 
     def call_operation(**given: Any) -> str:
+        """Carry out the operation with a model's arguments; return the result as text."""
         said = {
             name: value
             for name, value in given.items()

@@ -90,6 +90,7 @@ def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
         done: list[dict[str, object]] = []
 
         def show_step(revision: str, sentence: str, number: int, total: int, done: list[Any] = done) -> None:
+            """Print one step of the upgrade, and keep it for ``--json``."""
             done.append({"revision": revision, "sentence": sentence})
             if not as_json:
                 say(f"{number}/{total}  {revision}  {sentence}")

@@ -38,12 +38,14 @@ def keys() -> Iterator[Callable[[float], str]]:
     import tty
 
     def wait_without_keys(seconds: float) -> str:
+        """Wait, and return no key: the input is no terminal."""
         time.sleep(seconds)
         return ""
 
     waiting = ""
 
     def pressed_key(seconds: float) -> str:
+        """Return the next key that is pressed within so many seconds, "" for none."""
         nonlocal waiting
         if not waiting and select.select([sys.stdin], [], [], seconds)[0]:
             # Not by the stream, which would hold back keys that were pressed quickly.
@@ -106,6 +108,7 @@ def dev(
     terminal = end is None and steps is None and not run and not as_json and sys.stdout.isatty() and sys.stdin.isatty()
 
     def write_report(given: "Report") -> None:
+        """Print a report, and note whether it tells of a failure."""
         failed.append(_is_failure(given))
         if as_json:
             write_json({name: value for name, value in given.items() if name != "frame"})

@@ -65,6 +65,7 @@ def _probe_walls(settings: "Settings") -> tuple[dict[str, str] | None, dict[str,
     from lodger.sandbox.runtimes import native_libraries
 
     async def raise_walls() -> dict[str, str] | None:
+        """Start a pool to raise the walls; return their states, None if its zygote has ended."""
         native_libraries.require(
             settings.profile, "quickjs"
         )  # the pool below takes whatever walls there are, but no such library

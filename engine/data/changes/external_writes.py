@@ -75,6 +75,7 @@ def record_sessions(datasets: Datasets, clock: Clock, target: Any) -> Callable[[
     """Report rows that sessions flush; see :meth:`lodger.engine.sync.Engine.record_sessions`."""
 
     def record_flush(session: "Session", _context: object) -> None:
+        """Record the rows that a session is about to write as changes."""
         for each in session.new:
             _tell(datasets, clock, session, each, feed.INSERT)
         for each in session.dirty:

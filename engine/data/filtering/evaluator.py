@@ -105,6 +105,7 @@ def ordered(order: Sequence[Order], rows: Sequence[Row]) -> list[Row]:
     """Sort rows by an ordering that ends with the key."""
 
     def compare_rows(one: Row, other: Row) -> int:
+        """Return which of two rows comes first: a negative number for ``one``."""
         return placed(order, terms_of(order, one), terms_of(order, other))
 
     return sorted(rows, key=cmp_to_key(compare_rows))

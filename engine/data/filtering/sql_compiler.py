@@ -196,6 +196,7 @@ class Compiler:
             return not_(self._folded(field, Op.EQ, value))
 
         def folded_condition(held: ColumnElement[Any]) -> Clause:
+            """Return the comparison with a text whose ASCII letters are lower case."""
             folded = self.driver.ascii_lower(held)
             if op is Op.EQ:
                 same: Clause = folded == literal(text, String())
@@ -240,6 +241,7 @@ class Compiler:
         lists."""
 
         def of_rank_and_asked(alike: Clause, held: ColumnElement[Any]) -> Clause:
+            """Return the condition that a value has the wanted type and fulfils the comparison."""
             return and_(alike, asked(held))
 
         place = self._place(field)

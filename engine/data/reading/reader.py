@@ -286,9 +286,11 @@ class Reader:
         """Return the number of a period, found by halves: a row takes few comparisons, however many periods there are."""
 
         def is_before(start: Any) -> ColumnElement[bool]:
+            """Return the condition that the field is before the start of a period."""
             return self.compiler.compared(item.field, Op.LT, start)
 
         def number_between(low: int, high: int) -> ColumnElement[Any]:
+            """Return the number of the field's period, found by halving between ``low`` and ``high``."""
             if high - low <= 1:
                 return literal_column(str(low), Integer)
             middle = (low + high) // 2

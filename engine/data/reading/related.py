@@ -52,6 +52,7 @@ def lookup_of(rows: Dataset, datasets: Datasets, may_read: MayRead) -> Lookup:
     followed = 0
 
     def field_named(name: str) -> Field:
+        """Return the field of this name, which may lead through a relation, as in ``customer.city``."""
         nonlocal followed
         label, point, rest = name.partition(".")
         if not point or not isinstance(rows, TableDataset):

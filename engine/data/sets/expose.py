@@ -303,6 +303,7 @@ def _tenant_reader(name: str, table: Table, tenant: Column[Any]) -> Callable[[st
     field = _field(table, tenant, "tenant")
 
     def tenant_value(tenant_id: str) -> Any:
+        """Return the tenant's id as the tenant column stores it, None if the column cannot hold it."""
         try:
             given: Any = int(tenant_id) if _NUMBER.fullmatch(tenant_id) and field.kind is Kind.INT else tenant_id
             tenant_value = kinds.read(field.kind, given, "tenant")

@@ -150,6 +150,7 @@ async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
     for database in datasets.unseen:
 
         def inspect_database(connection: Connection, of: "ForeignDatabase | None" = database) -> DatabaseIsolation:
+            """Return what keeps tenants apart in one database; ``of`` is None for the ledger's."""
             return look(connection, datasets.tables(of), ledger=of is None)
 
         try:
@@ -173,6 +174,7 @@ def isolated_query(
         return work
 
     def query_isolated(connection: Connection) -> T:
+        """Do the work as the scripts' database role, with the tenant set for the second wall."""
         security = driver_of(connection).row_security(connection)
         if security is None:  # a database without session variables
             return work(connection)

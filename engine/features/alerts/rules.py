@@ -78,6 +78,7 @@ def put(connection: Connection, tenant_id: str, name: str, wanted: dict[str, Any
     values, schedule = check(name, wanted), wanted["schedule"]
 
     def require_receiver(each: str) -> None:
+        """Raise NotFound unless the tenant has a webhook of this name."""
         if not events.has_receiver(connection, tenant_id, each):
             raise NotFound("webhook_unknown", tenant=tenant_id, name=each)
 

@@ -369,6 +369,7 @@ def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]
         rows: list[Any] = []
 
         def read_rows(table: Table = table, ends: list[Any] = rows) -> Iterator[dict[str, Any]]:
+            """Yield the rows of a table; the line that ends them is added to ``ends``."""
             while isinstance(line := lines.next(), list):
                 yield validation.read(table, line)
             ends.append(line)

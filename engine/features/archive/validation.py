@@ -152,6 +152,7 @@ def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
         look = partial(_text, named, sys.maxsize if kind.length is None else kind.length)
 
     def check_cell(cell: Any) -> Any:
+        """Return a checked cell; None only where the column takes it."""
         if cell is not None:
             return look(cell)
         if nullable:

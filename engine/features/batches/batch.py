@@ -225,6 +225,7 @@ class Preparation:
             groups.setdefault(key, []).append(each)
 
         def check_once(some: list[_Script]) -> tuple[Content, str | None] | Explained:
+            """Check scripts with the same content once; return the content or the refusal of them all."""
             item = some[0].item
             limits = self.context.content_cache.limits(self.terms[item["tenant_id"]][0], None)
             try:
@@ -259,6 +260,7 @@ class Preparation:
                 def prepare_rules(
                     wished: ScheduleRules, owed: datetime | None = owed, tz: str | None = tz
                 ) -> PreparedRules:
+                    """Compile the rules of a schedule, in the tenant's zone if they name none."""
                     return self._prepare(wished if wished.names_zone else replace(wished, tz=tz), owed)
 
                 yield _Schedule(index, item, wish_of(_SCHEDULE | item, prepare_rules)[1], owed)
@@ -445,6 +447,7 @@ class _Store:
         schedules.check_spacing(wish.rules, allowed)
 
         def bind_script(script: str, version: int | None) -> BoundScript:
+            """Return the script that a schedule names, from this batch or from the ledger."""
             known = self._bound.get((tenant, script)) if version is None else None
             if known is not None and known.kind != "library":
                 return known

@@ -13,14 +13,17 @@ _PICTURE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none
 
 def _add(pages: Dashboard) -> None:
     def brand() -> Brand | None:
+        """Return the brand of the platform file, None without one."""
         return pages.api.engine.of_surfaces.get(NAME)
 
     async def answer_style(_request: Request) -> Response:
+        """Answer with the brand's style sheet."""
         if (found := brand()) is None:
             return Response(status_code=404)
         return Response(found.style, media_type="text/css; charset=utf-8", headers={"cache-control": "no-cache"})
 
     async def answer_logo(_request: Request) -> Response:
+        """Answer with the brand's logo."""
         if (found := brand()) is None or found.logo is None:
             return Response(status_code=404)
         raw, media = found.logo

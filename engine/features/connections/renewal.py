@@ -58,6 +58,7 @@ class Renewals:
         """Read and decrypt a connection in a thread; None if there is none."""
 
         def find_connection() -> Opened | None:
+            """Return the connection with its tokens, None if there is none."""
             with self._context.database.read() as connection:
                 return connections.find(self._vault, connection, tenant_id, name)
 
@@ -130,6 +131,7 @@ class Renewals:
         """Run a function in a transaction that writes, in a thread."""
 
         def run_in_transaction() -> T:
+            """Do the work in a write transaction."""
             with self._context.database.write() as connection:
                 return work(connection)
 
@@ -142,6 +144,7 @@ async def store(
     """Store tokens, again while the database does not answer: a provider gives a rotated refresh token only once."""
 
     def write_tokens() -> None:
+        """Store the tokens that the provider has answered with."""
         with context.database.write() as connection:
             connections.keep(vault, connection, opened, answer, context.clock.now_us(), consented=consented)
 

@@ -42,7 +42,10 @@ def _add(api: Api) -> None:
     def find_consent(
         text: str, browser: str | None, bind: tuple[str, str, str] | None = None
     ) -> tuple[Engine, Opened] | None:
+        """Return the connection that waits for this consent, with its ledger; ``bind`` ties it to a browser."""
+
         def find_in_ledger(each: Engine) -> tuple[Engine, Opened] | None:
+            """Return the connection if this ledger has it."""
             with each.context.database.write() as connection:
                 now_us = each.context.clock.now_us()
                 found = connections.of_consent(each.vault, connection, text, now_us, browser, bind)
@@ -51,7 +54,10 @@ def _add(api: Api) -> None:
         return engine.ask_each(find_in_ledger)
 
     async def start(request: Request, link: Annotated[str, Path(max_length=100)]) -> Response:
+        """Send a person's browser to the provider, where they consent."""
+
         def begin_consent() -> tuple[str, str] | None:
+            """Tie the link to this browser; return the provider's address and the browser's cookie, None for an unknown link."""
             state, browser, verifier = (secrets.token_urlsafe(32) for _ in range(3))
             found = find_consent(link, None, (state, browser, verifier))
             if found is None:
@@ -77,6 +83,7 @@ def _add(api: Api) -> None:
         return answer
 
     async def callback(request: Request) -> Response:
+        """Take the provider's answer to a consent, and store the tokens."""
         given, address = request.query_params, client(request)
         state, browser = given.get("state", "")[:200], request.cookies.get(_COOKIE, "")[:200]
         found = await api.lookups.run(address, lambda: find_consent(state, browser)) if state and browser else None

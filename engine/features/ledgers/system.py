@@ -140,6 +140,7 @@ class System(table.Nouns[Sync]):
         named = ledger_file.read(settings.ledgers)
 
         def open_engine(each: NamedLedger) -> Engine:
+            """Open the engine of one ledger of the system."""
             own = settings.model_copy(update={"database": each.url, "read_database": None})
             return kind.open(each.url, clock=clock, settings=own)
 
@@ -317,6 +318,7 @@ class System(table.Nouns[Sync]):
         tenant_id = given.arguments.get("tenant_id")
 
         def run_in(member: Member, **more: Any) -> Any:
+            """Carry out the operation in one ledger."""
             own = kwargs | more
             return member.run(lambda engine: operation.function(getattr(engine, operation.noun), *args, **own))
 
@@ -382,6 +384,7 @@ class System(table.Nouns[Sync]):
             places = {name: place for name, place in known.items() if name in self._members}
 
         def page_of(member: Member) -> Page[Any]:
+            """Return the next page of one ledger, empty if it has shown all."""
             if member.name not in places:
                 return Page()
             if places[member.name] is None:
@@ -422,6 +425,7 @@ class System(table.Nouns[Sync]):
         """Return the ledgers with an object of this name, or with an id of which it is a part."""
 
         def has_object(member: Member) -> bool:
+            """Whether a ledger has the named object; raises NotFound in place of False where its verb does."""
             engine: Any = member.opened()
             if noun == "nodes":
                 return any(name in (each.name, each.id) for each in engine.nodes.list())

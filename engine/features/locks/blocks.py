@@ -45,6 +45,7 @@ def _held(
     over = threading.Event()
 
     def renew_lease() -> None:
+        """Renew the lock's lease until the block ends."""
         while not over.wait(_third_s(lease)):
             try:
                 if locks.take(name, mine, lease, slot=slot) is None:
@@ -76,6 +77,7 @@ async def _held_async(
     over = asyncio.Event()
 
     async def renew_lease() -> Any:
+        """Renew the lock's lease until the block ends."""
         while True:
             try:
                 async with asyncio.timeout(_third_s(lease)):

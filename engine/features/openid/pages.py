@@ -133,6 +133,7 @@ class OpenIdPages:
         provider = self._configured()
 
         def use_up_state(connection: Connection) -> Caller:
+            """Use up the sign-in's state, which holds once; return the caller."""
             if not sign_in_codes.spend(connection, state, self._api.engine.context.clock.now_us()):
                 raise failed("it was completed before")
             if caller.tenant_id is not None:

@@ -53,6 +53,7 @@ def run(
     source = source_of(record) if edited is None else with_copies(record, edited)
 
     async def replay_in_walls() -> Replayed:
+        """Replay the attempt in a worker of this machine."""
         async with workers(load(), runtime, wasm=isinstance(source, bytes), progress=progress) as pool:
             return await replay(pool, record, source, edited=edited is not None)
 
@@ -143,6 +144,7 @@ def rehearse(
     past = _past(engine, tenant, name, since, min(limit, MAX_RUNS))
 
     async def rehearse_in_walls() -> list[ShadowRun]:
+        """Replay the past runs with the new version, one after the other."""
         found: list[ShadowRun] = []
         pools: dict[tuple[str, bool], Runs] = {}
         end = monotonic() + MAX_S
@@ -156,6 +158,7 @@ def rehearse(
         return found
 
     async def rehearse_action(action: Action, pools: dict[tuple[str, bool], Runs], stack: AsyncExitStack) -> ShadowRun:
+        """Replay one past run with the new version, and compare."""
         slot = action.slot or action.due_at
         record = _record(engine, tenant, action, name)
         if record is None:

@@ -55,6 +55,7 @@ class Answers:
         loop, written = asyncio.get_running_loop(), asyncio.Event()
 
         def read_action() -> Action | None:
+            """Return the action as it is now, None if it was deleted."""
             with self._engine.context.database.read() as connection:
                 try:
                     return actions.get(connection, action_id, tenant_id)
@@ -62,6 +63,7 @@ class Answers:
                     return None
 
         def note_end(event: Event) -> None:
+            """Wake the waiting request at an event of its action."""
             if event.action_id == action_id:
                 loop.call_soon_threadsafe(written.set)
 

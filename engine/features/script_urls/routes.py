@@ -39,6 +39,7 @@ def _add(api: Api) -> None:
         """Return the URL with a secret part, and the ledger of its tenant, which receives requests to it."""
 
         def find_in_ledger(each: Engine) -> tuple[UrlRequests, ScriptUrl] | None:
+            """Return the URL of this secret text if the ledger has it."""
             requests = UrlRequests(each)
             url = requests.find(text)
             return None if url is None else (requests, url)

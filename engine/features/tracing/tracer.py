@@ -99,6 +99,7 @@ class Tracer:
         parent = context.get_current()
 
         def call_span(name: str) -> AbstractContextManager[object]:
+            """Begin the span of a host call; only known names become part of it."""
             return self._tracer.start_as_current_span(name if name in CALLS else "unknown call", parent)
 
         return call_span
@@ -107,6 +108,7 @@ class Tracer:
         """Return a way out that records the span of each request, and sends its context along (``traceparent``)."""
 
         async def send_traced(request: Request) -> Answer:
+            """Send a request in a span of its own, with the headers of the trace."""
             # Path and query may be confidential.
             about = {"http.request.method": request.method, "server.address": urlsplit(request.url).hostname or ""}
             with self._tracer.start_as_current_span("fetch", kind=SpanKind.CLIENT, attributes=about) as span:

@@ -107,6 +107,7 @@ class WebhookSender(Sender):
         signed = signature.headers(route.keys, row.message_id, self._clock.now_us() // 1_000_000, body)
 
         def is_place(origin: Origin) -> bool:
+            """Whether a request goes to the webhook's own address, the only one that it may reach."""
             return origin == place
 
         return Request(

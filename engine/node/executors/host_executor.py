@@ -130,6 +130,7 @@ class _Run:
         done: asyncio.Future[Any] = loop.create_future()
 
         def set_outcome(answer: Any, error: BaseException | None) -> None:
+            """Set the result or the error of the handler, unless the attempt is over."""
             if done.done():
                 return
             if error is None:
@@ -138,6 +139,7 @@ class _Run:
                 done.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
 
         def call_handler() -> None:
+            """Call the handler, and hand its result or error to the event loop."""
             answer, raised = None, None
             self._ledger = patience.adopt()
             before = time.thread_time()

@@ -117,6 +117,7 @@ class HostSide:
         before = self._on_log
 
         def call_both(claim: Claim, line: LogLine) -> None:
+            """Call the listeners that were there before, and then the new one."""
             if before is not None:
                 before(claim, line)
             listener(claim, line)
@@ -222,6 +223,7 @@ class LedgerAddresses:
         """Return those of the addresses that belong to the tenant."""
 
         def read_people(connection: Connection) -> tuple[str, ...]:
+            """Return the addresses that the tenant may send mail to."""
             return load_list(connection.scalar(select(tenants.c.people).where(tenants.c.id == tenant_id))) or ()
 
         known = await self._read(read_people)

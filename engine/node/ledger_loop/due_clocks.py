@@ -162,6 +162,7 @@ class DueClocks(Part):
             any_due = tick.ask_any_due(connection, now_us)
 
             def note_passed_by() -> None:
+                """Note whether clocks are due that this round has passed by."""
                 turn.passed_by = any_due()
 
             turn.answers.append(note_passed_by)

@@ -175,6 +175,7 @@ class FreeSlots(Part):
         asked = ready_queue.ask_startable(connection)
 
         def note_next_start() -> None:
+            """Note when the next action may start, and whether actions need labels."""
             turn.startable_us, has_labels = asked()
             if has_labels:
                 self._has_labels = self._is_changed = True

@@ -84,6 +84,7 @@ class Monitor(Service):
         """Publish overdue actions and database sessions that wait for each other."""
 
         def read_overdue_and_blocked(connection: Connection) -> tuple[tuple[int, int], list[Chain]]:
+            """Return the number of what is overdue with the age of the oldest, and the transactions that block others."""
             return gauges.overdue(connection, now_us), lock_waits.chains(connection)
 
         (number, oldest_us), chains = await self.context.db.read(read_overdue_and_blocked)

@@ -25,18 +25,22 @@ def period_bounds(freq: Freq, wkst: int, week_years: bool) -> Bounds:
     """Return the function that finds a day's period; ``week_years`` for YEARLY with BYWEEKNO."""
 
     def of_week(day: int) -> tuple[int, int]:
+        """Return the first day of a day's week, and the first one after it."""
         first = day - (civil.weekday(day) - wkst) % 7
         return first, first + 7
 
     def of_month(day: int) -> tuple[int, int]:
+        """Return the first day of a day's month, and the first one after it."""
         year, month, dom = civil.civil(day)
         return day - dom + 1, day - dom + 1 + civil.days_in_month(year, month)
 
     def of_year(day: int) -> tuple[int, int]:
+        """Return the first day of a day's year, and the first one after it."""
         year = civil.civil(day)[0]
         return civil.year_start(year), civil.year_start(year + 1)
 
     def of_week_year(day: int) -> tuple[int, int]:
+        """Return the first day of a day's week-numbering year, and the first one after it."""
         year = week_year(day, wkst)
         return week_one(year, wkst), week_one(year + 1, wkst)
 

@@ -105,6 +105,7 @@ def group_days(arguments: Arguments) -> YearDays:
     year_days = arguments.get(Unit.DAYS_OF_YEAR, ())
 
     def union_of_dates(chosen: list[Argument], pair: tuple[int, int]) -> int:
+        """Return the days of a year that any of these dates includes, as bits."""
         found = 0
         for argument in chosen:
             found |= date_set(argument, *pair)

@@ -124,6 +124,7 @@ class TrialRuns:
         from lodger.engine.trials.trial import on_ledger, run
 
         async def run_trial() -> "Finished":
+            """Run the claim once on the ledger's data, without effects."""
             async with on_ledger(self._engine.host) as executor:
                 return (await run(executor, claim)).finished
 

@@ -151,6 +151,7 @@ class Actions(Noun[M]):
             }
 
             def matching_ids(at_us: int) -> Any:
+                """Return the query of the actions that match at this instant."""
                 wanted = list_filter.read(actions.language(), filter, at_us)
                 return actions.identities(actions.ActionFilter(tenant_id, found=wanted))
 

@@ -142,6 +142,7 @@ class Schedules(Previews[M]):
         owed, now_us = aware(first_after), self._now_us
 
         def prepare_rules(wished: ScheduleRules) -> PreparedRules:
+            """Compile the rules and find their first slot."""
             return self.context.revision_cache.prepare(wished, from_us(now_us), owed)
 
         wished, wish = wish_of(given, prepare_rules)
@@ -428,6 +429,7 @@ class Schedules(Previews[M]):
             }
 
             def matching_ids(at_us: int) -> Any:
+                """Return the query of the schedules that match at this instant."""
                 return schedule_rows.identities(tenant_id, self._filter(filter, at_us))
 
             every = Bulk("schedules", verbs, matching_ids, schedule_rows.IDENTITY)

@@ -180,6 +180,7 @@ def operation(
         endpoints.append(replace(endpoint, path=of_all, role=of_all_role, twin=True))
 
     def declare_operation(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
+        """Note on a verb's function that it is an operation with these endpoints."""
         setattr(function, _NOTE, Declared(tuple(endpoints), **more))
         return cast("Method[P, R]", function)
 
@@ -190,6 +191,7 @@ def also(method: str, path: str, role: Role, *, raw: str, media: str) -> Callabl
     """Declare a second endpoint of an operation with one parameter as raw bytes; the decorator is placed above the first one."""
 
     def add_endpoint(verb: Method[P, R]) -> Method[P, R]:
+        """Note one more endpoint on an operation."""
         before: Declared = getattr(verb, _NOTE)
         endpoint = Endpoint(method, path, role, raw=raw, media=media)
         setattr(verb, _NOTE, replace(before, endpoints=(*before.endpoints, endpoint)))
@@ -202,6 +204,7 @@ def local(reason: str) -> Callable[[Callable[Concatenate[Any, P], R]], Method[P,
     """Declare a verb that is not available over HTTP."""
 
     def declare_local(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
+        """Note on a verb's function that only Python has it, and why."""
         setattr(function, _NOTE, Declared(local=reason, command=None))
         return cast("Method[P, R]", function)
 
@@ -212,6 +215,7 @@ def stream(reason: str) -> Callable[[Callable[Concatenate[Any, P], Generator[T]]
     """Declare a verb that yields its result; ``reason`` says where HTTP offers it."""
 
     def declare_stream(function: Callable[Concatenate[Any, P], Generator[T]]) -> Stream[P, T]:
+        """Note on a verb's function that it is a stream, which only Python has."""
         setattr(function, _NOTE, Declared(local=reason, command=None, streams=True))
         return cast("Stream[P, T]", function)
 

@@ -38,9 +38,11 @@ class Proxy:
             raise AttributeError(f"{self._noun} has no operation {verb!r}")
 
         def call_blocking(*args: Any, **kwargs: Any) -> Any:
+            """Carry out the operation by the proxy."""
             return self._call(operation, args, kwargs)
 
         async def call_awaited(*args: Any, **kwargs: Any) -> Any:
+            """Carry out the operation by the proxy, without blocking the event loop."""
             return await self._call(operation, args, kwargs)
 
         call = wraps(operation.function)(

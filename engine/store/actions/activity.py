@@ -243,11 +243,13 @@ def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[in
     """Return how many attempts run, and how many actions and slots are due and overdue, by one statement."""
 
     def count_actions(*conditions: ColumnElement[bool] | TextClause, sparse: bool = False) -> ScalarSelect[int]:
+        """Return the query that counts the tenant's actions with these conditions; ``sparse`` for few rows of all tenants."""
         tenant = driver_of(connection).unindexed(_a.tenant_id) if sparse else _a.tenant_id
         mine = () if tenant_id is None else (tenant == tenant_id,)
         return select(func.count()).select_from(actions).where(*conditions, *mine).scalar_subquery()
 
     def count_due_slots(before_us: int) -> ScalarSelect[int]:
+        """Return the query that counts the tenant's schedules whose next slot was due before an instant."""
         mine = () if tenant_id is None else (_clock.tenant_id == tenant_id,)
         due = (_clock.next_at <= before_us, _clock.searching == 0)
         return select(func.count()).select_from(schedule_clock).where(*due, *mine).scalar_subquery()

@@ -216,6 +216,7 @@ def overdue(
     late = [_named.where(which, _a.due_at < before, *mine).limit(limit) for which in (_is_startable, _is_held)]
 
     def waiting_actions(*more: ColumnElement[bool]) -> list[AnyRow]:
+        """Return the overdue actions that could start and those that are held, with these further conditions."""
         found = read_together(
             *(partial(connection.execute, each.where(*more).order_by(_a.due_at, _a.id)) for each in late),
             connection=connection,

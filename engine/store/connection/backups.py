@@ -81,6 +81,7 @@ def _prepare(connection: Connection, *, drop_unsent: bool) -> Restored:
     """Prepare a restored copy of a ledger to be used beside the lost one."""
 
     def query_number(statement: str) -> int:
+        """Return the number that a statement selects, 0 for none."""
         return int(connection.scalar(text(statement)) or 0)
 
     last = query_number("SELECT max(seen_us) FROM lodger_nodes")

@@ -210,6 +210,7 @@ def send(
     known: list[Sequence[Any]] = []
 
     def read_rows() -> Sequence[Any]:
+        """Return the rows of the sent query; the first call waits for them."""
         if not known:
             try:
                 if cursor.pgresult is None:

@@ -160,6 +160,7 @@ def claim(
     claimed: list[Claim] = []
 
     def fill_claimed() -> None:
+        """Add the claims, whose rows arrive at the end of the transaction."""
         claimed.extend(answer())
 
     answer = _claim(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us, only=only)

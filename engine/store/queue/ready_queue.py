@@ -243,6 +243,7 @@ def ask_startable(connection: Connection) -> Callable[[], tuple[int | None, bool
     asked = _first_sets.ask(connection, {"after": "", "now": 0})
 
     def read_startable() -> tuple[int | None, bool]:
+        """Return when the next action may start, None for never, and whether actions are for certain nodes."""
         (first,) = asked()
         return first.startable, first.required is not None or first.bound is not None
 

@@ -238,6 +238,7 @@ def list_page(
     statement = _select(tenant_id, schedule_id).order_by(_r.revision.desc())
 
     def make_revisions(rows: list[AnyRow]) -> list[ScheduleRevision]:
+        """Return the revisions of rows, with the names of their scripts."""
         named = step_names(connection, rows)
         return [_revision(row, named) for row in rows]
 

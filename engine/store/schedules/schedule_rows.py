@@ -152,6 +152,7 @@ def _read(connection: Connection, statement: Select[Any], limit: int | None) -> 
     """Return the schedules of a query."""
 
     def make_schedules(rows: list[AnyRow]) -> list[Schedule]:
+        """Return the schedules of rows, with the names of their scripts."""
         named = revisions.step_names(connection, rows)
         return [_schedule(row, named) for row in rows]
 

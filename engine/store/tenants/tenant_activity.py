@@ -102,6 +102,7 @@ def list_page(
     wanted, statement = find(now_us, text)
 
     def make_activities(rows: list[Any]) -> list[TenantActivity]:
+        """Return the activities of rows, with the usage of the present day."""
         usages = usages_of_day(context, connection, [row.id for row in rows], now_us // DAY_US)
         return [_made(row, usages[row.id]) for row in rows]
 

@@ -180,6 +180,7 @@ def ask(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
     asked = _one.ask(connection, {"tenant": tenant_id})
 
     def read_tenant() -> Tenant:
+        """Return the tenant; raises NotFound."""
         rows = asked()
         if not rows or rows[0].state == "deleted":
             raise NotFound("tenant_unknown", tenant=tenant_id)
@@ -203,6 +204,7 @@ def ask_active(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
     asked = ask(connection, tenant_id)
 
     def read_active_tenant() -> Tenant:
+        """Return the tenant; raises Conflict unless it is active."""
         tenant = asked()
         if tenant.state != "active":
             raise Conflict("tenant_suspended", tenant=tenant_id)

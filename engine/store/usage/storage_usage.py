@@ -90,6 +90,7 @@ def ask_excess(context: StoreContext, connection: Connection, tenant_id: str) ->
     asked = _limited.ask(connection, {"tenant": tenant_id})
 
     def read_excess() -> Excess:
+        """Return how the tenant's stored bytes compare with its limit."""
         rows = asked()
         if not rows:
             return Excess(context.settings.storage_bytes)

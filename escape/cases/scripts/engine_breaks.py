@@ -92,6 +92,7 @@ def _exactly(wanted: object) -> Check:
     """Return a check that the result is this value."""
 
     def check_result(trial: Trial) -> str:
+        """Raise Escaped unless the script returned the wanted value."""
         if trial.report.outcome is not Outcome.OK or value_of(trial.report) != wanted:
             raise Escaped(f"ended as {trial.report.outcome}, {(trial.report.result or '')[:120]}")
         return f"answered {(trial.report.result or '')[:120]}"

@@ -26,6 +26,7 @@ def at_most(rows: int) -> Check:
     """Return a check of a count: at most the tenant's rows, or null if the call was refused."""
 
     def check_count(trial: Trial) -> str:
+        """Raise Escaped if the script counted more rows than the tenant has."""
         value = json.loads(trial.report.result or "null")
         if isinstance(value, (int, float)) and value > rows:
             raise Escaped(f"it counted {value} rows, the tenant has {rows}")
@@ -80,6 +81,7 @@ def spends(maximum: int) -> Check:
     """Return a check that no more calls were answered than the budget allows."""
 
     def check_spent(trial: Trial) -> str:
+        """Raise Escaped if more calls were answered than the budget allows."""
         found = int(trial.facts.get("answered", "0"))
         if found > maximum:
             raise Escaped(f"{found} calls were answered, the budget has {maximum}")

@@ -46,6 +46,7 @@ async def by_the_rules(request: Request) -> Answer:
 
     class Hosts:
         async def addresses(self, host: str) -> list[Address]:
+            """Return the address that a host's name stands for, without a name server."""
             from ipaddress import ip_address
 
             return [ip_address("127.0.0.1" if host.lower().startswith("localhost") else host)]

@@ -52,6 +52,7 @@ class ModuleMachine:
         kind = slots(count)
 
         def call_import(_env: int, _caller: int, address: int, _size: int) -> int | None:
+            """Answer a call of a WASI function by the module; its words are at ``address``."""
             try:
                 values = kind.from_address(address)
                 answer = self.wasi.answer(name, unsigned(parameters, [values[2 * index] for index in range(count)]))

@@ -144,6 +144,7 @@ def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
     """Return the address of the word, among those that depend on the clock at boot, that seeds Math.random."""
 
     def draw_random(address: int | None) -> bytes:
+        """Return the first random number of a guest, whose seed is written to ``address`` before, if given."""
         guest = machine.instance(_BOOT_BYTES)
         if address is not None:
             guest.poke(address, b"\x5a\xc3\x11\x9e\x70\x2b\xd4\x68")

@@ -85,6 +85,7 @@ class Machine:
         kind = slots(count)
 
         def call_import(_env: int, _caller: int, address: int, _size: int) -> int | None:
+            """Answer a call of an imported function by the guest; its words are at ``address``."""
             try:
                 words = kind.from_address(address)
                 answer = function(words)

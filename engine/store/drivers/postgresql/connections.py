@@ -78,6 +78,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     event.listen(engine, "checkin", _returned)
 
     def check_taken(raw: Any, entry: ConnectionPoolEntry, _proxy: object) -> None:
+        """Check a connection that the pool hands out; for a broken one raise DisconnectionError, and the pool opens another."""
         idle_s = _clock.elapsed_s() - entry.info.get(_RETURNED, math.inf)  # a new one was never returned
         try:
             raw.settle()
@@ -89,6 +90,7 @@ def open_pool(url: URL, patience_s: float = PATIENCE_S, options: dict[str, Any] 
     event.listen(engine, "checkout", check_taken)
 
     def connect_watched(_dialect: object, _record: object, args: Any, given: Any) -> Any:
+        """Open a connection whose statements are given up when the server is silent for too long."""
         return _connect(patience_s, *args, **given)
 
     event.listen(engine, "do_connect", connect_watched)

@@ -424,6 +424,7 @@ class PostgresDriver(Driver):
         end, allowed = elapsed_s() + seconds, seconds
 
         def shorten_limit(connection: Connection, *_statement: object) -> None:
+            """Lower the server's time limit to the time that is left, before a statement."""
             nonlocal allowed
             left = end - elapsed_s()
             if left <= 0:
@@ -433,6 +434,7 @@ class PostgresDriver(Driver):
                 set_limit(allowed)
 
         def set_limit(seconds: float) -> None:
+            """Set the server's time limits of statements from the next one on."""
             for each in _TIME_LIMITS:
                 prepared.later(connection, f"SET LOCAL {each} = {max(1, int(seconds * 1000))}")
 

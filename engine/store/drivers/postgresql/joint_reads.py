@@ -34,6 +34,7 @@ class JointReads:
         answers: dict[int, Callable[[], Any]] = {}
 
         def run_reader(number: int, work: Callable[[], Any]) -> None:
+            """Run one of the readers; keep its result or its error under its number."""
             try:
                 answers[number] = partial(_return_value, work())
             except Exception as error:  # noqa: BLE001 - the caller's

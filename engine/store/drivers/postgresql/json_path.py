@@ -87,6 +87,7 @@ class PostgresJsonPath(JsonPath):
         """Return whether a value that the path leads to through lists satisfies a condition."""
 
         def element_holds(value: ColumnElement[Any]) -> Clause:
+            """Return the condition that one element of the list fulfils the comparison."""
             each = PostgresJsonPath(func.jsonb_build_object(literal_column("'e'"), value), ("e",), self._tag)
             return holds(*each.held(rank))
 

@@ -28,6 +28,7 @@ def _counting(table: str, stored: Stored) -> Iterator[str]:
     """Yield the triggers that count the stored bytes of tenants."""
 
     def size_sql(row: str) -> str:
+        """Return SQL for the number of bytes that a row, ``old`` or ``new``, stores."""
         return " + ".join(f'coalesce(length(CAST({row}."{column}" AS BLOB)), 0)' for column in stored.columns)
 
     counter, amounts = stored.counter, {"kept_bytes": "0", "history_bytes": "0", "audit_bytes": "0"}

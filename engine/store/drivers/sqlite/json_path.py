@@ -73,6 +73,7 @@ class SqliteJsonPath(JsonPath):
         """Return whether a value that the path leads to through lists satisfies a condition."""
 
         def element_holds(each: TableValuedAlias) -> Clause:
+            """Return the condition that one element of the list fulfils the comparison."""
             if rank != TIME:
                 return holds(self._is(each.c.type, rank), each.c.atom)
             text = case((each.c.type == "object", each.c.value), else_="{}")

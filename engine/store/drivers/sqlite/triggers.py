@@ -25,6 +25,7 @@ def _trigger(names: IdentifierPreparer, watched: WatchedTable, verb: str, name: 
     source = watched.source.replace("'", "''")
 
     def record_sql(side: str, kind: str, condition: str = "1") -> str:
+        """Return SQL that records one change of a row, ``old`` or ``new``."""
         return (
             'INSERT INTO lodger_changes (source, owner, "key", kind, at_us) '
             f"SELECT '{source}', {_text(watched.owner, f'{side}.{owner}')}, "
