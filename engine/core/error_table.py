@@ -115,7 +115,7 @@ def _named(text: str) -> str:
 
 
 def limits_of(outcome: str) -> str:
-    """Return the limits that end in an outcome, with their defaults; empty for a code that none does."""
+    """Return the limits that end in an outcome, with their defaults; empty for other codes."""
     if outcome == Outcome.OK:
         return ""
     return ", ".join(f"{spec.name} ({spec.help}; default {spec.default})" for spec in LIMITS if spec.outcome == outcome)

@@ -58,11 +58,7 @@ def error_place(error: tomllib.TOMLDecodeError, text: str) -> tuple[str, Positio
 
 
 def as_json(value: Any, *, marked: bool = False) -> Any:
-    """Return a TOML value as JSON; dates and times are text in RFC 3339, with ``marked`` instants as documents keep them.
-
-    Raises:
-        ValueError: a number that JSON does not have.
-    """
+    """Return a TOML value as JSON: dates and times are text in RFC 3339, with ``marked`` instants are tagged as in documents."""
     if isinstance(value, Mapping):
         return {key: as_json(each, marked=marked) for key, each in value.items()}
     if isinstance(value, list):

@@ -50,7 +50,8 @@ class ServerClock:
 
     @property
     def stepped_us(self) -> int:
-        """How far a clock was set while the node ran, microseconds; 0 if none is away from where it was."""
+        """How far this machine's or the server's clock was set while the node ran, microseconds; 0 if it was not, or was set back to
+        the right time."""
         return self._server_stepped_us or (self._steady.stepped_us if self._steady else 0)
 
     @property
@@ -141,16 +142,18 @@ class NodeContext:
 
     @property
     def max_ahead_us(self) -> int:
-        """How far ahead to tick and claim: longer where the server is so far away that both would not be done by then."""
+        """How long before a slot to tick and claim, microseconds: longer if the server is so far away that both would be late."""
         own_us = int(self.settings.ahead_s * 1_000_000)
         return max(own_us, min(TRIPS_AHEAD * self.clock.trip_us, MAX_AHEAD_US)) if own_us else 0
 
     def ahead_us(self, now_us: int) -> int:
-        """Return up to which instant a transaction of now ticks and claims: within the day, because each has its own budgets."""
+        """Return the instant up to which a transaction of now ticks and claims: at most the end of the UTC day, because each day has
+        its own budgets."""
         return min(now_us + self.max_ahead_us, (now_us // DAY_US + 1) * DAY_US - 1)
 
     def lead_us(self, instant: int) -> int:
-        """Return when to write a transaction for this instant if no other has taken it along."""
+        """Return the instant at which a slot's transaction begins, a little before the slot, unless an earlier transaction has
+        included it."""
         lead_us = self.max_ahead_us // 3
         return instant - lead_us if instant % DAY_US >= lead_us else instant
 

@@ -97,7 +97,7 @@ class Node:
 
     @property
     def lease(self) -> Lease | None:
-        """The lease that it holds, None before it is registered and after it was lost."""
+        """The lease that this node holds, None before it is registered and after the lease was lost."""
         return self.identity.lease
 
     def problems(self) -> list[str]:

@@ -141,7 +141,7 @@ class CompiledSchedule(Union):
         self._window_steps = min(_WINDOW_STEPS, _ALL_WINDOWS_STEPS // max(1, len(self._exclusions)))
 
     def is_open(self, instant: datetime) -> bool:
-        """Whether it lies between start and end and no exclusion covers it."""
+        """Whether an instant lies between the schedule's start and end and no exclusion covers it."""
         if (self._start is not None and instant < self._start) or (self._end is not None and instant >= self._end):
             return False
         return all(each.over(instant, Steps(), self._window_steps) is None for each in self._exclusions)
@@ -302,7 +302,7 @@ class CompiledSchedule(Union):
         return shortest
 
     def density(self, since: datetime | None = None) -> Density:
-        """Return bounds of how often it fires from an instant on (None: 1970).
+        """Return bounds of how often the schedule fires from an instant on (None: 1970).
 
         Both are bounds from the rules' times of day, and exact where the first slots reach them.
         """

@@ -160,7 +160,7 @@ class _Timer:
         return self._end_s - self._time()
 
     def is_over(self) -> bool:
-        """Whether the time is over; it then begins again."""
+        """Whether the time is over; if it is, the timer starts again."""
         over = self.left_s() <= 0
         if over:
             self._end_s = self._time() + self._every_s

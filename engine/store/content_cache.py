@@ -144,7 +144,7 @@ class ContentCache:
 
 
 def combined(limits: str) -> dict[str, Any]:
-    """Return the limits of a tenant as ``scheduling.limits_in_effect`` gives them: those of its plan, and before them its own."""
+    """Return the limits of a tenant as ``scheduling.limits_in_effect`` has them: its own, and its plan's for the rest."""
     read = json.loads(limits)
     return read[0] | read[1] if isinstance(read, list) else dict(read)
 

@@ -62,7 +62,7 @@ class Revision:
 
     @property
     def everywhere(self) -> bool:
-        """Whether each of its slots becomes one action on every node."""
+        """Whether each slot of the schedule becomes one action on every node."""
         return self.conduct.placement is Placement.EVERY_NODE
 
     def limits_of(self, step: int) -> str | None:

@@ -30,7 +30,7 @@ class NotRecorded(NoAnswer):
 
 
 def check_recordings(recordings: object) -> list[dict[str, Any]]:
-    """Return recordings if they are some.
+    """Return recorded responses once their form is checked.
 
     Raises:
         InputError: recording_invalid.

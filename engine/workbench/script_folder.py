@@ -34,11 +34,11 @@ class FolderScript:
     source: bytes | dict[str, str]
 
     def text(self, file: str | None) -> str:
-        """Return the text of one of its files, the entry by default; empty if there is none."""
+        """Return the text of one of the script's files, the entry by default; empty if there is none."""
         return self.source.get(file or self._entry, "") if isinstance(self.source, dict) else ""
 
     def shown(self, root: Path, file: str | None) -> str:
-        """Return the path of one of its files, as findings and errors show it."""
+        """Return the path of one of the script's files, as findings and errors show it."""
         file = file or self._entry
         own = self.path.relative_to(root).as_posix()
         if self.path.is_dir():
@@ -52,7 +52,7 @@ class FolderScript:
 
     @property
     def imports(self) -> set[str]:
-        """Names of the libraries that its files seem to import."""
+        """Names of the libraries that the script's files seem to import."""
         return imported_scripts(self.source) if isinstance(self.source, dict) else set()
 
     @property

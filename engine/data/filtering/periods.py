@@ -76,7 +76,7 @@ def read_period(value: dict[str, Any], lookup: OwnLookup) -> PeriodField:
 
 
 def between(period: PeriodField, low: Any, high: Any) -> PeriodField:
-    """Return the term with the periods from the first to the last instant, as the ends of MIN and MAX hold them; None if there are none.
+    """Return the term with its periods filled in, from that of the first instant to that of the last; unchanged without instants.
 
     Raises:
         CallRefused: ``too_many_groups``.

@@ -94,7 +94,7 @@ def lasting(context: StoreContext, connection: Connection, rule: AlertRule, now_
 
 
 def _late(connection: Connection, rule: AlertRule, now_us: int) -> list[Condition]:
-    """Return actions that are due and have not started; those that start anew because the machine took them away have."""
+    """Return actions that are due and have not started; one that is to start anew because its machine was lost counts as started."""
     waiting = (
         is_startable,
         or_(_a.attempt == 0, _a.state != "ready", _a.step > 0),

@@ -89,7 +89,7 @@ def merged(operation: str, answers: Mapping[str, Any], limit: int | None) -> Any
 
 
 def _same_errors(found: list[Any]) -> list[Any]:
-    """Join the groups of one error, which is one of a tenant in each of two ledgers only while it moves."""
+    """Join the groups of the same error: while a tenant moves, two ledgers have a group for it."""
     groups: dict[Any, Any] = {}
     for each in found:
         key = (each.tenant_id, each.script, each.name, each.message, each.file, each.line)

@@ -227,7 +227,7 @@ def _restore_feeds(connection: Connection, tenant_id: str, copied: _Copy) -> Non
     numbers = [((row.xid, row.seq), (now.xid, now.seq)) for row, now in zip(copied.changes, stored, strict=True)]
 
     def position(xid: int, seq: int) -> tuple[int, int]:
-        """Return the position here after the last change that is not behind one there."""
+        """Return this ledger's position for one of the old ledger: after the last copied change that is not behind it."""
         return max((new for old, new in numbers if old <= (xid, seq)), default=(0, 0))
 
     moved = [

@@ -85,7 +85,8 @@ class KeptRecords:
         return self._clock.elapsed_s() - read_s < FRESH_S
 
     async def _look(self) -> None:
-        """Read for the tenants that are wanted. If the ledger does not answer, known choices stay; of others nothing is recorded."""
+        """Read what the wanted tenants let be recorded. If the ledger does not answer, known choices stay, and of other tenants
+        nothing is recorded."""
         tenants, self._wanted = sorted(self._wanted), set()
         usual = None if self._usual_s == -FRESH_S else _USUAL
         before = {each: self._known.get(each, (0.0, usual))[1] for each in tenants}

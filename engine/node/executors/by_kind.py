@@ -22,7 +22,7 @@ class ByKind:
         self._executors = dict(executors)
 
     async def start(self) -> None:
-        """Make all of them ready; when one cannot be, the others are stopped again."""
+        """Start all executors; when one cannot start, the others are stopped again."""
         started: list[Executor] = []
         try:
             for executor in self._executors.values():

@@ -126,8 +126,8 @@ class FreeSlots(Part):
 
     @staticmethod
     def _room_over(turn: Turn) -> tuple[Room | None, frozenset[str] | None]:
-        """Return the room for claims, and the only tenants that they may be of; None for all. Beyond the slots these are the just
-        ticked ones."""
+        """Return the room for claims, and the tenants that they may be of, None for all: beyond the slots only tenants that were just
+        ticked."""
         ticked = frozenset(each.tenant_id for each in turn.ticked if each.runs)
         only = frozenset() if turn.over is None else ticked - turn.busy
         return (turn.over, only) if only else (turn.room, None)

@@ -51,7 +51,7 @@ class Retention(Service):
         self._at_once = retention.MAX_ROWS
 
     async def round(self) -> float:
-        """Forget a little of one tenant: of one that stores too much before all others."""
+        """Delete a little old data of one tenant; tenants that store too much come first."""
         context, elapsed_s = self.context, self.clock.elapsed_s()
         if self.clock.hold:
             return LOOK_S

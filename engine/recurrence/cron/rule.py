@@ -99,7 +99,7 @@ class CronRule:
         return sentence(timed(spoken(self.dial, recurring=self.recurring), days_in_words(self.days)))
 
     def ends(self) -> bool:
-        """Only when it has no slot at all: cron names no years."""
+        """Whether the number of slots is finite: only when the rule has none at all, because cron names no years."""
         return self.grid.days.is_empty()
 
     def default_dst(self) -> DstPolicy:

@@ -116,12 +116,12 @@ class Clause:
     bounded: bool = True
 
     def needs_start(self) -> bool:
-        """Whether its slots depend on when it starts."""
+        """Whether the clause's slots depend on when the schedule starts."""
         undated = any(bound is not None and bound.year is None for bound in (self.first, self.last))
         return undated or (self.first is None and self.begins is None and bool(self.period_us or self.step[0]))
 
     def follows_start(self) -> bool:
-        """Whether it runs at its start's time of day: units of days and weeks without a time."""
+        """Whether the clause runs at the time of day at which the schedule starts: it has a step of days or weeks without a time."""
         return not self.times and not self.period_us and not self.days
 
     def of_year(self, year: int, *, exact: bool = True) -> int:
@@ -210,5 +210,5 @@ class Phrase:
         return any(each.follows_start() or each.needs_start() for each in self.clauses)
 
     def counts_days(self) -> bool:
-        """Whether it is days that count from the start, and not hours, minutes or seconds."""
+        """Whether the phrase counts days from the start, rather than hours, minutes or seconds."""
         return not any(each.period_us for each in self.clauses)

@@ -39,7 +39,7 @@ class ClauseSlots:
         return None if found is None or found < self._first else found
 
     def ends(self) -> bool:
-        """Whether its members are finite."""
+        """Whether the number of members is finite."""
         return self._last < civil.MAX_LOCAL or self.grid.days.is_empty()
 
     def recurring(self) -> bool:

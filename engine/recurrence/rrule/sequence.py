@@ -161,7 +161,7 @@ class RuleSequence:
         return "its first slot would come after UNTIL" if first > self._until else None
 
     def ends(self) -> bool:
-        """Whether COUNT or UNTIL bounds it, or it has no member."""
+        """Whether the number of members is finite: COUNT or UNTIL bounds it, or there is none."""
         return self._members is None or self._bounded or self._members.days.is_empty()
 
     def default_dst(self) -> DstPolicy:

@@ -97,12 +97,12 @@ class Route(Endpoint):
 
     @property
     def long(self) -> bool:
-        """Whether it takes seconds, because it starts its own sandbox or reads a whole archive."""
+        """Whether the operation takes seconds, because it starts its own sandbox or reads a whole archive."""
         return self.declared.slow or self.raw is not None
 
     @property
     def tagged(self) -> bool:
-        """Whether it changes a resource with an ETag, so that If-Match is accepted."""
+        """Whether the operation changes a resource with an ETag, so that If-Match is accepted."""
         return self.declared.tagged
 
     @property

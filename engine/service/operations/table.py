@@ -37,7 +37,7 @@ class Operation:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it may take seconds: it starts a sandbox, or moves an archive or a module."""
+        """Whether the operation may take seconds: it starts a sandbox, or moves an archive or a module."""
         return self.declared.slow or any(
             each.raw or each.media == "application/gzip" for each in self.declared.endpoints
         )

@@ -42,7 +42,7 @@ def borrow(given: Any, own: Engine) -> Connection:
 
 
 def _idle(connection: Any) -> bool:
-    """Whether a connection is outside a transaction that its next statement would not begin."""
+    """Whether a connection is outside any transaction and commits each statement by itself."""
     if hasattr(connection, "info"):
         return bool(connection.info.transaction_status.name == "IDLE" and connection.autocommit)
     return connection.isolation_level is None and not connection.in_transaction

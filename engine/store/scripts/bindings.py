@@ -44,7 +44,7 @@ class BoundScript:
 
     @property
     def requires(self) -> str:
-        """Label that a node must carry to run it; '' for any node."""
+        """Label that a node must carry to run the script; '' for any node."""
         return HOST + self.name if self.kind == "host" else ""
 
 
@@ -117,6 +117,6 @@ def find_newest(connection: Connection, names_of: Collection[tuple[str, str]]) -
 
 
 def _is_bound(connection: Connection, tenant_id: str, script_id: str) -> bool:
-    """Whether the tenant has bound it before; a binding outlives the offer."""
+    """Whether the tenant has bound the script before; a binding outlives the offer."""
     held = select(_s.id).where(_s.tenant_id == tenant_id, _s.id == script_id, _s.kind == "bound")
     return connection.scalar(held) is not None

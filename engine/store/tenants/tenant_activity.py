@@ -51,11 +51,7 @@ class TenantActivity:
 
 
 def find(now_us: int, text: str | None) -> tuple[list_filter.Filter, Any]:
-    """Return the filter that a text says, and the statement of the tenants beside their numbers that it is for.
-
-    Raises:
-        InputError: filter_invalid.
-    """
+    """Return the filter of a text, and the query of tenants with their numbers to which it applies."""
     day = usage_days.c
     used = select(day.tenant_id, day.runs).where(day.day == now_us // DAY_US).subquery("used").c
     failing = (

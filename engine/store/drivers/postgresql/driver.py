@@ -191,7 +191,7 @@ class PostgresDriver(Driver):
         return {"isolation_level": "READ COMMITTED"} if write else connections.READ
 
     def read_together(self, connection: Connection, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
-        """Send the statements that they wait for at the same time together."""
+        """Run functions that read; statements for which they wait at the same time are sent together."""
         if not prepared.keeps(connection):
             return super().read_together(connection, works)
         raw: Any = connection.connection.dbapi_connection

@@ -127,7 +127,7 @@ class PostgresRowSecurity:
         return f"lodger.of_{name}" if name == lower else f"lodger.of_{lower}_{zlib.crc32(name.encode()):08x}"
 
     def assign(self, connection: Connection, settings: Mapping[str, str]) -> None:
-        """Set them for the transaction, which also works behind a pooler."""
+        """Set these settings for the transaction, which also works behind a pooler."""
         numbers = range(len(settings))
         given: dict[str, str] = {}
         for index, (name, value) in enumerate(settings.items()):
