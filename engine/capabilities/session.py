@@ -84,7 +84,7 @@ class DatabaseWaits:
         """Return the query function with its waits counted."""
 
         async def timed(*args: P.args, **kwargs: P.kwargs) -> T:
-            """Ask, and count the time as a wait for the database."""
+            """Call the query function, and count its time as a wait for the database."""
             with self.waiting():
                 return await ask(*args, **kwargs)
 

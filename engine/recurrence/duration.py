@@ -117,7 +117,7 @@ def parse_duration(text: str, index: int = 0) -> int:
 
 
 def duration_in_words(us: int, *, days: bool = True) -> str:
-    """``1 hour 30 minutes``: exact, largest unit the day, or the hour without ``days``; microseconds only when there are some."""
+    """Return a length in words, such as ``1 hour 30 minutes``: exact, the largest unit is the day, or without ``days`` the hour."""
     parts = []
     for unit, name in _WORDS if days else _WORDS[1:]:
         count, us = divmod(us, unit)

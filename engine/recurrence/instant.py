@@ -51,7 +51,7 @@ def _offset(zone: str) -> timedelta:
 
 
 def format_instant(instant: datetime) -> str:
-    """ISO 8601 in UTC with ``Z``; the fraction only when there is one."""
+    """Return an instant in ISO 8601, in UTC with ``Z``; with a fraction only when there is one."""
     utc = instant.astimezone(UTC)
     shown = f"{utc.year:04d}-{utc.month:02d}-{utc.day:02d}T{utc.hour:02d}:{utc.minute:02d}:{utc.second:02d}"
     if utc.microsecond:

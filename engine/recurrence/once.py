@@ -107,7 +107,7 @@ class OnceLocal:
         return True
 
     def default_dst(self) -> DstPolicy:
-        """A one-off is never lost: in a gap it has the offset before; in a fold it is the first time."""
+        """Return the default DST policy: a one-off is never lost; in a gap it has the offset before, in a fold it is the first time."""
         return DstPolicy(Gap.SHIFT, Fold.FIRST)
 
     def never_reason(self) -> str | None:

@@ -26,10 +26,7 @@ class Union(Recurrence):
         return Merge(self.rules, instant, forward=False).nearest(instant, steps)
 
     def text(self) -> str:
-        """One exact English sentence.
-
-        A rule that is a set of its own joins its parts by "and" and "but not", so the words between rules are others.
-        """
+        """Return the rule as one exact English sentence."""
         first, *others = [rule.text() for rule in self.rules] or ["no rule"]
         return first + "".join(f"; and also {other[0].lower()}{other[1:]}" for other in others)
 

@@ -21,7 +21,7 @@ def joined(words: list[str], last: str = "and") -> str:
 
 
 def ordinal(number: int) -> str:
-    """``1st``, ``2nd``, ``11th``, ..."""
+    """Return a number as an ordinal, such as ``1st``, ``2nd`` or ``11th``."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
@@ -98,7 +98,7 @@ def _unit(bits: int, size: int, name: str) -> str:
 
 
 def hours_in_words(bits: int) -> str:
-    """``hours 9 through 17``, ``every 2nd hour from 1 through 23``."""
+    """Return hours in words, such as ``hours 9 through 17`` or ``every 2nd hour from 1 through 23``."""
     values = members(bits)
     if step := series(values):
         return f"every {ordinal(step)} hour from {values[0]} through {values[-1]}"
@@ -106,13 +106,7 @@ def hours_in_words(bits: int) -> str:
 
 
 def spoken(dial: Dial, *, recurring: bool) -> str:
-    """When in a day, without capital letter.
-
-    Args:
-        dial: the times; must not be empty.
-        recurring: the rule follows the running clock (through both hours of a fold) and is said with ``every`` or with its
-            minutes; otherwise each time of day comes once a day, and is said as clock time.
-    """
+    """Return in words when in a day a rule fires, without capital letter."""
     if not recurring and (times := clock_times(dial)) is not None:
         return times
     parts = []

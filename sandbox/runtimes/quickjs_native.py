@@ -47,7 +47,7 @@ class _RehearsalGuest:
         """Do nothing."""
 
     def enter(self, source: bytes) -> None:
-        """Do nothing."""
+        """Do nothing: a rehearsal has no script of an author."""
 
     def jobs(self) -> int:
         """Return 0: there are no jobs."""

@@ -232,8 +232,8 @@ def _id(kind: int, n: int) -> str:
 
 
 def _rows(connection: Connection, table: Table) -> list[Row]:
-    whose = table.c.id if table is tables.tenants else table.c.tenant_id
-    return [dict(each) for each in connection.execute(select(table).where(whose == "acme")).mappings()]
+    tenant = table.c.id if table is tables.tenants else table.c.tenant_id
+    return [dict(each) for each in connection.execute(select(table).where(tenant == "acme")).mappings()]
 
 
 def _add(connection: Connection, table: Table, rows: Iterable[Row]) -> None:

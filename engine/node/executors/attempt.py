@@ -208,12 +208,8 @@ class Attempt(Session):
         self._over = True
 
     def verdict(self, outcome: Outcome, error: ScriptError | None) -> Outcome:
-        """Sharpen a script error that is a refused call which the script let pass: denied, a budget, an effect.
-
-        A wall that ends while the database does not answer is the engine's fault.
-
-        A script can throw a look-alike of a refusal it was really given; either way the blame is its own.
-        """
+        """Return the outcome: that of a refusal which the script did not catch, or a fault of the engine if the wall time was spent
+        waiting for it."""
         if outcome is Outcome.WALL_LIMIT and self.waits.are_too_long(self.claim.limits.wall_ms / 1000):
             return Outcome.ENGINE_FAULT
         return sharpened(self.refused, outcome, error)

@@ -63,7 +63,7 @@ class Horizon:
 
     @property
     def next(self) -> int | None:
-        """When to tick next: at the earliest instant, or so long before as one that was not ticked ahead may be."""
+        """Return when to tick next: at the earliest instant, or before it by as much as it may be ticked ahead."""
         first = self._instants[0] if self._instants else None
         after = bisect.bisect_right(self._instants, self.ticked)
         if after == len(self._instants):
@@ -188,6 +188,6 @@ class DueClocks(Part):
         self.context.bus.publish(Ticked(tuple(turn.ticked)))
 
     def failed(self, turn: Turn, error: Exception) -> bool:
-        """Have the horizon read again; this part cannot remove the cause."""
+        """Let the horizon be read again after a failed transaction; return False, because this part cannot remove the cause."""
         self._again_us = 0
         return False

@@ -278,7 +278,7 @@ def load(key: str) -> Zone:
 
 @cache
 def _windows() -> dict[str, str]:
-    """IANA names by the names that Windows gives to zones (CLDR), in small letters."""
+    """Return the IANA names of zones by the names that Windows gives them (CLDR), in small letters."""
     return {name.lower(): zone for name, zone in win_tz.items()}
 
 

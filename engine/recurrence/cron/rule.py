@@ -103,13 +103,14 @@ class CronRule:
         return self.grid.days.is_empty()
 
     def default_dst(self) -> DstPolicy:
-        """Debian's: a fixed time runs once, right after the gap that skips it; a star runs by the clock."""
+        """Return the default DST policy, Debian's: a fixed time runs once, right after the gap that skips it; a star runs by the
+        clock."""
         if self.recurring:
             return DstPolicy(Gap.SKIP, Fold.BOTH)
         return DstPolicy(Gap.NEXT, Fold.FIRST)
 
     def never_reason(self) -> str | None:
-        """Why there is no slot, or None."""
+        """Return why there is no slot, None if there is one."""
         if not self.grid.days.is_empty():
             return None
         return f"No year of the calendar has such a day: {days_in_words(self.days)}."

@@ -352,7 +352,7 @@ class _Grammar:
         draft.last_kind = "days"
 
     def _nth_of_every(self, strong: bool, first: int) -> None:
-        """``every second Tuesday``: which of the two meanings only *of the month* tells."""
+        """Read ``every second Tuesday``: which of its two meanings it has, only *of the month* tells."""
         begin = self.at
         word = self.next()
         count = word.value
@@ -465,7 +465,7 @@ class _Grammar:
         )
 
     def day(self) -> list[Days]:
-        """One day, or several that share a noun: ``the first and third Monday of the month``."""
+        """Read one day, or several that share a noun: ``the first and third Monday of the month``."""
         self.take("on")
         self.take("every")
         the = self.take("the")
@@ -530,7 +530,7 @@ class _Grammar:
         return [Days(bits)]
 
     def _weekdays_of(self, days: list[Days]) -> list[Days]:
-        """``every Friday of March``; ``of the month`` adds nothing."""
+        """Read the month after ``every Friday``, as in ``of March``; ``of the month`` adds nothing."""
         if self._of("month"):
             span = self.peek(-1).end, self.peek(self._of("month") - 1).end
             raise self.unread("weekdays are those of every month", span, "")
@@ -541,7 +541,7 @@ class _Grammar:
         return days
 
     def _date_on(self, weekday: int, begin: int) -> Date:
-        """``Thursday, December 31, 2026``: the weekday must be that of the date."""
+        """Read the date after a weekday, as in ``Thursday, December 31, 2026``; refuse a date that is on another weekday."""
         date = self.date()
         span = self.since(begin)
         said = self.text[self.left[begin + 1 + (self.left[begin + 1].kind == ",")].place : span[1]]
@@ -757,7 +757,7 @@ class _Grammar:
         return Days(date=self.date())
 
     def date(self) -> Date:
-        """``25 December 2027``, ``December 25th, 2027``, ``2027-12-25``."""
+        """Read a date, such as ``25 December 2027``, ``December 25th, 2027`` or ``2027-12-25``."""
         begin = self.at
         self.take("on")
         self.take("the")
@@ -818,7 +818,7 @@ class _Grammar:
         return self.unread(f"{token.value} is read differently in different countries", token, *dict.fromkeys(texts))
 
     def month_list(self) -> int:
-        """Bits of ``March``, ``June to August``, ``January, April and July``."""
+        """Read months, such as ``March``, ``June to August`` or ``January, April and July``; return them as bits."""
         found = 0
         while True:
             if not self.kinds("month"):
@@ -1012,7 +1012,7 @@ class _Grammar:
         return self.peek(ahead + 1).value == "minute" or self.peek(ahead + 1).kind == "past"
 
     def at_part(self, strong: bool, first: int) -> None:
-        """Times, minutes of the hour, weekends, or the end of the month."""
+        """Read what follows ``at``: times, minutes of the hour, weekends, or the end of the month."""
         after = self.peek(1)
         if self.kinds("at", "number", "to") and after.value < 60 and self.peek(3).kind in ("number", "clock"):
             self.next()
@@ -1064,7 +1064,7 @@ class _Grammar:
         self.add("minutes", first)
 
     def window(self, strong: bool, first: int) -> None:
-        """``from 9 to 17``: bounds of an interval in each day; with dates, months or days the other meanings of *from*."""
+        """Read ``from 9 to 17``: bounds of an interval in each day; with dates, months or days the other meanings of *from*."""
         between = self.take("between")
         from_ = between or self.take("from")
         if self._is_time(0, bare=True) and not self._is_date():
@@ -1093,7 +1093,7 @@ class _Grammar:
             raise self.unexpected("a time or a date", "9:00 to 17:00")
 
     def _window_halves(self, begin: _Time, end: _Time) -> tuple[_Time, _Time]:
-        """Settle am and pm; refuse where people mean different hours."""
+        """Return the ends of a window with am or pm settled; refuse a window whose hours people understand differently."""
         start, stop = begin.second_of_day(), end.second_of_day()
         loose = [each for each in (begin, end) if not each.half and not each.fixed]
         if not loose or (not begin.half and not end.half and (start < stop or begin.fixed or end.fixed)):
@@ -1179,7 +1179,7 @@ class _Grammar:
         return self._is_date(ahead) or (shared[0] in ("number", "nth") and shared[1] == "to" and shared[3] == "month")
 
     def _date_range(self) -> list[Days]:
-        """``from 20 December to 5 January``; none when a single date comes."""
+        """Read ``from 20 December to 5 January``; return an empty list when a single date comes."""
         begin, between = self.at, self.take("between")
         between or self.take("from")
         day = self.next().value if self.peek().kind in ("number", "nth") and self.peek(1).kind == "to" else 0

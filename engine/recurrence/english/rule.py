@@ -74,7 +74,8 @@ class EnglishRule:
         return all(each.ends() for each in self.clauses)
 
     def default_dst(self) -> DstPolicy:
-        """As for cron: what goes round the clock follows it, a time of day comes once a day; none when clauses differ."""
+        """Return the default DST policy: what goes round the clock follows it, a time of day comes once a day; none when clauses
+        differ."""
         if all(each.recurring() for each in self.clauses):
             return DstPolicy(Gap.SKIP, Fold.BOTH)
         if any(each.recurring() for each in self.clauses):
@@ -90,7 +91,7 @@ class EnglishRule:
         return tuple(EnglishRule(part) for part in parts if part)
 
     def never_reason(self) -> str | None:
-        """Why there is no member, or None."""
+        """Return why there is no slot, None if there is one."""
         if not all(each.grid.days.is_empty() for each in self.clauses):
             return None
         return f"No year of the calendar has such a day: {self.text()}."

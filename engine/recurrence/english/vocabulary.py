@@ -183,7 +183,7 @@ def _token(match: re.Match[str], text: str) -> Token:
 
 
 def _clock(match: re.Match[str], place: int, end: int) -> tuple[int, int, int, str, bool]:
-    """Hour, minute, second, ``am`` or ``pm``, and whether the hour can only be one of 24."""
+    """Return hour, minute, second, ``am`` or ``pm``, and whether the hour can only be one of 24."""
     half = (match["half"] or "")[:1]
     hour, minute, second = (match[f"{'' if half else 'x'}{part}"] for part in ("hour", "minute", "second"))
     return int(hour), int(minute or 0), int(second or 0), f"{half}m" if half else "", hour.startswith("0") and not half

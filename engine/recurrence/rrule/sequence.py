@@ -165,7 +165,8 @@ class RuleSequence:
         return self._members is None or self._bounded or self._members.days.is_empty()
 
     def default_dst(self) -> DstPolicy:
-        """RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a fold."""
+        """Return the default DST policy: RFC 5545 for skipped times; a rule that repeats within the day runs through both hours of a
+        fold."""
         both = self.rule.freq >= Freq.HOURLY
         return DstPolicy(Gap.SHIFT, Fold.BOTH if both else Fold.FIRST)
 

@@ -21,7 +21,7 @@ _MAX_DATES, _FIRST_DATES = 8, 3
 
 
 def ordinal(number: int) -> str:
-    """1st, 22nd, 113th; negative numbers count from the end: last, 2nd last."""
+    """Return a number as an ordinal, such as 1st or 22nd; negative ones count from the end: last, 2nd last."""
     if number < 0:
         return "last" if number == -1 else f"{numbered(-number)} last"
     return numbered(number)
@@ -160,7 +160,7 @@ def _times(filled: Rule) -> str:
 
 
 def rule_text(rule: Rule, start: int, until: int | None = None, *, last: int | None = None) -> str:
-    """One rule, without its start; ``until`` is its UNTIL as a local second, or ``last`` as one in UTC."""
+    """Return the sentence of one rule, without its start; ``until`` is its UNTIL as a local second, or ``last`` as one in UTC."""
     filled = rule.filled(start)
     unit = _UNIT[rule.freq]
     if _last_weekday(filled):

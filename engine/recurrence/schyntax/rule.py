@@ -108,7 +108,7 @@ class SchyntaxRule:
         return all(group.dial.is_empty() or not group.grid.days.repeats() for group in self.groups)
 
     def default_dst(self) -> DstPolicy:
-        """By granularity, as for cron: a wildcard hour runs by the clock, a fixed one once a day; none when groups differ."""
+        """Return the default DST policy: a wildcard hour runs by the clock, a fixed one once a day; none when groups differ."""
         if all(group.recurring for group in self.groups):
             return DstPolicy(Gap.SKIP, Fold.BOTH)
         if any(group.recurring for group in self.groups):
@@ -121,7 +121,7 @@ class SchyntaxRule:
         return tuple(SchyntaxRule(part) for part in parts if part)
 
     def never_reason(self) -> str | None:
-        """Why there is no slot, or None."""
+        """Return why there is no slot, None if there is one."""
         if any(not group.grid.days.is_empty() and not group.dial.is_empty() for group in self.groups):
             return None
         if all(group.dial.is_empty() for group in self.groups):

@@ -46,7 +46,7 @@ class Parameter:
 
     @property
     def key(self) -> str:
-        """Its name in requests: generated clients collect a query in a variable ``params``, so no query has that name."""
+        """Name of the parameter in requests: generated clients collect a query in a variable ``params``, so no query has that name."""
         return "fields" if (self.place, self.name) == ("query", "params") else self.name
 
     @property

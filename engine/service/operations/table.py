@@ -32,7 +32,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Full name, such as ``tenants.create``."""
+        """Full name of the operation, such as ``tenants.create``."""
         return f"{self.noun}.{self.verb}"
 
     @property

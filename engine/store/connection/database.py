@@ -204,7 +204,7 @@ class Database:
         return self.written + self.read_count
 
     def _reopen(self) -> None:
-        """Leave the connections to the parent process: in a forked child, each call opens its own."""
+        """In a forked child, leave the connections to the parent process: each later call opens its own."""
         self._counting = threading.Lock()
         for engine in (self.engine, self._replica):
             if engine is not None:

@@ -105,7 +105,7 @@ class Driver(ABC):
     @property
     @abstractmethod
     def read_options(self) -> Mapping[str, Any]:
-        """Execution options of a read-only transaction on the ledger's own pool."""
+        """Return the execution options of a read-only transaction on the ledger's own pool."""
 
     def read_together(self, connection: Connection, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
         """Run functions that read by one connection; return a function for each that returns its result or raises its error."""
@@ -116,7 +116,7 @@ class Driver(ABC):
         """Begin a transaction on a pool that may be the platform's own, and bound its waits."""
 
     def platform_options(self, *, write: bool) -> Mapping[str, Any]:
-        """Execution options of a transaction on a platform's pool, before :meth:`begin_platform`."""
+        """Return the execution options of a transaction on a platform's pool, before :meth:`begin_platform`."""
         return {}
 
     def prepare_upgrade(self, connection: Connection) -> None:  # noqa: B027 - most need nothing
@@ -240,7 +240,7 @@ class Driver(ABC):
         """Return the condition that a column's value is in the bound list of this name."""
 
     def hand_on(self, statement: Select[Any], column: str, name: str) -> Select[Any]:
-        """Let a query keep the values of a column for :meth:`handed`, where :attr:`has_row_locks`."""
+        """Return the query extended so that it keeps the values of a column for :meth:`handed`, where :attr:`has_row_locks`."""
         raise NotImplementedError
 
     def handed(self, name: str, kind: Any) -> ColumnElement[Any]:
@@ -256,7 +256,7 @@ class Driver(ABC):
     @property
     @abstractmethod
     def identifiers(self) -> IdentifierPreparer:
-        """Quotes identifiers in handwritten SQL, without doubling percent signs."""
+        """Return what quotes identifiers in handwritten SQL, without doubling percent signs."""
 
     def execute_text(self, connection: Connection, statement: str) -> None:
         """Run a statement without parameters exactly as written, percent signs included."""
@@ -297,7 +297,7 @@ class Driver(ABC):
 
     @abstractmethod
     def json_number(self, value: float) -> ColumnElement[Any]:
-        """Bind a number that is compared with a number in JSON."""
+        """Return a number as a bound SQL value to compare with a number in JSON."""
 
     def decimal_column(self, column: Column[Any]) -> ColumnElement[Any]:
         """Return the expression by which a column of decimals is selected and compared."""

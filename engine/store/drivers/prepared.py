@@ -40,7 +40,7 @@ class Prepared:
         return self._compiled.of(connection).rows(connection, values)
 
     def ask(self, connection: Connection, values: Values) -> Answer:
-        """Ask, and let a server answer later, together with the next statements; for the rows, call the answer."""
+        """Send the query, and let a server answer later, together with the next statements; call the returned answer for the rows."""
         return self._compiled.of(connection).ask(connection, values)
 
     def first(self, connection: Connection, values: Values) -> Any | None:

@@ -124,7 +124,7 @@ class Subscription:
         return int(self._connection.fileno())
 
     def probe(self) -> None:
-        """Repeat LISTEN, which is harmless in a listening session and repairs one that is not."""
+        """Send a probe: LISTEN again, which is harmless in a listening session and repairs one that is not."""
         self._connection.pgconn.send_query(self._listen.encode())
         self._connection.pgconn.flush()
 

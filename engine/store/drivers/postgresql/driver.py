@@ -152,13 +152,8 @@ class PostgresDriver(Driver):
     # Connections
 
     def ledger_url(self, url: URL) -> URL:
-        """Use psycopg, whichever driver the address names: a platform's own address may name asyncpg, whose ``ssl`` is ``sslmode``.
-
-        Texts come in UTF-8, whatever the address or the server says.
-
-        Raises:
-            ArgumentError: an option that libpq does not have.
-        """
+        """Return the URL with the driver psycopg, whichever the address names: a platform's own may name asyncpg, whose ``ssl`` is
+        ``sslmode``."""
         from psycopg.pq import Conninfo
 
         if url.drivername.endswith("+asyncpg") and "ssl" in url.query:
@@ -183,11 +178,12 @@ class PostgresDriver(Driver):
 
     @property
     def read_options(self) -> Mapping[str, Any]:
-        """Options of a read-only snapshot that never waits."""
+        """Return the execution options of a read-only snapshot that never waits."""
         return connections.READ
 
     def platform_options(self, *, write: bool) -> Mapping[str, Any]:
-        """Use READ COMMITTED for writes: under REPEATABLE READ, locking a row that was changed meanwhile would fail."""
+        """Return the execution options: READ COMMITTED for writes, because under REPEATABLE READ it fails to lock a row that was
+        changed meanwhile."""
         return {"isolation_level": "READ COMMITTED"} if write else connections.READ
 
     def read_together(self, connection: Connection, works: Sequence[Callable[[], Any]]) -> list[Callable[[], Any]]:
@@ -213,12 +209,12 @@ class PostgresDriver(Driver):
         return guards.statements(tables)
 
     def allow_scans(self, connection: Connection) -> None:
-        """Let the planner decide as the server is configured."""
+        """Let the planner choose as the server is configured, so that statements of this transaction may read whole tables."""
         for each in _PLANNED_NOW:
             prepared.later(connection, each)
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
-        """Classify the error by SQLSTATE."""
+        """Return the error with a fix for an error of the database that concerns the host, by its SQLSTATE; None for another."""
         return connections.explain(error, place)
 
     def is_transaction_lost(self, connection: Connection) -> bool:
@@ -232,15 +228,15 @@ class PostgresDriver(Driver):
         return commits.ServerWatcher(partial(connections.connect, url, patience_s), nodes, heartbeat)
 
     def notify(self, connection: Connection, channel: str) -> None:
-        """Send NOTIFY with the transaction."""
+        """Notify subscribers of a channel by NOTIFY when the transaction commits."""
         connection.exec_driver_sql(f"NOTIFY {channel}")
 
     def subscribe(self, url: URL | str, channel: str, patience_s: float) -> Subscription:
-        """Connect and LISTEN."""
+        """Connect and listen to a channel by LISTEN."""
         return commits.Subscription(connections.connect(url, patience_s), channel)
 
     def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
-        """Read the waiting sessions and their blockers from pg_stat_activity and pg_locks."""
+        """Return the waiting sessions and their blockers, from pg_stat_activity and pg_locks."""
         return [
             (
                 Session(row.pid, row.application, row.state, row.transaction_s, row.query),
@@ -257,11 +253,11 @@ class PostgresDriver(Driver):
     # Backup
 
     def backup(self, url: URL, target: Path) -> None:
-        """Run pg_dump."""
+        """Write a copy of the database to a file by pg_dump."""
         backup.dump(url, target)
 
     def restore(self, url: URL, source: Path) -> None:
-        """Run pg_restore."""
+        """Load a file of pg_dump into a database by pg_restore."""
         backup.load(url, source)
 
     def integrity(self, connection: Connection) -> list[str]:
@@ -288,23 +284,21 @@ class PostgresDriver(Driver):
         each: Callable[[], Any],
         over: Callable[[Any], Any],
     ) -> RowWriter:
-        """Compile one statement over arrays, a column's values each."""
+        """Compile a statement that is run for each of many rows: one statement over arrays, a column's values each."""
         return Over(types, over)
 
     def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
-        """Compile one query over arrays, a column's values each."""
+        """Compile a query about many rows: over arrays, a column's values each."""
         return Over(types, over)
 
     def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
-        """Look up each row behind OFFSET 0, which forces the planner to use the key whatever its statistics are."""
+        """Return a query that looks up each row by key, behind OFFSET 0: so the planner uses the key whatever its statistics are."""
         found = wanted.where(*conditions).correlate(given).offset(literal_column("0")).lateral("found")
         return select(*found.c, *given.c).select_from(given.join(found, true()))
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """Compare with an array: planning a list of five hundred values takes longer than the query itself.
-
-        The array is read from its text in a query of its own, once: a plain cast is evaluated again for each row that is looked at.
-        """
+        """Return the condition that a column is in an array: planning a list of five hundred values takes longer than the query
+        itself."""
         values = cast(bindparam(name, type_=Array()), ARRAY(column.type))
         # The outer cast tells PostgreSQL that the query returns one array, and not elements.
         found: ColumnElement[bool] = column == any_(cast(select(values).scalar_subquery(), ARRAY(column.type)))
@@ -334,12 +328,13 @@ class PostgresDriver(Driver):
         return NAMES
 
     def execute_text(self, connection: Connection, statement: str) -> None:
-        """Double the percent signs for DBAPIs that use them as parameter marks."""
+        """Execute a statement exactly as written: percent signs, which the DBAPI takes for marks of parameters, are doubled."""
         formatted = connection.dialect.paramstyle in ("format", "pyformat")
         connection.exec_driver_sql(statement.replace("%", "%%") if formatted else statement)
 
     def bytewise_sql(self, text: str) -> str:
-        """Cast and collate the text: the column may be ``citext`` or have its own collation."""
+        """Return SQL that compares a text by code points: cast and collated, because the column may be ``citext`` or have its own
+        collation."""
         return f'(CAST({text} AS TEXT) COLLATE "C")'
 
     def transaction_number_sql(self) -> str:
@@ -391,7 +386,8 @@ class PostgresDriver(Driver):
     def rows_up_to(
         self, connection: Connection, statement: Select[Any], weighed: Sequence[int], max_bytes: int, min_rows: int
     ) -> tuple[list[Any], bool]:
-        """Add up the sizes in the statement: a server-side cursor would need three round trips instead of one."""
+        """Return the first rows up to a size, which the statement adds up: a server-side cursor would need three round trips instead
+        of one."""
         some = statement.subquery("some")
         wanted = list(some.c)
         bytes_ = reduce(
@@ -416,11 +412,7 @@ class PostgresDriver(Driver):
         *,
         scans: bool = False,
     ) -> Iterator[None]:
-        """Set time-outs of the server until the end of the transaction, shorter ones as time passes.
-
-        The server also ends a transaction that is idle for so long, which is no fault of a statement: this process may be stopped
-        between two of them, or get no CPU time.
-        """
+        """Limit the duration of a block by the server's time-outs, which get shorter as time passes and end with the transaction."""
         end, allowed = elapsed_s() + seconds, seconds
 
         def shorten_limit(connection: Connection, *_statement: object) -> None:
@@ -452,7 +444,7 @@ class PostgresDriver(Driver):
             event.remove(connection, "before_cursor_execute", shorten_limit)
 
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
-        """Classify the error by SQLSTATE; without one it is an error of the DBAPI about a value."""
+        """Return why a query was refused, by the error's SQLSTATE; an error without one is the DBAPI's about a value."""
         if not isinstance(error, DataError):
             return None
         state = getattr(error.orig, "sqlstate", None)
@@ -487,7 +479,7 @@ class PostgresDriver(Driver):
         return list(connection.scalars(_NEXT, {"sequence": found[0], "many": many}))
 
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Read the unique constraints of a table from the catalog."""
+        """Return the unique constraints of a table, from the catalog."""
         found: dict[str, list[str | None]] = {}
         for label, column in connection.execute(_UNIQUE, {"table": NAMES.format_table(table)}):
             found.setdefault(label, []).append(column)
@@ -513,7 +505,7 @@ class PostgresDriver(Driver):
     # The change feed
 
     def is_final(self, transaction: ColumnElement[int]) -> ColumnElement[bool]:
-        """Compare with the oldest unfinished transaction."""
+        """Return the condition that a transaction is older than the oldest unfinished one."""
         found: ColumnElement[bool] = transaction < _XMIN
         return found
 
@@ -522,16 +514,16 @@ class PostgresDriver(Driver):
         return int(connection.scalar(_XMAX) or 0)
 
     def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:
-        """Read the oldest writing transaction from pg_stat_activity."""
+        """Return the oldest writing transaction, from pg_stat_activity."""
         found = connection.execute(_OLDEST).first()
         return None if found is None else (found[0], found[1])
 
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Count the triggers of a table in the catalog."""
+        """Return the number of a table's triggers whose names begin so, from the catalog."""
         return int(connection.scalar(_TRIGGERS, {"table": NAMES.format_table(table), "name": prefix}) or 0)
 
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
-        """Store the consumer in a setting that the triggers read."""
+        """Store the consumer of changes in a setting that the triggers read."""
         connection.execute(_ATTRIBUTE, {"consumer": consumer or ""})
         return None
 
@@ -541,7 +533,7 @@ class PostgresDriver(Driver):
         return triggers.statements(NAMES, watched, security.schema, wanted=wanted)
 
     def row_security(self, connection: Connection) -> RowSecurity | None:
-        """Ask for the user and the schema once for each pool of connections."""
+        """Return the row security of the connection's user, found out once for each pool of connections."""
         found = _SECURITY.get(connection.dialect)
         if found is None:
             found = _SECURITY[connection.dialect] = PostgresRowSecurity.of(connection)

@@ -114,11 +114,12 @@ class PostgresRowSecurity:
         return {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": self.schema})}
 
     def is_filtered(self, connection: Connection, table: Table) -> bool:
-        """Ask the server, which knows owners, FORCE and BYPASSRLS."""
+        """Whether row security hides rows of a table from this user: asked of the server, which knows owners, FORCE and BYPASSRLS."""
         return bool(connection.scalar(_FILTERED, {"table": NAMES.format_table(table)}))
 
     def runs_code(self, connection: Connection, table: Table) -> bool:
-        """Look for triggers with the rights of the writer, and for views, which may hide anything."""
+        """Whether a write to a table runs the platform's code: triggers with the rights of the writer, or a view, which may hide
+        anything."""
         return bool(connection.scalar(_TRIGGERED, {"table": NAMES.format_table(table)}))
 
     def setting(self, name: str) -> str:

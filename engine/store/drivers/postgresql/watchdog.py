@@ -263,11 +263,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         yield from super()._check_intrans_gen(attribute)
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
-        """Wait as psycopg does.
-
-        Raises:
-            psycopg.OperationalError: the server did not answer in time; the connection is closed.
-        """
+        """Wait for the server as psycopg does, but for a limited time."""
         return super().wait(self._with_timeout(gen), *args, **kwargs)
 
     def _with_timeout(self, gen: PQGen[T]) -> PQGen[T]:

@@ -134,7 +134,7 @@ class SqliteDriver(Driver):
 
     @property
     def read_options(self) -> Mapping[str, Any]:
-        """Options of a deferred transaction."""
+        """Return the execution options of a deferred transaction."""
         return connections.READ
 
     def begin_platform(self, connection: Connection, *, write: bool) -> None:
@@ -150,7 +150,8 @@ class SqliteDriver(Driver):
         return guards.statements(tables)
 
     def explain(self, error: DBAPIError, place: str) -> Unavailable | None:
-        """Classify the error by its message: SQLite's codes are too coarse."""
+        """Return the error with a fix for an error of the database that concerns the host, by its message: SQLite's codes are too
+        coarse."""
         return connections.explain(str(error.orig), place)
 
     def is_transaction_lost(self, connection: Connection) -> bool:
@@ -189,7 +190,7 @@ class SqliteDriver(Driver):
         return not Path(str(url.database)).exists()
 
     def backup(self, url: URL, target: Path) -> None:
-        """Copy the file page by page, from one snapshot."""
+        """Copy the database's file page by page, from one snapshot."""
         backup.copy(Path(str(url.database)), target)
 
     def restore(self, url: URL, source: Path) -> None:
@@ -212,19 +213,19 @@ class SqliteDriver(Driver):
         each: Callable[[], Any],
         over: Callable[[Any], Any],
     ) -> RowWriter:
-        """Compile both forms: a hundred rows at once, and the rest row by row."""
+        """Compile a statement that is run for each of many rows: for a hundred rows at once, and row by row for the rest."""
         return EachRow(each, over)
 
     def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
-        """Compile a query over VALUES."""
+        """Compile a query about many rows, which VALUES lists."""
         return Over(tuple(types), over)
 
     def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
-        """Join the tables: SQLite begins with the given rows."""
+        """Return a query that joins the tables: SQLite begins with the given rows."""
         return wanted.add_columns(*given.c).select_from(given).where(*conditions)
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-        """Compare with a list in JSON: the statement's text does not depend on the number of values."""
+        """Return the condition that a column is in a list in JSON: the statement's text does not depend on the number of values."""
         given: Select[Any] = select(literal_column("value")).select_from(
             func.json_each(bindparam(name, type_=JsonList()))
         )
@@ -268,7 +269,7 @@ class SqliteDriver(Driver):
         return SqliteJsonPath(body, parts, tag)
 
     def json_number(self, value: float) -> ColumnElement[Any]:
-        """Bind the value unchanged: integers and doubles compare exactly."""
+        """Return a number to compare with one in JSON: unchanged, because integers and doubles compare exactly."""
         return literal(value)
 
     def decimal_column(self, column: Column[Any]) -> ColumnElement[Any]:
@@ -303,7 +304,7 @@ class SqliteDriver(Driver):
         max_bytes: int,
         min_rows: int,
     ) -> tuple[list[Any], bool]:
-        """Step through the rows, which SQLite returns one by one."""
+        """Return the first rows up to a size, by stepping through the rows, which SQLite returns one by one."""
         found: list[Any] = []
         weight = 0
         with connection.execute(statement) as rows:
@@ -333,17 +334,17 @@ class SqliteDriver(Driver):
             raw.set_progress_handler(None, 0)
 
     def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
-        """Classify the error by its message."""
+        """Return why a query was refused, by the error's message."""
         if isinstance(error, OperationalError) and any(sign in str(error.orig) for sign in _TOO_COMPLEX):
             return QueryRefusal.TOO_COMPLEX
         return QueryRefusal.UNREADABLE if isinstance(error, DataError) else None
 
     def is_read_only_view(self, error: DBAPIError) -> bool:
-        """Classify the error by its message."""
+        """Whether a write failed because its target is a read-only view, by the error's message."""
         return "because it is a view" in str(error.orig)
 
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Read the unique constraints of a table from the catalog."""
+        """Return the unique constraints of a table, from the catalog."""
         found: dict[str, list[str | None]] = {}
         for label, column in connection.execute(_UNIQUE, {"table": table.name}):
             found.setdefault(label, []).append(column)
@@ -352,7 +353,7 @@ class SqliteDriver(Driver):
     # The change feed
 
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Count the triggers of a table in the catalog."""
+        """Return the number of a table's triggers whose names begin so, from the catalog."""
         return int(connection.scalar(_TRIGGERS, {"table": table.name, "name": prefix}) or 0)
 
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
