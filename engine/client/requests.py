@@ -386,6 +386,7 @@ class ExportedLines(Lines[AuditEntry]):
         super().__init__(url, Request(None, f"{ROOT}{prefix}/audit/export", query))
 
     def _value(self, line: str) -> AuditEntry | None:
+        """Return the audit entry of a line of JSON, None for an empty line."""
         found: AuditEntry | None = from_jsonable(AuditEntry, json.loads(line)) if line else None
         return found
 
@@ -401,9 +402,11 @@ class LiveLines(Lines[Action | LogLine]):
         self._kind = ""
 
     def _continues(self) -> bool:
+        """Whether the stream can go on after its end: the id of its last event is known."""
         return "last-event-id" in self.sent.headers
 
     def _value(self, line: str) -> Action | LogLine | None:
+        """Return the action or log line of an event that is complete with this line, else None."""
         name, _, value = line.partition(": ")
         if name == "event":
             self._kind = value

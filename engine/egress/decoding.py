@@ -108,6 +108,7 @@ class _Members:
         self._one = make()
 
     def chunks(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded pieces of a part of a gzip body, which may have several members."""
         more = bool(data)
         while more:
             if self._one.eof:
@@ -121,6 +122,7 @@ class _Members:
 
     @property
     def complete(self) -> bool:
+        """Whether the last member has ended."""
         return bool(self._one.eof)
 
 
@@ -132,6 +134,7 @@ class _Deflate:
         self._members: _Members | None = None
 
     def chunks(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded pieces of a part of a deflate body."""
         if self._members is None:
             self._head += data
             if len(self._head) < 2:
@@ -143,6 +146,7 @@ class _Deflate:
 
     @property
     def complete(self) -> bool:
+        """Whether the compressed data has ended."""
         return self._members is not None and self._members.complete
 
 
@@ -151,6 +155,7 @@ class _Brotli:
         self._one = brotli.Decompressor()
 
     def chunks(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded pieces of a part of a Brotli body."""
         if data and self._one.is_finished():
             raise EOFError
         yield self._one.process(data, output_buffer_limit=_STEP)
@@ -159,6 +164,7 @@ class _Brotli:
 
     @property
     def complete(self) -> bool:
+        """Whether the compressed data has ended."""
         return bool(self._one.is_finished())
 
 

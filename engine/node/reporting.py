@@ -127,6 +127,7 @@ class Reporter:
 
     @property
     def _has_subscribers(self) -> bool:
+        """Whether anyone subscribes to events for people."""
         return self._events.has_subscribers(Event)
 
     def _fault(self, event: Fault) -> None:

@@ -58,6 +58,7 @@ class Service:
             self.context.bus.subscribe(kind, self._wake)
 
     def _wake(self, _event: object) -> None:
+        """Begin the next round at once."""
         self.wake()
 
     def fault(self, error: Exception) -> None:

@@ -133,7 +133,7 @@ def _exchange(process: "subprocess.Popen[bytes]", files: dict[str, str]) -> tupl
 
 
 def _read(answer: bytes, files: dict[str, str], spent_ms: float) -> Stripped:
-    """Return the result from the answer of the process."""
+    """Return the stripped files from the answer of the process, or the first syntax error in them."""
     try:
         found = json.loads(answer)
         problem = found.get("")

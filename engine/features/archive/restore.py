@@ -180,12 +180,15 @@ class TenantImport:
         return tenants.get(self._connection, self._tenant)
 
     def _read_together(self, *works: Callable[[], Any]) -> list[Any]:
+        """Return the results of functions that read by this import's connection, asked for together."""
         return read_together(*works, connection=self._connection)
 
     def _rows(self, *statements: Select[Any]) -> list[Any]:
+        """Return the rows of each of these statements, asked for together."""
         return self._read_together(*(partial(self._all, each) for each in statements))
 
     def _all(self, statement: Select[Any]) -> Any:
+        """Return all rows of a statement."""
         return self._connection.execute(statement).all()
 
     def _tenant_row(self, cells: list[Any], now_us: int) -> None:

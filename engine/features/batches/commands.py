@@ -51,6 +51,8 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _add(app: typer.Typer, opened: groups.Opened) -> None:
+    """Add the commands of batches to the command line."""
+
     @app.command("import")
     def import_(
         file: Annotated[

@@ -12,6 +12,8 @@ _PICTURE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none
 
 
 def _add(pages: Dashboard) -> None:
+    """Add the brand's style sheet and logo to the dashboard."""
+
     def brand() -> Brand | None:
         """Return the brand of the platform file, None without one."""
         return pages.api.engine.of_surfaces.get(NAME)

@@ -37,6 +37,7 @@ def _expired() -> Response:
 
 
 def _add(api: Api) -> None:
+    """Add the routes by which a person consents to a connection."""
     engine = api.engine
 
     def find_consent(

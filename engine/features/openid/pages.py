@@ -188,6 +188,7 @@ def _cookie(request: Request) -> str:
 
 
 def _add(pages: Dashboard) -> None:
+    """Add the sign-in by a provider to the dashboard."""
     if pages.api.authentication.by_platform is None:
         OpenIdPages(pages).add()
 

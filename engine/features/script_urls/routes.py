@@ -32,6 +32,7 @@ def _of_origin(request: Request, url: ScriptUrl) -> dict[str, str]:
 
 
 def _add(api: Api) -> None:
+    """Add the routes that receive requests to scripts' URLs."""
     engine = api.engine
     limit = RateLimit(api.engine.context.settings.api_url_requests_per_minute)
 

@@ -127,6 +127,7 @@ class LedgerLoop(Service):
         self.wake()
 
     def _cancel_looks(self) -> None:
+        """Cancel the reads of the parts that are under way."""
         for look in self._looks.values():
             look.cancel()
 

@@ -44,6 +44,7 @@ class PostgresJsonPath(JsonPath):
         self._time_kind = func.jsonb_typeof(func.jsonb_extract_path(self._body, *self._instant))
 
     def _kind_at(self, parts: Sequence[Any]) -> ColumnElement[Any]:
+        """Return the JSON type of the value at a path, as SQL."""
         return func.jsonb_typeof(func.jsonb_extract_path(self._body, *parts))
 
     def missing(self) -> Clause:

@@ -37,6 +37,7 @@ class SqliteJsonPath(JsonPath):
         self._kind = func.json_type(body, self._path)
 
     def _kind_at(self, parts: Sequence[Any]) -> ColumnElement[Any]:
+        """Return the JSON type of the value at a path, as SQL."""
         return func.json_type(self._body, "$." + ".".join(f'"{part}"' for part in parts))
 
     def missing(self) -> Clause:
