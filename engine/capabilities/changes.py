@@ -1,4 +1,4 @@
-"""Host side of ``changes``: the changes of a set since the consumer's last successful run."""
+"""Host side of ``changes``: the changes of a dataset since the consumer's last successful run."""
 
 from typing import Any
 

@@ -115,7 +115,7 @@ def _knows_indexes(session: Session, rows: Dataset, tree: Filter) -> bool:
 
 
 def lookup(session: Session, rows: Dataset) -> Lookup:
-    """Return the lookup of a filter's fields: those of the set, and of readable sets that its keys refer to."""
+    """Return the lookup of a filter's fields: those of the dataset, and of readable datasets that its keys refer to."""
     return lookup_of(rows, session.datasets, partial(_may_read, session))
 
 

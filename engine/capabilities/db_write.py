@@ -21,7 +21,7 @@ MAX_DOCUMENT = 64 * 1024
 
 
 async def writable(session: Session, given: dict[str, Any]) -> Dataset:
-    """Return the set to be written.
+    """Return the dataset to be written.
 
     Raises:
         CallRefused: ``denied``: its database has no table for receipts.

@@ -12,10 +12,10 @@ from lodger.stdlib.calls import HostCall
 def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Datasets) -> None:
     """Refuse a call without its grant, naming the missing grant.
 
-    Grants that depend on more than a set's name (recipients, hosts) are checked by the capability.
+    Grants that depend on more than a dataset's name (recipients, hosts) are checked by the capability.
 
     Raises:
-        CallRefused: ``denied``; ``bad_request`` if the name of the set is invalid.
+        CallRefused: ``denied``; ``bad_request`` if the name of the dataset is invalid.
     """
     kind, _, verb = call.grant.partition(":")
     write = verb != "read"
@@ -35,7 +35,7 @@ def require(grants: Grants, call: HostCall, given: dict[str, Any], datasets: Dat
 
 
 def require_rows(grants: Grants, name: str, datasets: Datasets, *, write: bool) -> None:
-    """Refuse reads, or with ``write`` writes, of a set without the grant."""
+    """Refuse reads, or with ``write`` writes, of a dataset without the grant."""
     exposed = isinstance(datasets.named(name), TableDataset)
     if not grants.of_rows(name, exposed=exposed, write=write):
         raise missing_grant(f"{'sets' if exposed else 'collections'}:{'write' if write else 'read'}:{name}")

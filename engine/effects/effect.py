@@ -120,7 +120,7 @@ class Consumed(Requested):
     """Changes read from a feed: the commit moves the consumer's position.
 
     Attributes:
-        name: name of the set, for display.
+        name: name of the dataset, for display.
         base: position before the read, None if there was none; ``to`` is the position after it.
         count: number of changes read; ``more`` is true if others follow.
     """

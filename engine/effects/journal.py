@@ -54,7 +54,7 @@ class Journal:
     Args:
         tenant_id: owner of all rows in the journal.
         action_id: with ``step`` the base of the ids of mails.
-        datasets: the sets by name.
+        datasets: the datasets by name.
         consumer: name of the reader of feeds.
     """
 

@@ -30,7 +30,7 @@ class WrittenRow:
 
 @dataclass(slots=True)
 class KnownRows:
-    """The known rows of one set: those read, and those written or checked."""
+    """The known rows of one dataset: those read, and those written or checked."""
 
     seen: dict[Any, Row] = field(default_factory=dict)
     touched: dict[Any, WrittenRow] = field(default_factory=dict)

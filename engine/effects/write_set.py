@@ -50,7 +50,7 @@ class WriteSet:
 
     Attributes:
         effects: with their index in the journal, which is part of the ids of mails.
-        expected_rows: rows that must be unchanged, by set and key.
+        expected_rows: rows that must be unchanged, by dataset and key.
         held: keyed values that must be unchanged.
         consumer: name of the reader of feeds; it does not see its own changes.
     """

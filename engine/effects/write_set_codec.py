@@ -62,7 +62,7 @@ def unpack_row(rows: Dataset, row: dict[str, Any]) -> Row:
 
 
 def field_of(rows: Dataset, name: str) -> ColumnField:
-    """Return a column of a table's set.
+    """Return a column of a table.
 
     Raises:
         KeyError: it has none of that name (any more).
@@ -72,7 +72,7 @@ def field_of(rows: Dataset, name: str) -> ColumnField:
 
 
 def _typed(rows: Dataset) -> bool:
-    """Whether the columns of a set have types: a collection has none."""
+    """Whether the columns of a dataset have types: a collection has none."""
     return isinstance(rows, TableDataset)
 
 
@@ -81,7 +81,7 @@ _CLASSES: dict[str, type[Any]] = {each.__name__: each for each in get_args(Effec
 
 
 class WriteSetDecodeError(Exception):
-    """A sealed write set cannot be decoded here: a set is not exposed on this node, or a later version encoded it."""
+    """A sealed write set cannot be decoded here: a dataset is not exposed on this node, or a later version encoded it."""
 
 
 def encode(write_set: WriteSet) -> str:
@@ -138,12 +138,12 @@ def decode(text: str, datasets: Datasets) -> WriteSet:
 
 
 def _set(rows: Dataset) -> list[str]:
-    """Return kind and name of a set, JSON-able."""
+    """Return kind and name of a dataset, JSON-able."""
     return ["collection" if isinstance(rows, Collection) else "table", rows.name]
 
 
 def _set_of(named: list[str], datasets: Datasets) -> Dataset:
-    """Return the set that a stored name refers to."""
+    """Return the dataset that a stored name refers to."""
     kind, name = named
     if kind == "collection":
         return Collection(name)

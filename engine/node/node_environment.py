@@ -21,7 +21,7 @@ class NodeEnvironment:
 
     Attributes:
         store: the open ledger.
-        datasets: the sets that ``db.NAME`` refers to.
+        datasets: the datasets that ``db.NAME`` refers to.
         vault: opens secrets.
         handlers: functions that actions of kind host call.
         events: the engine's bus: events for people are published there, :class:`~lodger.engine.core.events.LedgerWritten` is heard.

@@ -42,15 +42,15 @@ class Change:
 
 
 def source_of(rows: Dataset) -> str:
-    """Return the name under which changes of a set are recorded: the table's, because several sets may show one table."""
+    """Return the name under which changes of a dataset are recorded: the table's, because several datasets may show one table."""
     return f"collection:{rows.name}" if isinstance(rows, Collection) else f"table:{rows.origin.fullname}"
 
 
 def owner_of(rows: Dataset, tenant_id: str) -> str:
-    """Return the tenant as the feed of a set writes it.
+    """Return the tenant as the feed of a dataset writes it.
 
     Raises:
-        CallRefused: ``denied``: the tenant has no part in the set.
+        CallRefused: ``denied``: the tenant has no part in the dataset.
     """
     value = rows.tenant_value(tenant_id)
     if value is None:
@@ -64,7 +64,7 @@ def key_text(rows: Dataset, key: Any) -> str:
 
 
 def key_shown(rows: Dataset, key: str) -> Any:
-    """Return a key of a feed as scripts see keys of its set."""
+    """Return a key of a feed as scripts see keys of its dataset."""
     return kinds.show(rows.key.kind, int(key)) if rows.key.kind in (Kind.INT, Kind.BIGINT) else key
 
 

@@ -29,6 +29,6 @@ def claim(connection: Connection, since: int | None, consumer: str | None) -> No
 
 
 def statements(rows: TableDataset, driver: Driver, security: RowSecurity | None) -> list[str]:
-    """Return the statements that create the triggers of a set's table, or drop them if its feed needs none."""
+    """Return the statements that create the triggers of a dataset's table, or drop them if its feed needs none."""
     watched = WatchedTable(rows.origin, source_of(rows), rows.tenant_column, rows.key.column)
     return driver.trigger_statements(watched, security, wanted=rows.feed == "trigger")

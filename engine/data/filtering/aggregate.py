@@ -1,4 +1,4 @@
-"""Counts, sums, averages and extremes over a set: the query, partial aggregates, and merging them.
+"""Counts, sums, averages and extremes over a dataset: the query, partial aggregates, and merging them.
 
 SQL aggregates the rows that the journal has not touched, Python those it has; :func:`merge_aggregates` adds them up.
 Integers and decimals are exact. Nulls are not counted; an empty sum is 0. Values at a path of documents may have several

@@ -27,7 +27,7 @@ def read_cursor(text: Any, name: str, order: Sequence[Order]) -> tuple[Any, ...]
     """Return the ordering values of a cursor.
 
     Raises:
-        CallRefused: ``bad_request``: not a cursor, or one of another set or order.
+        CallRefused: ``bad_request``: not a cursor, or one of another dataset or order.
     """
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise bad_request("this is not a cursor")

@@ -285,7 +285,7 @@ def chooses_all(tree: Filter) -> bool | None:
 
 
 def inner_of(tree: Compare | In) -> Compare | In:
-    """Return a condition on a related row as a condition of that row's own set."""
+    """Return a condition on a related row as a condition of that row's own dataset."""
     assert isinstance(tree.field, RelatedField)
     return replace(tree, field=tree.field.inner)
 

@@ -75,7 +75,7 @@ class Reader:
     Args:
         connection: the caller's, in the caller's transaction.
         scope: binds every statement to the tenant.
-        touched: returns rows of a set that the journal has changed, None for a deleted one; called for sets that a filter
+        touched: returns rows of a dataset that the journal has changed, None for a deleted one; called for datasets that a filter
             reaches through a foreign key.
         paths: indexed paths of collections, as far as they are known; see :meth:`is_current`.
     """

@@ -1,6 +1,6 @@
 """Related rows through foreign keys: ``{"customer.state": "gold"}`` in a filter, ``include: ["customer"]`` in a query.
 
-Both sets must be exposed, in one database, readable for the run, and the rows the tenant's. A row without a related one has nulls
+Both datasets must be exposed, in one database, readable for the run, and the rows the tenant's. A row without a related one has nulls
 there.
 """
 
@@ -28,7 +28,7 @@ WrittenRows = Callable[[TableDataset], Mapping[Any, Row | None]]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A foreign key from a column of one set to the key of another."""
+    """A foreign key from a column of one dataset to the key of another."""
 
     name: str
     link: ColumnField
@@ -36,7 +36,7 @@ class Relation:
 
 
 def relations(rows: Dataset, datasets: Datasets, may_read: MayRead) -> dict[str, Relation]:
-    """Return the relations of a set by name: the column's name without ``_id``."""
+    """Return the relations of a dataset by name: the column's name without ``_id``."""
     found: dict[str, Relation] = {}
     if not isinstance(rows, TableDataset):
         return found

@@ -1,4 +1,4 @@
-"""The sets that scripts address as ``db.NAME``: exposed tables and collections of JSON documents."""
+"""The datasets that scripts address as ``db.NAME``: exposed tables and collections of JSON documents."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class KeySource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key that scripts may write: it must reference a row of the same tenant in an exposed set."""
+    """A foreign key that scripts may write: it must reference a row of the same tenant in an exposed dataset."""
 
     table: Table
     column: Column[Any]
@@ -44,7 +44,7 @@ class TableDataset:
         table: the object that statements name: the platform's table, or a view of it.
         origin: the platform's table.
         database: where it is; None is the ledger's own database.
-        referred: columns that other exposed sets refer to.
+        referred: columns that other exposed datasets refer to.
         links: foreign keys among the columns, by the name under which they are followed: the column's name here, the table and the
             column that it leads to.
         unique: columns that together are unique within a tenant.
@@ -136,5 +136,5 @@ Dataset = TableDataset | Collection
 
 
 def database_of(rows: Dataset) -> "ForeignDatabase | None":
-    """Return the database that a set is in, None for the ledger's."""
+    """Return the database that a dataset is in, None for the ledger's."""
     return rows.database if isinstance(rows, TableDataset) else None

@@ -1,4 +1,4 @@
-"""The registry of a platform's sets and functions for scripts: exposed sets by name (every other name is a collection), and functions."""
+"""The registry of what scripts may use of a platform: exposed datasets by name (every other name is a collection), and functions."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -155,7 +155,7 @@ class Datasets:
         return [each for each in (None, *self.databases) if each not in self._walls and (each is None or each in used)]
 
     def stand(self, database: ForeignDatabase | None, wall: DatabaseIsolation) -> None:
-        """Store which isolation was found in a database; its sets are then read through the views that exist."""
+        """Store which isolation was found in a database; its datasets are then read through the views that exist."""
         self._walls[database] = wall
         self._changed()
 
@@ -196,7 +196,7 @@ class Datasets:
             self._elsewhere, self._pinned = found, None
 
     def named(self, name: str) -> Dataset:
-        """Return the set of this name.
+        """Return the dataset of this name.
 
         Raises:
             CallRefused: the name cannot be one; ``set_elsewhere`` if it is a table that only other processes have exposed.
@@ -219,7 +219,7 @@ class Datasets:
         return self._twins.get(name) or self._tables[name]
 
     def of_table(self, table: Table, database: ForeignDatabase | None = None) -> TableDataset | None:
-        """Return the set through which a table of a database is exposed."""
+        """Return the dataset through which a table of a database is exposed."""
         for name, rows in self._tables.items():
             if rows.origin is table and rows.database is database:
                 return self.table(name)
@@ -229,7 +229,7 @@ class Datasets:
         return iter(self._tables.values())
 
     def described(self) -> dict[str, Any]:
-        """Return the kinds of columns by set, for the sandbox."""
+        """Return the kinds of columns by dataset, for the sandbox."""
         return {
             item.name: {
                 "key": item.key.name,
@@ -245,7 +245,7 @@ class Datasets:
 
 
 def _elsewhere(name: str) -> CallRefused:
-    """Return the refusal of a set that other nodes have and this one lacks."""
+    """Return the refusal of a dataset that other nodes have and this one lacks."""
     what = (
         "a function that this node's process has not declared"
         if "." in name

@@ -1,4 +1,4 @@
-"""Turns a platform's SQLAlchemy table or mapped class into a set that scripts see as ``db.NAME``.
+"""Turns a platform's SQLAlchemy table or mapped class into a dataset that scripts see as ``db.NAME``.
 
 Declarations through which one tenant could learn about another are refused here, before any script runs.
 """
@@ -83,7 +83,7 @@ def expose(
         read: columns that may be read, filtered and ordered by; None is all but the tenant's.
         write: columns that may be inserted and updated; they must be readable. Never the tenant's column, nor a key
             that the database or Lodger generates.
-        name: name of the set in ``db.NAME``; the table's name when None.
+        name: name of the dataset in ``db.NAME``; the table's name when None.
         insert, delete: whether rows may be inserted and deleted; None is yes when a column may be written.
         allow_unique: names of unique constraints or indexes without the tenant's column that scripts may write
             nevertheless: their violations reveal values of other tenants.

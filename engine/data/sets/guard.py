@@ -35,10 +35,10 @@ class DatabaseIsolation:
     Attributes:
         schema: of the views.
         role: queries can run as the role, so Lodger's own tables show one tenant.
-        views: sets with an up-to-date view.
-        written: of these, the sets that are also written as the role. Without sets with triggers that run with the writer's
+        views: datasets with an up-to-date view.
+        written: of these, the datasets that are also written as the role. Without datasets with triggers that run with the writer's
             rights, which may need more than the role's, and without the platform's own views, as their tables are unknown.
-        cross_tenant_unique_columns: columns, by set, that scripts may not write although they were exposed; see
+        cross_tenant_unique_columns: columns, by dataset, that scripts may not write although they were exposed; see
             :func:`lodger.engine.data.sets.uniqueness.cross_tenant_unique_columns`.
     """
 
@@ -66,7 +66,7 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
     """Inspect a database for row security objects; log a warning for missing ones.
 
     Args:
-        sets: its exposed sets.
+        sets: its exposed datasets.
         ledger: whether it is the ledger's, with Lodger's own tables for scripts.
     """
     sets = list(sets)
@@ -93,7 +93,7 @@ def is_unused(connection: Connection) -> bool:
 
 
 def filtered(connection: Connection, sets: Iterable[TableDataset]) -> list[str]:
-    """Return the names of the sets whose tables hide rows by a row security of their own that is told no tenant."""
+    """Return the names of the datasets whose tables hide rows by a row security of their own that is told no tenant."""
     security = driver_of(connection).row_security(connection)
     if security is None:
         return []
@@ -165,7 +165,7 @@ def isolated_query(
     """Return the query, run as the role and for this tenant where the database has them.
 
     Args:
-        rows: the queried set; None for Lodger's own tables.
+        rows: the queried dataset; None for Lodger's own tables.
     """
     wall = datasets.wall(None if rows is None else database_of(rows))
     own = rows is None or isinstance(rows, Collection)
@@ -233,7 +233,7 @@ def _tenant(security: RowSecurity, tenant_id: str, datasets: "Datasets", sets: I
 
 
 def _value(rows: Dataset | None, tenant_id: str) -> Any:
-    """Return the tenant's value in a set; None if the tenant has no access to it."""
+    """Return the tenant's value in a dataset; None if the tenant has no access to it."""
     try:
         return None if rows is None else rows.tenant_value(tenant_id)
     except CallRefused:  # has no part in it: its view shows nothing

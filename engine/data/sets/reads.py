@@ -81,7 +81,7 @@ class ThreadReads:
                 raise CallRefused("too_slow", "the query took too long; ask for less") from error
 
     async def numbers(self, rows: TableDataset, many: int) -> list[int] | None:
-        """Take keys of a set from its database: :func:`lodger.engine.data.sets.numbers.taken`."""
+        """Take keys of a dataset from its database: :func:`lodger.engine.data.sets.numbers.taken`."""
         database = rows.database or self._database
         return await self._in_thread(taken, database, rows, many)
 

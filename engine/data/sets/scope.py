@@ -92,7 +92,7 @@ _delete_document = PreparedWrite(lambda _driver: delete(documents).where(_own_do
 
 
 class Scope:
-    """Statements that see one tenant's rows of one set and no others."""
+    """Statements that see one tenant's rows of one dataset and no others."""
 
     def __init__(self, tenant_id: str) -> None:
         self.tenant_id = tenant_id
@@ -115,7 +115,7 @@ class Scope:
         return value
 
     def _within(self, rows: TenantTable) -> ColumnElement[bool]:
-        """Return the condition that a row belongs to this tenant and set."""
+        """Return the condition that a row belongs to this tenant and dataset."""
         own = self.predicate(rows)
         return and_(own, documents.c.collection == rows.name) if isinstance(rows, Collection) else own
 

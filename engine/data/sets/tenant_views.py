@@ -1,4 +1,4 @@
-"""Views of sets that show one tenant's rows, where the database has row security (:mod:`lodger.engine.store.drivers.features`)."""
+"""Views of datasets that show one tenant's rows, where the database has row security (:mod:`lodger.engine.store.drivers.features`)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from lodger.engine.store.drivers.features import RowSecurity, View, ViewPlan
 
 
 def view_dataset(rows: TableDataset, schema: str) -> TableDataset:
-    """Return the same set, read and written through its view."""
+    """Return the same dataset, read and written through its view."""
     table = Table(rows.name, sa.MetaData(), *(_copied(column) for column in _shown(rows)), schema=schema)
     return replace(
         rows,
@@ -48,7 +48,7 @@ def _filled(column: Column[Any]) -> bool:
 
 
 def view(rows: TableDataset, security: RowSecurity, connection: Connection) -> View:
-    """Return the statements that create a set's view and grant it to the role."""
+    """Return the statements that create a dataset's view and grant it to the role."""
     shown = _shown(rows)
     written = {rows.fields[name].column for name in rows.writable}
     inserted = {rows.tenant_column, rows.key.column, *written} | {each for each in shown if _filled(each)}
@@ -71,7 +71,7 @@ def view(rows: TableDataset, security: RowSecurity, connection: Connection) -> V
 def statements(
     security: RowSecurity, sets: Iterable[TableDataset], connection: Connection, *, ledger: bool
 ) -> list[str]:
-    """Return the statements that create the role, the schema and the views of these sets, in order.
+    """Return the statements that create the role, the schema and the views of these datasets, in order.
 
     Args:
         ledger: the database is the ledger's own.

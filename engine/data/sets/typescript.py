@@ -1,4 +1,4 @@
-"""TypeScript declarations of exposed sets, so that editors complete columns and mark wrong writes."""
+"""TypeScript declarations of exposed datasets, so that editors complete columns and mark wrong writes."""
 
 import json
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ def declarations(
     """Return the text of a ``.d.ts`` file.
 
     Args:
-        targets: by set, the names of related sets by relation name.
+        targets: by dataset, the names of related datasets by relation name.
     """
     parts = ["// The sets and functions of this platform, written by `lodger init`; do not edit.\n"]
     members = []
@@ -96,7 +96,7 @@ def _of_param(field: Field) -> str:
 
 
 def _row(rows: TableDataset, name: str, led: dict[str, str]) -> str:
-    """Return the TypeScript interface of a set's rows."""
+    """Return the TypeScript interface of a dataset's rows."""
     lines = [f"interface {name} {{"]
     for item in rows.shown:
         if item.kind in _NOTES:

@@ -62,7 +62,7 @@ def is_case_insensitive(column: Column[Any]) -> bool:
 
 
 def cross_tenant_unique_columns(connection: Connection, sets: Iterable[TableDataset]) -> dict[str, frozenset[str]]:
-    """Return the columns by set, as scripts name them, with an undeclared uniqueness across tenants.
+    """Return the columns by dataset, as scripts name them, with an undeclared uniqueness across tenants.
 
     An index over expressions counts for all written columns, because its columns are unknown.
     """

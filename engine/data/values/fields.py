@@ -70,8 +70,8 @@ class RelatedField:
     Attributes:
         name: as scripts say it, ``customer.state``.
         link: the foreign key column.
-        target: the related set (:class:`lodger.engine.data.sets.dataset.TableDataset`).
-        inner: the column of the related set.
+        target: the related dataset (:class:`lodger.engine.data.sets.dataset.TableDataset`).
+        inner: the column of the related dataset.
     """
 
     name: str

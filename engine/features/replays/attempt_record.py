@@ -80,7 +80,7 @@ class AttemptRecord:
     Attributes:
         lodger: version of the engine that ran it.
         runtime: quickjs, quickjs-native or wasm.
-        context: JSON text of the script's context: its action with the input, its grants, the sets that it knows; the
+        context: JSON text of the script's context: its action with the input, its grants, the datasets that it knows; the
             standard input of a WebAssembly module.
         now_us: start of the script's clock, microseconds since 1970.
         seed: 32 bytes in hexadecimal digits that all randomness is drawn from.

@@ -60,7 +60,7 @@ class HostSide:
 
     Args:
         read: runs a query on a read-only connection of the ledger's database.
-        datasets: the sets that ``db.NAME`` refers to.
+        datasets: the datasets that ``db.NAME`` refers to.
         clock: the time that scripts see.
         people: returns those of some addresses that belong to a tenant; None: those that the ledger knows.
         on_log: called with each log line as it arrives.

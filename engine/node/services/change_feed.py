@@ -205,7 +205,7 @@ class ChangeFeed(Service):
 
 
 def _owner(rows: Dataset, tenant_id: str) -> str | None:
-    """Return the owner of a tenant's changes in a set; None if the tenant has no access to it."""
+    """Return the owner of a tenant's changes in a dataset; None if the tenant has no access to it."""
     try:
         return feed.owner_of(rows, tenant_id)
     except CallRefused:  # has no part in it

@@ -92,7 +92,7 @@ class TrialRuns:
         )
 
     def described(self) -> dict[str, dict[str, Any]]:
-        """Return the exposed sets by name, as scripts of this process see them."""
+        """Return the exposed datasets by name, as scripts of this process see them."""
         return self._engine.datasets.described()
 
     def functions(self) -> tuple[PlatformFunction, ...]:

@@ -1,4 +1,4 @@
-"""Schedules that run on changes: the sets that each follows, and its position in their feeds."""
+"""Schedules that run on changes: the datasets that each follows, and its position in their feeds."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Position(NamedTuple):
 
 
 class Follower(NamedTuple):
-    """An armed schedule and the name of a set that it follows."""
+    """An armed schedule and the name of a dataset that it follows."""
 
     tenant_id: str
     schedule_id: str
@@ -37,13 +37,13 @@ def bind(connection: Connection, tenant_id: str, schedule_id: str, names: Iterab
 
 
 def record_armed(connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> None:
-    """Record that a schedule was armed: the sets it follows may have changed meanwhile."""
+    """Record that a schedule was armed: the datasets that it follows may have changed meanwhile."""
     mine = (_f.tenant_id == tenant_id, _f.schedule_id == schedule_id)
     prepared.write(connection, update(followers).where(*mine).values(bound_us=now_us, woken_xid=None, woken_seq=None))
 
 
 def unbind(connection: Connection, tenant_id: str, schedule_id: str) -> None:
-    """Delete the sets that a schedule follows and its positions."""
+    """Delete the datasets that a schedule follows and its positions."""
     bind(connection, tenant_id, schedule_id, (), 0)
     prepared.write(connection, delete(cursors).where(_c.tenant_id == tenant_id, _c.consumer == schedule_id))
 
@@ -60,7 +60,7 @@ def list_followers(
     *,
     since_us: int | None = None,
 ) -> list[Follower]:
-    """Return armed schedules that follow a set: those of one set, or of these tenants, or those bound or armed since an instant."""
+    """Return armed schedules that follow a dataset: those of one, or of these tenants, or those bound or armed since an instant."""
     wanted = select(_f.tenant_id, _f.schedule_id, _f.name).where(_is_armed)
     if name is not None:
         wanted = wanted.where(_f.name == name)

@@ -69,7 +69,7 @@ def _versions(reader: Reader, name: str) -> tuple[Any, Any, Any]:
 
 
 def _platform(reader: Reader) -> Any:
-    """Return the sets and functions of the platform that the tenant's scripts may use, for the editor."""
+    """Return the datasets and functions of the platform that the tenant's scripts may use, for the editor."""
     sets, functions = reader.together(("scripts.sets", reader.tenant), ("scripts.functions", reader.tenant))
     return to_jsonable({"sets": sets, "functions": functions})
 

@@ -123,7 +123,7 @@ class PostgresRowSecurity:
         return bool(connection.scalar(_TRIGGERED, {"table": NAMES.format_table(table)}))
 
     def setting(self, name: str) -> str:
-        """Return a distinct name for each set: names of settings are case-insensitive, names of sets are not."""
+        """Return a distinct name for each dataset: names of settings are case-insensitive, names of datasets are not."""
         lower = name.lower()
         return f"lodger.of_{name}" if name == lower else f"lodger.of_{lower}_{zlib.crc32(name.encode()):08x}"
 
