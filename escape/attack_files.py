@@ -1,15 +1,15 @@
 """Scripts of attacks, in files of their own language beside the module whose cases they are.
 
-A comment at the start of a line begins each piece (``//`` in JavaScript, ``;;`` in WebAssembly's text): ``//= TABLE``, then for each row
-``//- NAME: MECHANISM`` and its script, and ``//+ PART`` before each further part of the row. A comment between a table's line and its
-first row is for people.
+A comment at the start of a line begins each piece (``//`` in JavaScript, ``;;`` in WebAssembly's text, ``#`` in others):
+``//= TABLE``, then for each row ``//- NAME: MECHANISM`` and its script, and ``//+ PART`` before each further part of the row. A comment
+between a table's line and its first row is for people.
 """
 
 import re
 from pathlib import Path
 from typing import Any
 
-_MARKS = {".js": "//", ".wat": ";;"}
+_MARKS = {".js": "//", ".wat": ";;", ".txt": "#"}
 
 
 def attacks(module: str, suffix: str = ".js") -> dict[str, list[tuple[Any, ...]]]:

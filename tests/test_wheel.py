@@ -47,6 +47,7 @@ def test_nothing_that_only_developers_need_is_in_it(wheel: Path) -> None:
             ".js",
             ".wat",
             ".sql",
+            ".txt",
             ".cjs",
             ".ts",
             ".mako",

@@ -4,8 +4,11 @@ import difflib
 import json
 import logging
 import time
+import tomllib
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -190,49 +193,6 @@ def _methods(request: Request) -> set[str]:
     return found
 
 
-#: By the library's kind of error: the value that the field takes.
-_EXPECTED = {
-    "string_type": "text",
-    "string_unicode": "text of valid Unicode characters",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_parsing_size": "a whole number of at most 32 bits",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "finite_number": "a finite number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-    "dataclass_type": "an object",
-    "none_required": "null",
-    "bytes_type": "text",
-    "timezone_aware": "an instant with a time zone, such as 2027-01-01T09:00:00Z",
-    "datetime_type": "an instant such as 2027-01-01T09:00:00Z",
-    "datetime_parsing": "an instant such as 2027-01-01T09:00:00Z",
-    "datetime_from_date_parsing": "an instant such as 2027-01-01T09:00:00Z",
-    "datetime_object_invalid": "an instant such as 2027-01-01T09:00:00Z",
-}
-#: The same for kinds with a bound: the template is filled with the bound.
-_BOUNDED = {
-    "greater_than": "more than {gt}",
-    "greater_than_equal": "at least {ge}",
-    "less_than": "less than {lt}",
-    "less_than_equal": "at most {le}",
-    "string_too_short": "at least {min_length} characters long",
-    "string_too_long": "at most {max_length} characters long",
-    "too_short": "a list of at least {min_length} entries",
-    "too_long": "a list of at most {max_length} entries",
-    "literal_error": "one of {expected}",
-    "enum": "one of {expected}",
-    "string_pattern_mismatch": "text that matches {pattern}",
-}
-
-
 def not_valid(errors: Iterable[ErrorDetails], place: str, root: Any, known: Iterable[str] = ()) -> Refused:
     """Return the refusal of a body or query that does not match its model, with at most ten fields.
 
@@ -303,8 +263,11 @@ def _field(at: str, errors: list[ErrorDetails], known: tuple[str, ...]) -> dict[
 
 
 def _expected(error: ErrorDetails) -> str:
-    """Return the words for the value that was expected."""
-    template = _BOUNDED.get(error["type"])
-    if template is not None:
-        return template.format_map(error.get("ctx", {}))
-    return _EXPECTED.get(error["type"], "")
+    """Return the words for the value that was expected; empty for an error of another kind."""
+    return _templates().get(error["type"], "").format_map(error.get("ctx", {}))
+
+
+@cache
+def _templates() -> dict[str, str]:
+    """Return the words by the library's kind of error; read for refusals only."""
+    return tomllib.loads(Path(__file__).with_name("expected_values.toml").read_text("utf-8"))

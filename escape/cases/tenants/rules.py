@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lodger.engine.recurrence.query import answer
+from lodger.escape.attack_files import attacks
 from lodger.escape.case import ENGINE, Case
 from lodger.escape.evidence import Check, Escaped, Trial, value_of, within
 from lodger.sandbox.job import Report
@@ -88,58 +89,10 @@ class AskZone:
 
 
 _ALL_MINUTES = ",".join(map(str, range(60)))
-#: class, name, mechanism, rule
-RULES = (
-    (114, "february-30", "the thirtieth of February, every second", "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30"),
-    (114, "february-30-daily", "the thirtieth of February", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"),
-    (114, "leap-second", "the last day of a leap year, every second", "FREQ=SECONDLY;BYYEARDAY=366"),
-    (
-        114,
-        "leap-monday",
-        "a leap day that is a Monday, at one second",
-        "FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;BYHOUR=3;BYMINUTE=4;BYSECOND=5",
-    ),
-    (
-        114,
-        "step-past",
-        "a step that never meets its hour",
-        "FREQ=SECONDLY;INTERVAL=601;BYHOUR=3;BYMINUTE=4;BYSECOND=5;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO",
-    ),
-    (114, "odd-hour", "an odd hour with even steps", "FREQ=HOURLY;INTERVAL=2;BYHOUR=3"),
-    (
-        114,
-        "itself",
-        "every second, less every second",
-        "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY",
-    ),
-    (
-        114,
-        "itself-minute",
-        "every minute, less every minute",
-        "DTSTART:20200101T000000\nRRULE:FREQ=MINUTELY\nEXRULE:FREQ=MINUTELY",
-    ),
-    (
-        114,
-        "all-months",
-        "every second, less eleven months of each year",
-        "DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=1,2,3,4,5,6,7,8,9,10,11,12",
-    ),
-    (116, "old", "every minute since 1900", "FREQ=MINUTELY"),
-    (116, "old-second", "every second since 1900", "FREQ=SECONDLY"),
-    (
-        116,
-        "count",
-        "a thousand million times",
-        "DTSTART:19000101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=7;COUNT=999999999",
-    ),
-    (116, "count-hours", "a million hours since 1926", "DTSTART:19260101T000000\nRRULE:FREQ=HOURLY;COUNT=10000000"),
-    (116, "until", "until the year 9999, never", "FREQ=MINUTELY;UNTIL=99991231T235959Z;BYMONTH=2;BYMONTHDAY=30"),
-    (
-        116,
-        "times",
-        "every minute written out, on a day there is not",
-        f"FREQ=DAILY;BYHOUR={','.join(map(str, range(24)))};BYMINUTE={_ALL_MINUTES};BYSECOND={_ALL_MINUTES};BYMONTH=2;BYMONTHDAY=30",
-    ),
+_TIMES = f"FREQ=DAILY;BYHOUR={','.join(map(str, range(24)))};BYMINUTE={_ALL_MINUTES};BYSECOND={_ALL_MINUTES};BYMONTH=2;BYMONTHDAY=30"
+_RULES = (
+    *attacks(__file__, ".txt")["rules"],
+    ("116-times", "every minute written out, on a day there is not", _TIMES),
 )
 #: Texts that are costly for backtracking parsers: name, mechanism, text, parser.
 TEXTS: tuple[tuple[int, str, str, str, Callable[[str], Any]], ...] = (
@@ -210,16 +163,15 @@ def _not_read(trial: Trial) -> str:
     return f"refused: {found['code']}"
 
 
-def _case(number: int, name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
+def _case(name: str, wall: str, mechanism: str, act: Any, seen: Check, story: str) -> Case:
     """Return a case that calls the engine, without a worker."""
-    letter = "B" if number < 37 else "G"
-    return Case(f"{letter}{number}-{name}", wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
+    letter = "B" if int(name.partition("-")[0]) < 37 else "G"
+    return Case(f"{letter}{name}", wall, mechanism, seen=seen, story=story, runtimes=ENGINE, act=act)
 
 
 CASES = [
     *(
         _case(
-            number,
             name,
             "bounded_rules",
             mechanism,
@@ -227,12 +179,11 @@ CASES = [
             _in_time,
             "The next slot of a rule is computed directly: its cost does not depend on the rule.",
         )
-        for number, name, mechanism, text in RULES
+        for name, mechanism, text in _RULES
     ),
     *(
         _case(
-            number,
-            f"text-{name}",
+            f"{number}-text-{name}",
             "linear_patterns",
             mechanism,
             ReadText(text, read),
@@ -243,8 +194,7 @@ CASES = [
     ),
     *(
         _case(
-            118,
-            name,
+            f"118-{name}",
             "known_zones",
             f"the zone {zone}",
             AskZone(zone),
