@@ -68,56 +68,6 @@ _MILLISECOND_NS = 1_000_000
 _CLOCK, _READABLE, _WRITABLE = range(3)
 _ABSOLUTE = 1
 
-#: Name to parameters (i is i32, I is i64) and result.
-SIGNATURES = {
-    "args_get": ("ii", "i"),
-    "args_sizes_get": ("ii", "i"),
-    "clock_res_get": ("ii", "i"),
-    "clock_time_get": ("iIi", "i"),
-    "environ_get": ("ii", "i"),
-    "environ_sizes_get": ("ii", "i"),
-    "fd_advise": ("iIIi", "i"),
-    "fd_allocate": ("iII", "i"),
-    "fd_close": ("i", "i"),
-    "fd_datasync": ("i", "i"),
-    "fd_fdstat_get": ("ii", "i"),
-    "fd_fdstat_set_flags": ("ii", "i"),
-    "fd_fdstat_set_rights": ("iII", "i"),
-    "fd_filestat_get": ("ii", "i"),
-    "fd_filestat_set_size": ("iI", "i"),
-    "fd_filestat_set_times": ("iIIi", "i"),
-    "fd_pread": ("iiiIi", "i"),
-    "fd_prestat_dir_name": ("iii", "i"),
-    "fd_prestat_get": ("ii", "i"),
-    "fd_pwrite": ("iiiIi", "i"),
-    "fd_read": ("iiii", "i"),
-    "fd_readdir": ("iiiIi", "i"),
-    "fd_renumber": ("ii", "i"),
-    "fd_seek": ("iIii", "i"),
-    "fd_sync": ("i", "i"),
-    "fd_tell": ("ii", "i"),
-    "fd_write": ("iiii", "i"),
-    "path_create_directory": ("iii", "i"),
-    "path_filestat_get": ("iiiii", "i"),
-    "path_filestat_set_times": ("iiiiIIi", "i"),
-    "path_link": ("iiiiiii", "i"),
-    "path_open": ("iiiiiIIii", "i"),
-    "path_readlink": ("iiiiii", "i"),
-    "path_remove_directory": ("iii", "i"),
-    "path_rename": ("iiiiii", "i"),
-    "path_symlink": ("iiiii", "i"),
-    "path_unlink_file": ("iii", "i"),
-    "poll_oneoff": ("iiii", "i"),
-    "proc_exit": ("i", ""),
-    "proc_raise": ("i", "i"),
-    "random_get": ("ii", "i"),
-    "sched_yield": ("", "i"),
-    "sock_accept": ("iii", "i"),
-    "sock_recv": ("iiiiii", "i"),
-    "sock_send": ("iiiii", "i"),
-    "sock_shutdown": ("ii", "i"),
-}
-
 
 class OutOfMemoryBounds(Exception):
     """The guest passed an address outside its memory."""
@@ -140,7 +90,7 @@ class Wasi:
     def answer(self, name: str, arguments: "list[int]") -> int:
         """Carry out one call and return its errno; raises only :class:`Exited` and exceptions of the command."""
         try:
-            return int(_SERVED.get(name, Wasi._no_such_descriptor)(self, *arguments))
+            return int(_CALLS[name][1](self, *arguments))
         except OutOfMemoryBounds:
             return FAULT
 
@@ -314,35 +264,57 @@ class Wasi:
         raise Exited(code)
 
 
-_SERVED: "dict[str, Callable[..., int]]" = {
-    "args_get": Wasi._nothing,
-    "args_sizes_get": Wasi._no_counts,
-    "environ_get": Wasi._nothing,
-    "environ_sizes_get": Wasi._no_counts,
-    "clock_res_get": Wasi._clock_resolution,
-    "clock_time_get": Wasi._clock_time,
-    "fd_close": Wasi._on_stream,
-    "fd_datasync": Wasi._on_stream,
-    "fd_sync": Wasi._on_stream,
-    "fd_fdstat_get": Wasi._fdstat,
-    "fd_fdstat_set_flags": Wasi._on_stream,
-    "fd_filestat_get": Wasi._filestat,
-    "fd_pread": Wasi._not_in_a_stream,
-    "fd_pwrite": Wasi._not_in_a_stream,
-    "fd_read": Wasi._read,
-    "fd_seek": Wasi._not_in_a_stream,
-    "fd_tell": Wasi._not_in_a_stream,
-    "fd_write": Wasi._write,
-    "poll_oneoff": Wasi._poll,
-    "proc_exit": Wasi._exit,
-    "proc_raise": Wasi._unknown,
-    "random_get": Wasi._random,
-    "sched_yield": Wasi._nothing,
-    "sock_accept": Wasi._no_socket,
-    "sock_recv": Wasi._no_socket,
-    "sock_send": Wasi._no_socket,
-    "sock_shutdown": Wasi._no_socket,
+#: Name to parameters (i is i32, I is i64) and what answers the call.
+_CALLS: "dict[str, tuple[str, Callable[..., int]]]" = {
+    "args_get": ("ii", Wasi._nothing),
+    "args_sizes_get": ("ii", Wasi._no_counts),
+    "clock_res_get": ("ii", Wasi._clock_resolution),
+    "clock_time_get": ("iIi", Wasi._clock_time),
+    "environ_get": ("ii", Wasi._nothing),
+    "environ_sizes_get": ("ii", Wasi._no_counts),
+    "fd_advise": ("iIIi", Wasi._no_such_descriptor),
+    "fd_allocate": ("iII", Wasi._no_such_descriptor),
+    "fd_close": ("i", Wasi._on_stream),
+    "fd_datasync": ("i", Wasi._on_stream),
+    "fd_fdstat_get": ("ii", Wasi._fdstat),
+    "fd_fdstat_set_flags": ("ii", Wasi._on_stream),
+    "fd_fdstat_set_rights": ("iII", Wasi._no_such_descriptor),
+    "fd_filestat_get": ("ii", Wasi._filestat),
+    "fd_filestat_set_size": ("iI", Wasi._no_such_descriptor),
+    "fd_filestat_set_times": ("iIIi", Wasi._no_such_descriptor),
+    "fd_pread": ("iiiIi", Wasi._not_in_a_stream),
+    "fd_prestat_dir_name": ("iii", Wasi._no_such_descriptor),
+    "fd_prestat_get": ("ii", Wasi._no_such_descriptor),
+    "fd_pwrite": ("iiiIi", Wasi._not_in_a_stream),
+    "fd_read": ("iiii", Wasi._read),
+    "fd_readdir": ("iiiIi", Wasi._no_such_descriptor),
+    "fd_renumber": ("ii", Wasi._no_such_descriptor),
+    "fd_seek": ("iIii", Wasi._not_in_a_stream),
+    "fd_sync": ("i", Wasi._on_stream),
+    "fd_tell": ("ii", Wasi._not_in_a_stream),
+    "fd_write": ("iiii", Wasi._write),
+    "path_create_directory": ("iii", Wasi._no_such_descriptor),
+    "path_filestat_get": ("iiiii", Wasi._no_such_descriptor),
+    "path_filestat_set_times": ("iiiiIIi", Wasi._no_such_descriptor),
+    "path_link": ("iiiiiii", Wasi._no_such_descriptor),
+    "path_open": ("iiiiiIIii", Wasi._no_such_descriptor),
+    "path_readlink": ("iiiiii", Wasi._no_such_descriptor),
+    "path_remove_directory": ("iii", Wasi._no_such_descriptor),
+    "path_rename": ("iiiiii", Wasi._no_such_descriptor),
+    "path_symlink": ("iiiii", Wasi._no_such_descriptor),
+    "path_unlink_file": ("iii", Wasi._no_such_descriptor),
+    "poll_oneoff": ("iiii", Wasi._poll),
+    "proc_exit": ("i", Wasi._exit),
+    "proc_raise": ("i", Wasi._unknown),
+    "random_get": ("ii", Wasi._random),
+    "sched_yield": ("", Wasi._nothing),
+    "sock_accept": ("iii", Wasi._no_socket),
+    "sock_recv": ("iiiiii", Wasi._no_socket),
+    "sock_send": ("iiiii", Wasi._no_socket),
+    "sock_shutdown": ("ii", Wasi._no_socket),
 }
+#: Name to parameters and result: an errno of every call but the one that does not return.
+SIGNATURES = {name: (types, "" if name == "proc_exit" else "i") for name, (types, _) in _CALLS.items()}
 
 
 def unsigned(formats: str, values: "list[int]") -> "list[int]":
