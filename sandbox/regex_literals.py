@@ -17,7 +17,8 @@ _MADE = re.compile(
 
 
 def misread(files: Mapping[str, str]) -> ScriptError | None:
-    """Return the error of the first file of code with such an expression; None without one."""
+    """Return the error of the first file of code with a regular expression of flag v, which the runtime reads as another; None without
+    one."""
     for file, text in files.items():
         if not file.endswith((".json", ".map", "map:")) and (line := line_with_flag_v(text)) is not None:
             return ScriptError("SyntaxError", FLAG_V, file=file, line=line)
@@ -25,7 +26,8 @@ def misread(files: Mapping[str, str]) -> ScriptError | None:
 
 
 def line_with_flag_v(text: str) -> int | None:
-    """Return the first line number of such an expression, a literal or a call of ``RegExp`` with literal flags; None without one."""
+    """Return the first line number of a regular expression with flag v: a literal, or a call of ``RegExp`` with literal flags; None
+    without one."""
     if _SUSPECT.search(text) is None:
         return None
     made = _MADE.search(text)

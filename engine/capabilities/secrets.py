@@ -175,7 +175,7 @@ class SecretHandles:
         return _percent(value) if quoted else encode(value)
 
     def redacted(self, answer: Answer) -> Answer:
-        """Return the response without the values, which a host could repeat."""
+        """Return the response without the values of secrets, which a host could repeat."""
         if not self._known:
             return answer
         redactor, of_names = Redactor(), Redactor()

@@ -243,7 +243,7 @@ class Used:
 
 @lru_cache(maxsize=1024)
 def limits_of_day(allowance: Allowance) -> tuple[tuple[str, int], ...]:
-    """Return the budgets with a daily limit, each with it."""
+    """Return each budget that has a daily limit, with the limit."""
     limits = ((name, allowance.of_day(name)) for name in NAMES)
     return tuple((name, limit) for name, limit in limits if limit is not None)
 

@@ -332,11 +332,7 @@ def cookie_name(secure: bool) -> str:
 
 
 def keep_session(answer: Response, request: Request, text: str, life_us: int, settings: Settings) -> None:
-    """Let the browser keep a session; one that ends at once for an empty text.
-
-    Where other sites may frame the dashboard, the browser sends the cookie inside their frames, too, and keeps one for each such site
-    (``Partitioned``); that needs TLS.
-    """
+    """Set the session cookie in an answer; for an empty text a cookie that ends at once."""
     secure = request.url.scheme == "https"
     framed = secure and bool(settings.frame_ancestors)
     answer.set_cookie(

@@ -165,7 +165,7 @@ class ForwardedHeaders:
             await self._trusting(scope, receive, send)  # type: ignore[arg-type]  # as above
 
     def _warn(self, scope: Scope, peer: str) -> None:
-        """Log once that a peer which is not trusted sends such headers."""
+        """Log once that a peer which is not trusted sends forwarded headers."""
         if peer in self._warned or len(self._warned) >= MAX_WARNINGS:
             return
         if any(name in FORWARDED for name, _value in scope["headers"]):

@@ -160,12 +160,12 @@ def named(column: ColumnElement[Any]) -> Condition:
 
 
 def contains(*columns: ColumnElement[Any]) -> Condition:
-    """Return the condition that one of some columns contains a value."""
+    """Return the condition that one of several columns contains a value."""
     return lambda value, _now: or_(*(_like(each, f"%{_escaped(value)}%") for each in columns))
 
 
 def either(*conditions: Condition) -> Condition:
-    """Return the condition that one of some others holds."""
+    """Return the condition that one of several conditions holds."""
     return lambda value, now_us: or_(*(each(value, now_us) for each in conditions))
 
 

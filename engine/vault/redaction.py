@@ -48,7 +48,7 @@ class Redactor:
         )
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value without the values, in keys, texts and numbers; it stays a JSON value."""
+        """Return a JSON value without the values of secrets, in keys, texts and numbers; it stays a JSON value."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
@@ -61,7 +61,8 @@ class Redactor:
         return value
 
     def json(self, text: str | None) -> str | None:
-        """Return JSON text without the values. It is parsed, because removing a value from the text itself could break the JSON."""
+        """Return JSON text without the values of secrets. It is parsed, because removing a value from the text itself could break the
+        JSON."""
         if text is None or not self._forms:
             return text
         found = json.dumps(self.value(json.loads(text)), ensure_ascii=False, separators=(",", ":"))

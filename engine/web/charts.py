@@ -119,7 +119,8 @@ def durations(found: Any) -> Markup:
 
 
 def round_number(value: float) -> float:
-    """Return the least of 1, 2, 3, 4, 6, 8 and 10 times a power of ten that is not less, at least 4: halves of it are whole."""
+    """Return the least number not below ``value`` that is 1, 2, 3, 4, 6, 8 or 10 times a power of ten, and at least 4: halves of it
+    are whole."""
     decade = 10.0 ** floor(log10(max(value, 1.0)))
     return max(4.0, next(step * decade for step in (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if step * decade >= value))
 

@@ -72,7 +72,7 @@ def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
 
 
 def _add_rehearsals(app: typer.Typer, opened: groups.Opened) -> None:
-    """Add the command to the group of scripts."""
+    """Add the command ``rehearse`` to the group of scripts."""
 
     @app.command()
     def rehearse(

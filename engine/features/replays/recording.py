@@ -105,7 +105,7 @@ class Recording:
     def packed(self, outcome: Outcome, error: ScriptError | None) -> bytes | None:
         """Return the record in the form in which it is stored; None if there is none, or a successful attempt is not recorded.
 
-        A large one is not made here, inside the commit: if a commit refused its effects, it is left out, or does not say so.
+        A large record is not made anew inside the commit: where the commit changed the outcome, it has the one of before.
 
         Args:
             outcome, error: of the attempt in the ledger.

@@ -122,7 +122,7 @@ class DueClocks(Part):
             self.outlook.behind_s = None  # other nodes took the rest
 
     def wait_s(self, now: Instant) -> float:
-        """Wait until shortly before the next instant, or until the horizon is to be read again."""
+        """Return the seconds until shortly before the next instant, or until the horizon is to be read again."""
         upcoming, idle_s = self._horizon.next, self.context.idle_s
         if self.is_looking:
             return idle_s

@@ -63,7 +63,8 @@ class Ends(Part):
         self._settle(batch, committed)
 
     def wait_s(self, now: Instant) -> float:
-        """Wait for others to share the transaction, unless no other attempt runs or an action waits for a slot."""
+        """Return the seconds to wait for others that share the transaction: none if no other attempt runs or an action waits for a
+        slot."""
         if self.context.identity.lease is None:
             return math.inf
         if self._ready(now.s):

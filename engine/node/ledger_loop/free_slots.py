@@ -81,7 +81,7 @@ class FreeSlots(Part):
         self.outlook.startable_us = min(known, default=None)
 
     def wait_s(self, now: Instant) -> float:
-        """Wait until shortly before the next action may start; with ticks of a backlog, claims come by themselves."""
+        """Return the seconds until shortly before the next action may start; with a backlog of ticks, claims come by themselves."""
         context, upcoming = self.context, self.outlook.startable_us
         if context.identity.lease is None or self.clock.skewed or self.clock.hold:
             return context.settings.poll_s

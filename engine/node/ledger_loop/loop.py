@@ -64,7 +64,7 @@ class LedgerLoop(Service):
 
     @property
     def behind_s(self) -> float | None:
-        """Since when more clocks are due than one tick takes, on the clock of durations; None without a backlog."""
+        """When the backlog began, on the clock of durations: more clocks due than one tick takes; None without a backlog."""
         return self._outlook.behind_s
 
     async def drain(self) -> None:

@@ -150,7 +150,8 @@ class Sender:
         return len(rows)
 
     async def _nothing_due(self) -> bool:
-        """Whether the cheap question of the options says that nothing is due yet."""
+        """Whether no row is due yet, by a query of the earliest instant, which is cheaper than taking rows; False without such a
+        query."""
         if self._next_due is None:
             return False
         due_us = await self._next_due(self.kind)

@@ -93,7 +93,7 @@ class UnitSteps:
         return found if found <= civil.MAX_LOCAL else None
 
     def _unit_after(self, unit: int, left: int, steps: Steps) -> int:
-        """Return the selected and allowed unit that comes ``left`` such units after this one."""
+        """Return the unit that comes ``left`` selected and allowed units after a unit."""
         if self._positions.count() == self._units and self.days.every_day():
             return unit + left * self._n
         allowed, each = self._positions.bits(self._unit_s), stride(0, self._units, self._n)

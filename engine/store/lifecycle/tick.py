@@ -322,7 +322,7 @@ def _unfinished_counts(revision: Revision, unfinished: Unfinished) -> Unfinished
 
 
 def _next_slot(revision: Revision, after: datetime) -> tuple[int | None, bool]:
-    """Return the next slot, or how far it was searched, and whether it is the latter."""
+    """Return the next slot and False, or the instant that the search reached and True; None if there is no slot."""
     following = revision.recurrence.next_after(after)
     if isinstance(following, SearchedTo):
         return to_us(following.instant), True

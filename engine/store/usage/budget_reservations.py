@@ -142,5 +142,5 @@ def release_unreported(connection: Connection, node_ids: Collection[str]) -> Non
 
 
 def delete_old(connection: Connection, tenant_ids: Collection[str], day: int) -> None:
-    """Delete the reservations of days before this one."""
+    """Delete the reservations of the days before ``day``."""
     connection.execute(delete(reservations).where(_c.tenant_id.in_(tenant_ids), _c.day < day))
