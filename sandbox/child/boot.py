@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: Greater than any descriptor number.
 _MAX_DESCRIPTORS = 0x7FFFFFFF
 _CLOSE_RANGE = NUMBER["close_range"]
+#: Time from the CPU limit to the first signal: the worker reads its clock earlier.
+_SIGNAL_AFTER_MS = 8
 #: A system call without effect, which a rehearsal makes instead of calls that cannot be undone.
 _HARMLESS = (NUMBER["getpid"], 0, 0, 0, 0)
 
@@ -128,8 +130,11 @@ class Boot:
             lowering += self._numbers.settings()
             self._arming += rlimits.armed_worker_calls()
         if "cpu_timer" in stands:
-            birth.append(cpu_timer.CREATE_CALL)
-            lowering.append(cpu_timer.set_call(0, self._numbers.timer_at))
+            signals = self._runtime == "quickjs"
+            birth += cpu_timer.CREATE_CALLS[: 1 + signals]
+            lowering.append(cpu_timer.set_call(0, self._numbers.timer_at(0)))
+            if signals:
+                self._arming += (cpu_timer.set_call(1, self._numbers.timer_at(1)),)
         if "seccomp" in stands:
             self._filters = [
                 seccomp.Filter(program(runtime=self._runtime))
@@ -214,19 +219,10 @@ class Boot:
         make_calls(self._birth)
         if os.getppid() != self._parent and process.DEATH_SIGNAL in self._birth:
             os._exit(0)
-        timer = cpu_timer.created_timer()
-        if timer:
-            self._rename_timer(timer)
         self._lower(
             self._cpu_ms_max, self._data_max, self._address_max
         )  # same code as for a job, so its page faults happen now
         make_calls(self._locking)
-
-    def _rename_timer(self, timer: int) -> None:
-        """Replace timer 0 by this one in the prepared calls that set the CPU timer."""
-        self._lowering = tuple(
-            (call[0], timer, *call[2:]) if call[0] == cpu_timer.SETTIME else call for call in self._lowering
-        )
 
     def in_armed_worker(self, limits: "dict[str, int]") -> None:
         """Lower the limits to the job's and install filter B: no limit, timer or filter can be changed afterwards."""
@@ -247,6 +243,7 @@ class Boot:
             min(data_bytes, self._data_max),
             min(address_bytes, self._address_max),
             cpu_ms + self._grace_ms,
+            cpu_ms + _SIGNAL_AFTER_MS,
         )
         make_calls(self._lowering)
 

@@ -6,6 +6,7 @@ sets its limits; ``run`` loads the author's modules and runs promise jobs until 
 inside the guest, under the same limits.
 """
 
+from lodger.sandbox.runtimes.js import overrun
 from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.realm import QuickRealm
@@ -63,7 +64,8 @@ class Runtime:
             self.numbers[name] = int(value)
         self.machine = Machine(settings["library"])
         self.machine.load(settings["artefact"])
-        self._code = view(*region(settings["artefact"], "r-xp"))
+        code = region(settings["artefact"], "r-xp")
+        self._code = view(*code)
         for _ in range(REHEARSALS):  # builds what is created lazily, once for all workers
             spare = self.machine.instance(_OPEN_MEMORY)
             self._rehearse(spare)
@@ -72,6 +74,7 @@ class Runtime:
         guest.resolve_functions()
         for _ in range(REHEARSALS):
             self._warmed_up(guest)
+        overrun.install(guest, self.numbers["interrupt_counter"], code)
         self._written = guest.written_pages(lambda: self._rehearse(guest))
         self._written.copy()
 

@@ -1,6 +1,7 @@
 """The CPU timer: the kernel sends SIGKILL after a CPU time (user and system), to the tick (4 ms at HZ=250).
 
-Armed in each worker: a fork does not inherit timers, and the init process of a pid namespace ignores the signal.
+A second timer sends SIGPROF before, for runtimes that handle it. Armed in each worker: a fork does not inherit timers, and the init process
+of a pid namespace ignores SIGKILL.
 """
 
 import ctypes
@@ -9,29 +10,27 @@ import struct
 from lodger.sandbox.walls.libc import Call, address, buffer, make_calls, prepare_call
 from lodger.sandbox.walls.syscalls import NUMBER
 
-SETTIME = NUMBER["timer_settime"]
 _PROCESS_CPUTIME = 2
-_SIGKILL = 9
+_SIGKILL, _SIGPROF = 9, 27
 _SIGEV_SIGNAL = 0
 
 # Allocated in the zygote; each worker writes to its own copy.
-_event = buffer(struct.pack("=Qii48x", 0, _SIGKILL, _SIGEV_SIGNAL))
-_id = ctypes.c_int()
+_events = [buffer(struct.pack("=Qii48x", 0, number, _SIGEV_SIGNAL)) for number in (_SIGKILL, _SIGPROF)]
+_ids = [ctypes.c_int(), ctypes.c_int()]
 
-#: Creates the timer, unarmed.
-CREATE_CALL: Call = prepare_call(NUMBER["timer_create"], _PROCESS_CPUTIME, address(_event), ctypes.addressof(_id))
+#: Create the timer that kills and the one that signals, unarmed.
+CREATE_CALLS: tuple[Call, ...] = tuple(
+    prepare_call(NUMBER["timer_create"], _PROCESS_CPUTIME, address(event), ctypes.addressof(number))
+    for event, number in zip(_events, _ids, strict=True)
+)
 
 
 def create() -> None:
-    """Create the timer, unarmed. Raises OSError."""
-    make_calls((CREATE_CALL,))
-
-
-def created_timer() -> int:
-    """Return the number of the timer that this process created last; 0 for the first on known kernels."""
-    return _id.value
+    """Create the timers, unarmed. Raises OSError."""
+    make_calls(CREATE_CALLS)
 
 
 def set_call(timer: int, at: int) -> Call:
-    """Return the call that sets a timer to the itimerspec at an address."""
-    return prepare_call(SETTIME, timer, 0, at, 0)
+    """Return the call that sets one of the two timers, by the number that this process was given, to the itimerspec at an address."""
+    number, *arguments = prepare_call(NUMBER["timer_settime"], 0, at, 0)
+    return number, _ids[timer], *arguments

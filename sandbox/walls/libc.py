@@ -8,7 +8,7 @@ import ctypes
 import os
 
 #: A prepared system call: its number and its arguments.
-Call = tuple[int | ctypes.c_void_p, ...]
+Call = tuple[int | ctypes.c_int | ctypes.c_void_p, ...]
 _MAX_INT = 0x7FFFFFFF
 
 _libc = ctypes.PyDLL(None, use_errno=True)
@@ -20,7 +20,7 @@ _umount2 = _libc.umount2
 _mmap = _libc.mmap
 _mmap.restype = ctypes.c_void_p
 _mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-_READ, _PRIVATE = 1, 2
+_READ, _WRITE, _PRIVATE, _ANONYMOUS = 1, 2, 2, 0x20
 _FAILED = ctypes.c_void_p(-1).value
 
 
@@ -70,6 +70,15 @@ def unmount_lazily(target: bytes) -> None:
     if _umount2(target, 2):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
+
+
+def map_anonymous(size: int) -> int:
+    """Map new memory and return its address. Raises OSError."""
+    at: int = _mmap(None, size, _READ | _WRITE, _PRIVATE | _ANONYMOUS, -1, 0)
+    if at == _FAILED:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return at
 
 
 def map_readable(descriptor: int, size: int) -> int:

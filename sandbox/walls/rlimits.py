@@ -9,6 +9,7 @@ from lodger.sandbox.walls.syscalls import NUMBER
 _PRLIMIT = NUMBER["prlimit64"]
 _PAIR = struct.Struct("=QQ")  # struct rlimit: soft, hard
 MIB = 1024 * 1024
+_SIGNAL_INTERVAL_NS = 4_000_000
 
 #: Writable memory of a worker beyond its memory limit and its copies of frames, for the interpreter and the runtime's tables. With the
 #: copies, 16 MiB at the default limits.
@@ -70,15 +71,15 @@ def armed_worker_calls() -> "tuple[Call, ...]":
 
 
 class JobNumbers:
-    """Limits of a job at a fixed address: RLIMIT_CPU, RLIMIT_DATA, RLIMIT_AS and the setting of the CPU timer."""
+    """Limits of a job at a fixed address: RLIMIT_CPU, RLIMIT_DATA, RLIMIT_AS and the settings of both CPU timers."""
 
-    _ALL = struct.Struct("=10Q")
+    _ALL = struct.Struct("=14Q")
 
     def __init__(self) -> None:
         self._memory = buffer(bytes(self._ALL.size))
         self._at = address(self._memory)
 
-    def write(self, cpu_seconds: int, data_bytes: int, address_bytes: int, timer_ms: int) -> None:
+    def write(self, cpu_seconds: int, data_bytes: int, address_bytes: int, timer_ms: int, signal_ms: int) -> None:
         """Store the numbers, which the prepared calls read."""
         seconds, ms = divmod(timer_ms, 1000)
         self._ALL.pack_into(
@@ -94,6 +95,10 @@ class JobNumbers:
             0,
             seconds,
             ms * 1_000_000,
+            0,
+            _SIGNAL_INTERVAL_NS,
+            signal_ms // 1000,
+            signal_ms % 1000 * 1_000_000,
         )
 
     def settings(self) -> "tuple[Call, ...]":
@@ -101,7 +106,6 @@ class JobNumbers:
         kinds = (resource.RLIMIT_CPU, resource.RLIMIT_DATA, resource.RLIMIT_AS)
         return tuple(setting(kind, self._at + place * _PAIR.size) for place, kind in enumerate(kinds))
 
-    @property
-    def timer_at(self) -> int:
-        """Address of the timer's setting (struct itimerspec)."""
-        return self._at + 3 * _PAIR.size
+    def timer_at(self, timer: int) -> int:
+        """Return the address of a timer's setting (struct itimerspec)."""
+        return self._at + (3 + 2 * timer) * _PAIR.size

@@ -334,10 +334,32 @@
     fail(load === undefined ? "null" : "script_error", why); // the guest's host knows whether there was none for a while
   }
 
+  // The engine knows places of calls, comparisons and accesses only: a loop without any has that of what ran before it.
+  const ENDLESS = /\b(?:while\s*\(\s*(?:true|1|!0)\s*\)\s*(?:;|\{[^(){}]*\}|[^(){};]+;)|while\s*\(\s*!?[\w$]+\s*\)\s*(?:;|\{\s*\})|for\s*\([^;()]*;\s*(?:true|1)?\s*;[^()]*\)\s*(?:;|\{[^(){}]*\}|[^(){};]+;)|do\s*(?:;|\{[^(){}]*\})\s*while\s*\(\s*(?:true|1|!0)\s*\))/;
+  const LEAVES = /\b(?:break|return|throw|await|yield)\b|[<>]/;
+  function endless(place) {
+    // Moves the place to the loop that never ends after it in its function, if there is one.
+    const quoted = host.quote(place.file + "\n" + place.line + "\n" + place.column) ?? "0 ";
+    const space = indexOf(quoted, " ");
+    const after = slice(quoted, space + 1 + +slice(quoted, 0, space));
+    const found = exec(ENDLESS, after);
+    if (found === null || exec(LEAVES, found[0]) !== null) return false;
+    let { line, column } = place;
+    for (let at = 0, depth = 0; at < found.index; at++, column++) {
+      const letter = after[at];
+      if (letter === "{") depth++;
+      else if (letter === "}" && --depth < 0) return false;
+      else if (letter === "\n") (line++, (column = 0));
+    }
+    place.line = line;
+    place.column = column;
+    return true;
+  }
+
   function halted() {
     // Called from inside the interrupted loop: the frames below the library's are the script's.
     const { stack, place } = frames(new ErrorClass("").stack);
-    const known = place !== null && !(job.indent > 0 && place.line === 1 && place.column === 1); // that is the wrapper, not the loop
+    const known = place !== null && (endless(place) || !(job.indent > 0 && place.line === 1 && place.column === 1)); // that is the wrapper, not the loop
     const at = known ? [stringify(place.file), place.line, place.column] : ["null", "null", "null"];
     host.halt(dropped + ' {"stack":' + stringify(wellFormed(stack)) + ',"file":' + at[0] + ',"line":' + at[1] + ',"column":' + at[2] + "}");
   }

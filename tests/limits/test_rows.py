@@ -6,6 +6,7 @@ from tests.limits.programs import ENDLESS, LOG, PAGE, ROWS, LogRow, Row, holding
 
 from lodger.sandbox import Outcome, Report
 from lodger.sandbox.limits import LIMITS
+from lodger.sandbox.walls.syscalls import MACHINE
 
 OK = Outcome.OK
 OUTCOME = {spec.name: spec.outcome for spec in LIMITS}
@@ -134,10 +135,37 @@ def test_exceeded_memory_has_the_limit_and_the_last_known_line(js: Machine, sour
     assert "more than 16 MiB of memory" in (report.error.message if report.error else "")
 
 
-def test_a_loop_inside_of_a_built_in_function_has_the_limit_and_the_last_call(js: Machine) -> None:
-    source = "await kv.get('a');\nreturn [].indexOf.call({ length: 2 ** 53 - 1 }, 1);"
-    report = js(source, cpu_ms=300)
-    message = report.error.message if report.error else ""
-    assert (report.outcome, message) == (
-        Outcome.CPU_LIMIT, "the script used more than 300 ms of CPU time; its last call was kv.get",
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "[].indexOf.call({ length: 2 ** 53 - 1 }, 1)",
+        "[].reverse.call({ length: 2 ** 53 - 1 })",
+        "/^(a+)+$/.test('a'.repeat(40) + 'b')",
+        "for (const a = new Uint8Array(4e6); ; ) a.fill(3)",
+        "for (const a = 'ab'.repeat(1e5); ; ) a.replaceAll('a', 'bc').split('c')",
+        "for (let a = 3n ** 200000n; ; ) a = a / 7n * 7n",
+    ],
+)
+def test_a_loop_inside_of_a_built_in_function_has_its_line_and_the_last_call(js: Machine, loop: str) -> None:
+    if js.name != "quickjs" or MACHINE != "x86_64":
+        pytest.skip("only the handler in machine code interrupts a built-in function")
+    report = js(f"await kv.get('a');\n{loop};", cpu_ms=150)
+    assert (report.outcome, report.error and report.error.line) == (Outcome.CPU_LIMIT, 2), report
+    assert "150 ms of CPU time; its last call was kv.get" in (report.error.message if report.error else "")
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("while(true){}", 1),
+        ("let a = 1;\n\nfor (;;) a += 1;", 3),
+        ("export default () => {\n  [1].map(String);\n  while (true) {}\n};", 3),
+        ("// first\ndo { } while (true);\nexport default 1;", 2),
+        ("for (;;) {\n  [1].map(String);\n}\nwhile (true);", 2),
+    ],
+)
+def test_an_endless_loop_has_its_line_wherever_it_stands(js: Machine, source: str, line: int) -> None:
+    if js.name != "quickjs":
+        pytest.skip("the native engine knows places of calls only")
+    report = js(source, cpu_ms=60)
+    assert (report.outcome, report.error and report.error.line) == (Outcome.CPU_LIMIT, line), report

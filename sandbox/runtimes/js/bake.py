@@ -7,10 +7,14 @@ Runs in a separate process (the compiler's threads never end), without any tenan
 import hashlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lodger.sandbox.runtimes.js.guest import GUEST_SHA256, STACK_BYTES, TABLE, Guest, HostFunctions
 from lodger.sandbox.runtimes.js.machine import Machine
 from lodger.sandbox.runtimes.js.rejections import Tracker, leb, limit_address, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _OPERATIONS = b"saldethrqx"  # the host functions that bootstrap.js takes over
 _MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch", "compile")
@@ -20,6 +24,7 @@ _MAX_GAP, _GAP_STEP = 16384, 8  # bytes
 _BOOT_BYTES = 64 << 20
 #: Part of the stack below the engine's limit, for functions that do not check it and for what reports that it was reached.
 _STACK_RESERVE = 256 << 10
+_INTERRUPT_COUNT = 10000  # JS_INTERRUPT_COUNTER_INIT of quickjs-ng
 _CUSTOM, _MEMORY, _GLOBAL, _EXPORT, _DATA, _DATA_COUNT = 0, 5, 6, 7, 11, 12
 _TABLE_KIND = 1  # of an export
 
@@ -27,6 +32,11 @@ _TABLE_KIND = 1  # of an export
 class _BootFunctions(HostFunctions):
     def __init__(self, clock_us: int) -> None:
         self._clock_us = clock_us
+        self.interrupts: Callable[[], None] = lambda: None
+
+    def interrupted(self) -> bool:
+        self.interrupts()
+        return False
 
     def clock_us(self) -> int:
         return self._clock_us
@@ -159,6 +169,27 @@ def _seed(machine: Machine, differing: list[int], scratch: int) -> int:
     return found[0]
 
 
+def _interrupt_counter(machine: Machine, scratch: int) -> int:
+    """Return the address of the word that QuickJS counts down to the next call of the host."""
+    guest, host = machine.instance(_BOOT_BYTES), _BootFunctions(0)
+    images: list[bytes] = []
+    host.interrupts = lambda: images.append(guest.peek(0, guest.size()))
+    guest.host = host
+    guest.evaluate(b"for (let i = 0; i < 30000; i++);", scratch)
+    images.append(guest.peek(0, guest.size()))
+    guest.close()
+    full = _INTERRUPT_COUNT.to_bytes(4, "little")
+    first, last = images[0], images[-1]
+    found = [
+        at
+        for at in range(0, len(first), 4)
+        if first[at : at + 4] == full and 0 < int.from_bytes(last[at : at + 4], "little") < _INTERRUPT_COUNT
+    ]
+    if len(found) != 1:
+        raise RuntimeError(f"expected one word of memory that counts to the next interrupt, found {len(found)}")
+    return found[0]
+
+
 def bake(library: str, guest_file: str, sources: list[tuple[str, str]]) -> bytes:
     """Return the realm: a line of numbers, and the compiled module."""
     wasm = Path(guest_file).read_bytes()
@@ -180,6 +211,7 @@ def bake(library: str, guest_file: str, sources: list[tuple[str, str]]) -> bytes
     image = frozen(wasm, two, numbers["stack_limit"])
     probe = Machine(library)
     probe.take(image)
+    numbers["interrupt_counter"] = _interrupt_counter(probe, numbers["scratch"])
     numbers["seed"] = _seed(probe, differing, numbers["scratch"])
     target = Machine(library)
     code = target.lib.compile(target.engine, image)

@@ -116,9 +116,9 @@ class Guest:
         self._functions = {name: self._export(name) for name in _EXPORTS}
         self._undefined = self._export("new_undefined")
         self._memory = self._export("memory")
-        self._base: int = ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
+        self.base: int = ctypes.cast(at["wasmtime_memory_data"](self._context, self._memory), c_void_p).value or 0
         # The whole reserved range: the memory never moves.
-        self._bytes = memoryview((ctypes.c_ubyte * (1 << 32)).from_address(self._base)).cast("B")
+        self._bytes = memoryview((ctypes.c_ubyte * (1 << 32)).from_address(self.base)).cast("B")
         self._size = self.size()
 
     def _export(self, name: str) -> "ctypes.Array[ctypes.c_uint64]":
@@ -184,7 +184,7 @@ class Guest:
         """Return the system call that maps a part of a file over this memory, copied on write. Raises WasmFault."""
         if address + count > self.size():
             raise WasmFault("an image reaches beyond the memory")
-        call = prepare_call(NUMBER["mmap"], self._base + address, count, _READ_WRITE, _FIXED, descriptor)
+        call = prepare_call(NUMBER["mmap"], self.base + address, count, _READ_WRITE, _FIXED, descriptor)
         return (
             *call,
             c_void_p(offset),
@@ -192,7 +192,7 @@ class Guest:
 
     def written_pages(self, rehearse: "Callable[[], None]") -> WrittenPages:
         """Return the pages of this memory that a rehearsal writes."""
-        return WrittenPages(rehearse, self._base, self._base + self.size())
+        return WrittenPages(rehearse, self.base, self.base + self.size())
 
     def stack_pointer(self) -> int:
         """Return the guest's only mutable global, which the baker copies."""

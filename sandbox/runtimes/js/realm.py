@@ -8,13 +8,14 @@ from binascii import a2b_base64, b2a_base64
 
 from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, IMAGE_HEAD, LOG, REPLY
 from lodger.sandbox.runtimes.answer import Answered, Stopped, cut, quoted
-from lodger.sandbox.runtimes.js import image
+from lodger.sandbox.runtimes.js import image, overrun
 from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions, Thrown, Trapped
 from lodger.sandbox.runtimes.js.modules import Modules, SourceRefused
 from lodger.sandbox.runtimes.libwasmtime import (
     TRAP_OUT_OF_BOUNDS,
     TRAP_STACK_OVERFLOW,
     TRAP_UNREACHABLE,
+    WasmFault,
 )
 from lodger.sandbox.runtimes.timeline import Timeline
 
@@ -219,7 +220,7 @@ class QuickRealm(HostFunctions):
             self._apply("halted", b"")
         except Stopped as place:
             raise Stopped("cpu_limit", "LimitExceeded", text + self._hint(), place.details) from None
-        except (Thrown, Trapped, MemoryError):
+        except (Thrown, Trapped, MemoryError, WasmFault):
             pass
         raise Stopped("cpu_limit", "LimitExceeded", text + self._hint())
 
@@ -441,6 +442,12 @@ class QuickRealm(HostFunctions):
             return self._out_of_memory()
         if trap.code == TRAP_OUT_OF_BOUNDS and size + _WASM_PAGE > maximum:
             return self._out_of_memory()
+        if time.process_time_ns() >= self._deadline:
+            overrun.unprotect(self.guest, self._numbers["interrupt_counter"])
+            try:
+                self.interrupted()
+            except Stopped as stop:
+                return stop
         raise trap
 
     def _below_stack(self) -> bool:

@@ -38,6 +38,7 @@ QUICKJS = {
     "lodger.sandbox.runtimes.js.machine",
     "lodger.sandbox.runtimes.js.image",
     "lodger.sandbox.runtimes.js.modules",
+    "lodger.sandbox.runtimes.js.overrun",
     "lodger.sandbox.runtimes.quickjs",
     "lodger.sandbox.runtimes.timeline",
     "lodger.sandbox.runtimes.js.realm",
