@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from lodger.engine.capabilities.db_read import lookup, read_key, row_transform
+from lodger.engine.capabilities.db_read import lookup, read_key, refuse_misread, row_transform
 from lodger.engine.capabilities.db_write import new_row, new_values, writable
 from lodger.engine.capabilities.session import Session
 from lodger.engine.core.refusal import CallRefused, bad_request, denied
@@ -132,6 +132,8 @@ async def _select(session: Session, rows: Dataset, tree: Filter) -> list[Row]:
         raise CallRefused(
             "too_large", f"these rows of {rows.name} are too large for one call; use a filter that matches fewer"
         )
+    if not found:
+        await refuse_misread(session, rows, tree)
     session.budgets.spend("rows_written", len(found))
     session.journal.record_read(rows, found)
     return found

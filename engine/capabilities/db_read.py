@@ -13,13 +13,13 @@ from lodger.engine.data.filtering import aggregate
 from lodger.engine.data.filtering.aggregate import AggregateQuery, Measure, PartialAggregates
 from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
 from lodger.engine.data.filtering.evaluator import Row, terms_of, value_of
-from lodger.engine.data.filtering.parsing import Filter, Lookup, read_filter, read_order
+from lodger.engine.data.filtering.parsing import Compare, Filter, Lookup, Op, never_instants, read_filter, read_order
 from lodger.engine.data.reading.document_index import asks_paths
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.data.reading.related import RelatedRows, Relation, fields_of, lookup_of, relations
 from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.data.values import kinds
-from lodger.engine.data.values.fields import OTHER, ColumnField, PathField, RelatedField
+from lodger.engine.data.values.fields import OTHER, TIME, ColumnField, PathField, RelatedField
 from lodger.engine.effects.effect import on_wire
 from lodger.engine.effects.journal import unchanged_row
 from lodger.engine.store.drivers import prepared
@@ -56,6 +56,8 @@ async def find(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     while (answer := await session.read(query_page, rows)) is None:  # an index has come or gone
         pass
     found, cut = answer
+    if not found and place is None:
+        await refuse_misread(session, rows, tree)
     shown: list[dict[str, Any]] = []
     # A worker's limit for one answer may be lower than a page.
     size, maximum = 0, min(PAGE_BYTES, session.fetch_state.frame_bytes // 2)
@@ -177,6 +179,8 @@ async def count(session: Session, given: dict[str, Any]) -> int:
     rows = session.datasets.named(given["set"])
     tree = read_filter(given["filter"], lookup(session, rows))
     _, parts = await _parts(session, rows, tree, AggregateQuery())
+    if not parts:
+        await refuse_misread(session, rows, tree)
     return parts[()].count if parts else 0
 
 
@@ -186,9 +190,27 @@ async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, 
     tree = read_filter(given["filter"], lookup(session, rows))
     asked = {measure.value: given[measure.value] for measure in Measure if given[measure.value] is not None}
     wanted = aggregate.read_wanted(asked, given["groupBy"], rows.lookup)
-    shown = aggregate.shown(*await _parts(session, rows, tree, wanted))
+    whole, parts = await _parts(session, rows, tree, wanted)
+    if not parts:
+        await refuse_misread(session, rows, tree)
+    shown = aggregate.shown(whole, parts)
     session.budgets.spend("rows_read", len(shown))
     return shown
+
+
+async def refuse_misread(session: Session, rows: Dataset, tree: Filter) -> None:
+    """Refuse a filter without a match that compares stored instants with values that are none: one more query for each such field.
+
+    Raises:
+        CallRefused: ``bad_request``.
+    """
+    for field in dict.fromkeys(never_instants(tree)):
+        _, held = await _parts(session, rows, Compare(field, Op.GTE, (TIME, "")), AggregateQuery())
+        if held:
+            raise bad_request(
+                f"{field.name} holds instants, which no such text or number matches; compare it with an instant (now.subtract(…)), "
+                "a Date, text such as 2026-11-27T08:00:00Z or milliseconds since 1970"
+            )
 
 
 async def _parts(

@@ -248,13 +248,13 @@
   }
 
   function entered(run) {
-    if (typeof run !== "function") {
-      const kind = run === null ? "null" : typeof run;
-      throw fault("the default export of " + job.entry + " is " + kind + "; export a function, which is called once per run", "TypeError");
-    }
-    if (startsWith(functionText(run), "class"))
-      throw fault("the default export of " + job.entry + " is a class; export a function, which is called once per run", "TypeError");
-    return run(members);
+    const kind = run === null ? "null" : typeof run !== "function" ? typeof run : startsWith(functionText(run), "class") ? "a class" : "";
+    if (kind === "") return run(members);
+    throw atExport(fault("the default export of " + job.entry + " is " + kind + "; export a function, which is called once per run", "TypeError"));
+  }
+
+  function atExport(error) {
+    return defineProperty(error, "stack", { value: "    at " + job.entry + ":" + limits.exports + ":1", configurable: true, writable: true });
   }
 
   let firstError = null;
@@ -265,8 +265,7 @@
     if (way === "module" && message === "Could not find export 'default' in module '" + job.entry + "'") {
       if (limits.exports === 0) return attempt("plain"); // a snippet that imports, or that only speaks of exports
       const why = fault(job.entry + " exports something, but nothing by default, so nothing would be called: write `export default` before the function to run", "SyntaxError");
-      defineProperty(why, "stack", { value: "    at " + job.entry + ":" + limits.exports + ":1", configurable: true, writable: true });
-      return refuseSource(why);
+      return refuseSource(atExport(why));
     }
     if (member(error, "name") !== "SyntaxError") {
       return !$.isMissing(message) ? crash(error) : fail("compile_error", error);

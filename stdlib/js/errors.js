@@ -610,3 +610,21 @@ $.fault = fault;
 $.retitled = retitled;
 $.blame = blame;
 $.isMissing = (message) => exec(MISSING, message) !== null;
+
+// The engine's AggregateError of Promise.any has no message.
+const anyOf = uncurry(Promise.any);
+const thenOf = uncurry(Promise.prototype.then);
+const allRejected = AggregateError.prototype;
+const { any } = {
+  any(promises) {
+    const first = anyOf(this, promises);
+    if (this !== PromiseClass) return first;
+    return thenOf(first, undefined, (error) => {
+      if (prototypeOf(error) !== allRejected) throw error; // the argument cannot be iterated
+      defineProperty(error, "message", { value: "All promises were rejected", configurable: true, writable: true, enumerable: false });
+      throw retitled(error);
+    });
+  },
+};
+const PromiseClass = Promise;
+defineProperty(Promise, "any", { value: any, configurable: true, writable: true, enumerable: false });

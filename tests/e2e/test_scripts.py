@@ -229,7 +229,14 @@ return [
   await count({ at: { lt: "2020-01-01T00:00:00z" } }),
   await count({ at: { gt: "2020-01-01" } }), await count({ at: { gte: "2020-01-01 10:00" } }),
   await count({ text: { lte: now.toString() } }),
-  await count({ ms: now.epochMilliseconds }),
+  await count({ ms: now.epochMilliseconds }), await count({ text: { gt: "zz" } }), await count({ n: { gt: 99 } }),
+  ...(await Promise.all([
+    { gt: "yesterday" }, { lt: "" }, { lt: 5 }, { gt: now.epochMilliseconds / 1000 }, { lte: true }, { contains: "20" }, "11/27/2020",
+    { in: ["27.11.2020", "x"] }, { gt: "2020-13-45" }, { gte: "2020-01-01", lt: "tomorrow" },
+  ].map((at) => said(() => count({ at }))))),
+  await said(() => db.moments.first({ at: { gt: "yesterday" } })),
+  await said(() => db.moments.updateMany({ at: { gt: "yesterday" } }, { n: 1 })),
+  await said(() => db.moments.deleteMany({ and: [{ n: 5 }, { at: { gt: "yesterday" } }] })),
   await said(() => count({ n: { $gt: 1 } })), await said(() => count({ n: { like: 1 } })),
   await said(() => count({ n: { greaterThan: 1 } })),
   await said(() => count({ $or: [{ n: 1 }] })), await said(() => count({ AND: [] })), await said(() => count({ n: 5n })),
@@ -239,6 +246,10 @@ return [
   await said(() => db.moments.insert({ a: { b: [1, 5n] } })), await said(() => kv.set("k", { a: NaN })),
 ]
 """
+NO_INSTANT = (
+    "at holds instants, which no such text or number matches; compare it with an instant (now.subtract(…)), a Date, "
+    "text such as 2026-11-27T08:00:00Z or milliseconds since 1970"
+)
 OPERATORS = "(the operators are eq, ne, lt, lte, gt, gte, contains, startsWith, in, notIn, exists, has, hasAny, hasAll)"
 DOTTED = "the name of a field has no dot: write { addr: { zip: … } } for addr.zip"
 NESTED = (
@@ -249,7 +260,7 @@ NESTED = (
 
 def test_filters_find_instants_and_names_of_other_libraries_are_answered(shop: Shop) -> None:
     assert result(shop, DATA) == [
-        1, 1, 1, 1, 1, 2, 0, 2, 2, 1, 1,
+        1, 1, 1, 1, 1, 2, 0, 2, 2, 1, 1, 0, 0, *[NO_INSTANT] * 13,
         f"there is no operator $gt; did you mean gt? {OPERATORS}", f"there is no operator like; did you mean contains? {OPERATORS}",
         f"there is no operator greaterThan; did you mean gt? {OPERATORS}",
         "there is no operator $or; did you mean or? (a filter joins conditions by and, or, not)",

@@ -9,7 +9,7 @@ letters A to Z and a to z are alike, other letters are not, on every database. N
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -24,6 +24,7 @@ from lodger.engine.data.values.fields import (
     OTHER,
     PATH,
     STRING,
+    TIME,
     ColumnField,
     Field,
     OwnField,
@@ -63,6 +64,7 @@ _OPS = (*(op.value for op in Op), "in", "notIn", "exists", *_LISTED)
 _INSTANT_TEXT = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII | re.IGNORECASE
 )
+_DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}|\d \w{3,9} \d{4}|\w{3,9} \d{1,2},? \d{4}", re.ASCII)
 _EARLIEST_MS, _LATEST_MS = 10**11, 10**13
 #: Keys of values that JSON lacks, which are values and no operators.
 _TAGS = frozenset({strict_json.INSTANT, "$bytes"})
@@ -348,6 +350,30 @@ def _readings(field: Field, value: Any, op: Op) -> tuple[Any, ...]:
         return wanted, _path_operand(field, strict_json.tag_instant(moment), op)
     except (ValueError, OverflowError):
         return (wanted,)
+
+
+def never_instants(tree: Filter) -> Iterator[PathField]:
+    """Return the fields that a filter compares with values that no stored instant can match, such as ``{ gt: "yesterday" }``."""
+    if isinstance(tree, And | Or):
+        parts = tree.parts
+        if isinstance(tree, Or) and any(
+            isinstance(part, Compare) and _is_path(part) and part.value[0] == TIME for part in parts
+        ):
+            return  # both readings of one value
+        for part in parts:
+            yield from never_instants(part)
+    elif isinstance(tree, Not):
+        yield from never_instants(tree.part)
+    elif isinstance(tree.field, PathField):
+        values = tree.values if isinstance(tree, In) else (tree.value,)
+        ordered = isinstance(tree, Compare) and tree.op in (*_RANGE, *_TEXTUAL)
+        texts = [inner for rank, inner in values if rank == STRING and _DATE.search(inner)]
+        if (ordered and values[0][0] not in (TIME, NULL)) or (texts and all(rank != TIME for rank, _ in values)):
+            yield tree.field
+
+
+def _is_path(part: Compare) -> bool:
+    return isinstance(part.field, PathField)
 
 
 def operand(field: Field, value: Any, op: Op) -> Any:

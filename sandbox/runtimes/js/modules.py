@@ -145,7 +145,8 @@ class Modules:
     def facts(self) -> tuple[list[int], bytes]:
         """Return facts about the entry for the bootstrap, and the names of all modules.
 
-        The facts: may have a default export, columns of the wrapper, lines, has declarations, line of the first export (0 for none).
+        The facts: may have a default export, columns of the wrapper, lines, has declarations, line of the default or first export (0 for
+        none).
         """
         source = self._sources.get(self.entry, b"")
         lines = source.split(b"\n")
@@ -155,8 +156,9 @@ class Modules:
             if line.lstrip().startswith(_DECLARATIONS):
                 declares = 1
             if looks and b"export" in line and any(part.lstrip().startswith(_EXPORTS) for part in line.split(b";")):
-                exports = 0 if _is_quoted(lines[: number - 1]) else number
-                looks = 0 if exports else looks - 1
+                quoted, default = _is_quoted(lines[: number - 1]), b" default" in line
+                exports = exports if quoted or (exports and not default) else number
+                looks = 0 if exports and default else looks - 1
             if declares and not looks:
                 break
         names = b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")

@@ -65,6 +65,20 @@ def test_a_syntax_error_at_run_time_is_the_scripts_own(run) -> None:
     assert reported.error["line"] == 2
 
 
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("export default 5", 1),
+        ("export const a = 1;\nexport const b = 'default';\n\nexport default class {}", 4),
+        ("const n = null;\nexport { n as default };", 2),
+    ],
+)
+def test_a_default_export_that_is_no_function_has_its_line(run, source: str, line: int) -> None:
+    reported = run(source)
+    assert reported.error["message"].endswith("export a function, which is called once per run")
+    assert reported.error["line"] == line
+
+
 #: Statements, and the message of what they throw.
 MESSAGES = [
     ("const o = {}; o.f()", "o.f is not a function"),
@@ -102,6 +116,9 @@ MESSAGES = [
     ("for await (const x of undefined) {}", "undefined is not async iterable"),
     ("function* g(o) { yield* o.rows } return [...g({})]", "o.rows is not iterable: it is undefined"),
     ("return [1].map(([a]) => a)", "an argument of the function is not iterable"),
+    ("await Promise.any([Promise.reject(1), Promise.reject(2)])", "All promises were rejected"),
+    ("await Promise.any([])", "All promises were rejected"),
+    ("await Promise.any(5)", "the argument of any is not iterable"),
     ("const {a} = undefined", "Cannot destructure property 'a' of 'undefined' as it is undefined"),
     ("const o = {}; const { a, b } = o.x", "Cannot destructure property 'a' of 'o.x' as it is undefined or null"),
     (
