@@ -43,7 +43,7 @@ export default async function ({ db, kv }) {
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A folder with a ledger, a table of the platform's, a tenant and its script."""
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "light.js").write_text(LIGHT)
@@ -57,31 +57,31 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lamps(house: Path) -> list[tuple[str, int]]:
+def lamps(folder: Path) -> list[tuple[str, int]]:
     """Return the rows of the platform's table that scripts have changed."""
-    connection = sqlite3.connect(house / "ledger.db")
+    connection = sqlite3.connect(folder / "ledger.db")
     try:
         return connection.execute("select house, lit from lamps order by id").fetchall()
     finally:
         connection.close()
 
 
-def test_a_dry_run_shows_and_changes_nothing(house: Path) -> None:
-    place = str(house / "ledger.db")
-    ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", place, "--json", cwd=house)
+def test_a_dry_run_shows_and_changes_nothing(folder: Path) -> None:
+    place = str(folder / "ledger.db")
+    ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", place, "--json", cwd=folder)
     assert ran.code == 0, ran.err
     body = json.loads(ran.out)
     assert body["result"] == {"lit": 2}
     assert [effect["effect"] for effect in body["effects"]] == ["update", "update", "kv.add"]
-    assert lamps(house) == [("oak", 0), ("oak", 0), ("elm", 0)]
+    assert lamps(folder) == [("oak", 0), ("oak", 0), ("elm", 0)]
     assert json.loads(lodger("action", "list", "oak", "--db", place, "--json").out)["actions"] == []
-    ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", "ledger.db", cwd=house)
+    ran = lodger("script", "dry-run", "oak", "light", "--expose", "shop:expose", "--db", "ledger.db", cwd=folder)
     assert "~ lamps 1" in ran.out
     assert "lit: 0 → 1" in ran.out
 
 
-def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
-    place = str(house / "ledger.db")
+def test_up_runs_what_is_due_and_stops_when_told(folder: Path) -> None:
+    place = str(folder / "ledger.db")
     made = lodger(
         "schedule", "create", "oak", "evening", "--script", "light", "--rule", "every 1s", "--db", place,
         LODGER_MIN_INTERVAL_S="1",
@@ -101,7 +101,7 @@ def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
         "--json",
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, cwd=house, env=environment, stdout=subprocess.PIPE, text=True) as node:
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as node:
         try:
             assert node.stdout is not None
             finished = next(body for body in map(json.loads, node.stdout) if body["kind"] == "finished")
@@ -112,33 +112,35 @@ def test_up_runs_what_is_due_and_stops_when_told(house: Path) -> None:
             node.kill()
     assert finished["tenant_id"] == "oak"
     assert finished["outcome"] == "ok"
-    assert int((house / "frozen").read_text()) > 100_000, "the collector leaves what lives as long as the process alone"
-    assert lamps(house) == [("oak", 1), ("oak", 1), ("elm", 0)]
+    assert int((folder / "frozen").read_text()) > 100_000, (
+        "the collector leaves what lives as long as the process alone"
+    )
+    assert lamps(folder) == [("oak", 1), ("oak", 1), ("elm", 0)]
 
 
 @pytest.mark.parametrize("place", ["nothere:expose", "shop", "shop:nothing", ":", "shop:SHOP"])
-def test_what_is_no_function_is_said(house: Path, place: str) -> None:
-    ran = lodger("up", "--expose", place, "--db", "ledger.db", "--json", cwd=house)
+def test_what_is_no_function_is_said(folder: Path, place: str) -> None:
+    ran = lodger("up", "--expose", place, "--db", "ledger.db", "--json", cwd=folder)
     assert ran.code == 2
     assert json.loads(ran.out)["error"]["code"] == "expose_unknown"
 
 
 @pytest.mark.parametrize(("role", "replaced"), [("all", False), ("api", True), ("node", True)])
-def test_up_ends_when_its_ledger_is_another_file(house: Path, role: str, replaced: bool) -> None:
-    place = house / "ledger.db"
+def test_up_ends_when_its_ledger_is_another_file(folder: Path, role: str, replaced: bool) -> None:
+    place = folder / "ledger.db"
     command = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", role, "--port", "0", "--db", str(place)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LODGER_LEASE_S": "2"}
     with subprocess.Popen(
-        command, cwd=house, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as up:
         try:
             assert up.stdout is not None
             begun = "the dashboard is at" if role == "api" else "Ctrl-C stops it"
             next(line for line in up.stdout if begun in line or "link to the dashboard" in line)
             before = place.stat().st_ino
-            place.rename(house / "away.db")
+            place.rename(folder / "away.db")
             if replaced:
-                shutil.copy(house / "away.db", place)
+                shutil.copy(folder / "away.db", place)
             said = up.stdout.read()
             assert up.wait(120) == 1
         finally:

@@ -1,4 +1,4 @@
-"""A furnished house with the dashboard, and clients that are signed in."""
+"""A running API with tenants and the dashboard, and clients that are signed in."""
 
 import os
 from collections.abc import Callable, Iterator

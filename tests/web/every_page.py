@@ -1,4 +1,4 @@
-"""A house with hostile text wherever a tenant can put text, and the paths of every page of the dashboard in it."""
+"""A running API with hostile text wherever a tenant can put text, and the paths of every page of the dashboard in it."""
 
 import json
 import re
@@ -27,7 +27,7 @@ PARAMETER = re.compile(r"{(\w+)}")
 
 
 @contextmanager
-def hostile_house(folder: Path) -> Iterator[RunningApi]:
+def hostile_api(folder: Path) -> Iterator[RunningApi]:
     """Serve a ledger with the tenants acme and other, each with hostile texts in every place, and a node's name."""
     keys = folder / "keys"
     with running_api(f"sqlite:///{folder / 'ledger.db'}", secret_keys=keys) as made:

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from tests.api.running_api import RunningApi
 from tests.web.browsing import Browser, Page, opened
-from tests.web.every_page import NAME, hostile_house, paths
+from tests.web.every_page import NAME, hostile_api, paths
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.features import TABLE
@@ -32,7 +32,7 @@ document.querySelectorAll("section.panel").forEach((each) => { each.hidden = fal
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    with hostile_house(tmp_path_factory.mktemp("hostile")) as made:
+    with hostile_api(tmp_path_factory.mktemp("hostile")) as made:
         yield made
 
 

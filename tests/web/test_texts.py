@@ -9,7 +9,7 @@ import polib
 import pytest
 from tests import page_texts
 from tests.api.running_api import RunningApi
-from tests.web.every_page import hostile_house, paths
+from tests.web.every_page import hostile_api, paths
 
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
 from lodger.engine.policy.plan import MissedKind, Overlap
@@ -51,11 +51,11 @@ class Words(HTMLParser):
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
-    with hostile_house(tmp_path_factory.mktemp("house")) as made:
+    with hostile_api(tmp_path_factory.mktemp("hostile")) as made:
         yield made
 
 
-#: What the house's tenants wrote, names of things outside, codes in tips, and examples of syntax.
+#: What the tenants wrote, names of things outside, codes in tips, and examples of syntax.
 DATA = {
     "Lodger", "acme", "other", "first", "second", "hook", "root", "python", "http", "admin", "admin None", "main.js",
     "example.com", "KEY", "order.*", "none", "0 9 * * 1-5",

@@ -1,4 +1,4 @@
-"""A house with the dashboard, before a provider is named."""
+"""A running API with the dashboard, before a provider is named."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -309,7 +309,7 @@ export default ({ action }) => {
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[RunningApi]:
-    """A house with a node, on the machine's clock."""
+    """A running API with a node, on the machine's clock."""
     settings = Settings(**SETTINGS, profile="trusted", check_scripts=False)
     with (
         Engine.open(f"sqlite:///{tmp_path / 'live.db'}", settings=settings) as engine,
