@@ -239,7 +239,7 @@ def uids_of(pid: int, walls: Mapping[str, bool]) -> range:
     """Return the user ids of all workers of the zygote that a process belongs to.
 
     Args:
-        pid: of the zygote or of a worker.
+        pid: process id of the zygote or of a worker.
         walls: maps each wall's name to whether it is active.
     """
     rows = Path(f"/proc/{pid}/status").read_text().splitlines()

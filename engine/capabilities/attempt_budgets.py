@@ -68,7 +68,7 @@ class Counters:
         """Draw on a budget.
 
         Args:
-            happened: it has been used already and counts, refused or not.
+            happened: the amount has been used already and counts, refused or not.
 
         Raises:
             CallRefused: ``budget_exceeded`` with the row of the table that says so.

@@ -66,7 +66,7 @@ def apply(connection: Connection, pending: Journal | WriteSet, *, now_us: int, v
     """Apply every effect in call order, in a savepoint of its own.
 
     Args:
-        connection: in a transaction that may write.
+        connection: a connection in a transaction that may write.
         pending: effects of a successful step; all must belong to the connection's database.
         now_us: time of the commit, microseconds UTC.
         verify: compare the rows that were read with the present ones; False if they were compared before and held

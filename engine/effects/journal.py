@@ -347,7 +347,7 @@ class Journal:
         """Describe the effects in call order, updates with their previous values.
 
         Args:
-            whole: with previous values for increments and deletions too.
+            whole: add previous values for increments and deletions too.
         """
         shown = []
         for effect in self.effects:

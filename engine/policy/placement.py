@@ -79,8 +79,8 @@ class SlotReduction:
         """Return the reduction after a renewal.
 
         Args:
-            after_s: since the one before.
-            kept_s: how long after a renewal the node would have given up.
+            after_s: seconds since the renewal before.
+            kept_s: seconds after a renewal at which the node would have given up.
         """
         return self.troubled(slots) if after_s > kept_s * LATE else SlotReduction(max(0, self.halvings - 1))
 

@@ -236,7 +236,7 @@ def held_behind_backfill(step: Step) -> Step:
 
 
 def _first(recurrence: Recurrence, after: datetime, now: datetime) -> datetime | None:
-    """First slot in (after, now]; None as well when it is not found in so many questions."""
+    """Return the first slot in (after, now]; None if there is none, or if a few bounded searches do not find it."""
     found: Answer = recurrence.next_after(after)
     for _ in range(_QUESTIONS):
         if not isinstance(found, SearchedTo):

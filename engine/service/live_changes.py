@@ -228,7 +228,7 @@ class Poller:
 
     @contextmanager
     def watching(self, tenant_id: str, action_id: str) -> Iterator[Watcher]:
-        """Watch an action for the block."""
+        """Watch an action for changes during the block; yields the watcher, whose ``moved`` is set at each change."""
         watcher = Watcher((tenant_id, action_id))
         self._watchers.add(watcher)
         if self._task is None:

@@ -129,7 +129,7 @@ def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Valu
 
     Args:
         nest: the field of the body that is an object of all fields.
-        given: what the body of a button is.
+        given: body of the request, as a button states it.
     """
     if nest:
         return {nest: {name: _json(text) for name, text in fields.items() if text and not name.startswith("_")}}

@@ -69,7 +69,7 @@ def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     """Return one page of the list of a noun.
 
     Args:
-        terms: what the other fields of the page ask for.
+        terms: terms of the filter from the other fields of the page.
 
     Raises:
         InputError: filter_invalid, cursor_invalid.

@@ -44,7 +44,7 @@ def run_worker(descriptor: int, boot: "Boot", runtime: "Runtime", code: "tuple[i
     """Run the worker in the forked process; never returns.
 
     Args:
-        descriptor: of the worker's socket.
+        descriptor: file descriptor of the worker's socket.
         boot: raises the walls.
         runtime: prepared by the zygote.
         code: compiled code to run: descriptor of its memory file and size in bytes.

@@ -132,7 +132,7 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits, last_c
     """Return the verdict on a worker that ended without an answer and was not stopped by the parent.
 
     Args:
-        status: from wait4.
+        status: exit status from wait4.
         cpu_ms: CPU time of the job, without warm-up.
         peak_bytes: resident memory above that of an idle worker.
         limits: the job's limits.

@@ -53,7 +53,7 @@ def decoded(encoding: str, data: bytes, *, final: bool) -> tuple[str, int, bool]
     """Decode bytes; return the text, the number of undecoded bytes at the end, and whether all were valid.
 
     Args:
-        encoding: its name by the standard.
+        encoding: name of the encoding by the standard.
         final: whether no more bytes follow.
     """
     if encoding == "iso-2022-jp" and not final:

@@ -90,7 +90,7 @@ class Caller:
             role: a role of one tenant or of the platform.
             tenant_id: the tenant of a role of one tenant.
             impersonator: person who acts in the name of the user; the audit log shows both names.
-            identity: what tells the user from others of the same name; the name by default.
+            identity: text that tells the user from others of the same name; the name by default.
 
         Raises:
             InputError: name_invalid, role_unknown, token_scope.

@@ -25,7 +25,8 @@ def statements(
 
     Args:
         database: None is the ledger's own, which has its tables already.
-        connection: to that database, as the user that Lodger connects as: all objects become this user's, whoever runs the statements.
+        connection: a connection to that database, as the user that Lodger connects as: all objects become this user's, whoever
+            runs the statements.
         user: another user to whom they shall belong.
     """
     made: list[str] = []

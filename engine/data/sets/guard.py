@@ -66,7 +66,7 @@ def look(connection: Connection, sets: Iterable[TableDataset], *, ledger: bool =
     """Inspect a database for row security objects; log a warning for missing ones.
 
     Args:
-        sets: its exposed datasets.
+        sets: the exposed datasets of the database.
         ledger: whether it is the ledger's, with Lodger's own tables for scripts.
     """
     sets = list(sets)

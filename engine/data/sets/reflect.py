@@ -19,8 +19,8 @@ def reflected(connection: Connection, metadata: sa.MetaData, name: str) -> sa.Ta
     """Return a table as the database describes it.
 
     Args:
-        metadata: of the database's reflected tables, by which those refer to each other.
-        name: with a schema before a dot if need be.
+        metadata: the collection of the database's reflected tables, by which they refer to each other.
+        name: name of the table, with a schema before a dot if need be.
 
     Raises:
         InputError: expose_source.

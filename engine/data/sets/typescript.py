@@ -42,7 +42,7 @@ def declarations(
     """Return the text of a ``.d.ts`` file.
 
     Args:
-        targets: by dataset, the names of related datasets by relation name.
+        targets: names of related datasets by relation name, for each dataset.
     """
     parts = ["// The sets and functions of this platform, written by `lodger init`; do not edit.\n"]
     members = []

@@ -48,7 +48,7 @@ def compose(rule: AlertRule, raised: Sequence[Alert], message: str) -> list[dict
     """Return the outbox rows of a message: one mail to all addresses, and one event for each webhook.
 
     Args:
-        message: its id, from which the ids of the rows are made.
+        message: id of the message, from which the ids of the rows are made.
     """
     lines = [_line(each) for each in raised[:MAX_LINES]]
     if len(raised) > MAX_LINES:

@@ -200,8 +200,8 @@ def slots_to_backfill(
     """Return the slots that a backfill runs, ascending, and the number of those that it does not.
 
     Args:
-        slots: of the range, ascending, all of them accounted.
-        states: of the slots that have a row of their own; the others lie in a gap, or before the schedule began.
+        slots: the slots of the range, ascending, all of them accounted.
+        states: states of the slots that have a row of their own; the others lie in a gap, or before the schedule began.
         backfilled: slots that a backfill has run before, whatever became of it.
     """
     run, left = [], 0

@@ -331,7 +331,7 @@ def of_consent(
     """Return the connection of a link, or of a state and its browser; each of them is valid once.
 
     Args:
-        bind: of a link: state, browser and verifier that the provider's answer must come with.
+        bind: for a link: the state, browser and verifier that the provider's answer must come with.
     """
     bound = _c.browser.is_(None) if browser is None else _c.browser == digest(browser)
     wanted = select(connections).where(_c.consent == digest(text), _c.consent_us > now_us, bound).with_for_update()

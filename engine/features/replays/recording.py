@@ -108,7 +108,7 @@ class Recording:
         A large record is not made anew inside the commit: where the commit changed the outcome, it has the one of before.
 
         Args:
-            outcome, error: of the attempt in the ledger.
+            outcome, error: outcome and error of the attempt in the ledger.
         """
         if outcome is Outcome.OK and not self.always:
             return None

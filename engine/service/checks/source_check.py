@@ -144,7 +144,7 @@ class SourceCheck:
         """Return why a source cannot run, None if it can.
 
         Args:
-            modules: as they are stored.
+            modules: the files of the source, as they are stored.
 
         Raises:
             Unavailable: no worker can be started, or not with the walls that this host requires.

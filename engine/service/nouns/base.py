@@ -205,7 +205,7 @@ class Noun(Operations[M]):
 
         Args:
             verb: the declared verb, such as ``Schedules.pause``.
-            tenant_id: its tenant; None for the platform's own.
+            tenant_id: tenant of the change; None for the platform's own.
             target: id or name of the changed object; :meth:`Change.before` and :meth:`Change.made` find the id.
         """
         mine = joined(self.context.database, self.changed)

@@ -79,7 +79,7 @@ def require_usable(connection: Connection, found: str | None = None) -> None:
     """Refuse a schema that this version cannot use.
 
     Args:
-        found: its verdict, if known.
+        found: verdict on the revision, if known.
 
     Raises:
         Unavailable: database_behind, database_newer.

@@ -24,7 +24,7 @@ def statements(names: IdentifierPreparer, watched: WatchedTable, schema: str, *,
     """Return the statements that recreate a table's triggers, or only drop them.
 
     Args:
-        schema: of the function that they call.
+        schema: schema of the function that the triggers call.
     """
     table = names.format_table(watched.table)
     made = [f"DROP TRIGGER IF EXISTS {CHANGES}_{verb} ON {table}" for verb in _VERBS]
