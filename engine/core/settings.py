@@ -237,7 +237,7 @@ class Settings(BaseSettings):
 
     @property
     def memory_reserved_bytes(self) -> int:
-        """The memory budget in bytes."""
+        """The memory that the workers of a node may use together, in bytes; by default three quarters of this machine's."""
         if self.memory_budget_bytes is not None:
             return self.memory_budget_bytes
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 * 3

@@ -289,7 +289,7 @@ def _all(
     held = serial and bool(standing.busy or standing.waiting)
     for each in slots:
         if spacing is not None and not spacing.allows(each):
-            _lengthen(steps, Skip(each, MIN_INTERVAL))
+            _append_skip(steps, Skip(each, MIN_INTERVAL))
             continue
         spacing = None if spacing is None else spacing.after(each)
         steps.append(Run(each, held=held, reason=CAUGHT_UP))
@@ -318,7 +318,7 @@ def _on_time(
             end, _ = _last(recurrence, now, slot)
             return [*steps, *_stretch(slot, end, CATCH_UP)]
         if spacing is not None and not spacing.allows(slot):
-            _lengthen(steps, Skip(slot, MIN_INTERVAL))
+            _append_skip(steps, Skip(slot, MIN_INTERVAL))
             slot = following
             continue
         step = decide(slot, busy, waiting, following is None, terms.queue_max)
@@ -328,12 +328,12 @@ def _on_time(
             spacing = None if spacing is None else spacing.after(slot)
             steps.append(step)
         else:
-            _lengthen(steps, step)
+            _append_skip(steps, step)
         slot = following
     return steps
 
 
-def _lengthen(steps: list[Step], skip: Skip) -> None:
+def _append_skip(steps: list[Step], skip: Skip) -> None:
     """Append a skip to the steps; one that follows another with the same reason makes a gap of both."""
     before = steps[-1] if steps else None
     if isinstance(before, Skip | Gap) and before.reason == skip.reason:

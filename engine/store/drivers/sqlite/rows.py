@@ -32,7 +32,7 @@ class JsonList(TypeDecorator[list[Any]]):
     cache_ok = True
 
     def process_bind_param(self, value: list[Any] | None, dialect: object) -> str | None:
-        """Return the text of the list."""
+        """Return a list as JSON text, in which SQLite gets it."""
         return None if value is None else json.dumps(value)
 
 
