@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 _LEAVING = (prepare_call(NUMBER["exit_group"], 0),)
 _HEAD_BYTES = HEAD.size
 _NO_HEAD = bytes(_HEAD_BYTES)
-_MESSAGE = struct.Struct("@PI4xPNPNi4x")  # struct msghdr
 _CONTROL = struct.Struct("@Niii4x")  # struct cmsghdr with one descriptor
 _RIGHTS = (1, 1)  # SOL_SOCKET, SCM_RIGHTS
+#: Memory of a worker's one recvmsg(2), made in the zygote: the head of a frame, the descriptor beside it, struct iovec, struct msghdr.
+_head, _control = buffer(_NO_HEAD), buffer(bytes(_CONTROL.size))
+_part = buffer(struct.pack("@PN", address(_head), _HEAD_BYTES))
+_message = buffer(struct.pack("@PI4xPNPNi4x", 0, 0, address(_part), 1, address(_control), _CONTROL.size, 0))
+_RECEIVE, _, *_INTO = prepare_call(NUMBER["recvmsg"], 0, address(_message), 0)
 
 
 class Disconnected(Exception):
@@ -52,12 +56,9 @@ class SocketChannel:
 
         One recvmsg(2), which only filter A allows: Python's own needs a socket object, and more calls to make one.
         """
-        head, control = buffer(_NO_HEAD), buffer(bytes(_CONTROL.size))
-        part = buffer(struct.pack("@PN", address(head), _HEAD_BYTES))
-        message = buffer(_MESSAGE.pack(0, 0, address(part), 1, address(control), _CONTROL.size, 0))
-        make_calls((prepare_call(NUMBER["recvmsg"], self._descriptor, address(message), 0),))
-        length, kind = HEAD.unpack(head.raw)
-        _size, *rights, descriptor = _CONTROL.unpack(control.raw)
+        make_calls(((_RECEIVE, self._descriptor, *_INTO),))
+        length, kind = HEAD.unpack(_head)
+        _size, *rights, descriptor = _CONTROL.unpack(_control)
         if tuple(rights) != _RIGHTS:
             raise Disconnected
         return descriptor, kind, self._exactly(length)

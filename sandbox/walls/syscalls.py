@@ -18,6 +18,7 @@ _NUMBERS = {
     "rt_sigaction": (13, 134),
     "rt_sigprocmask": (14, 135),
     "rt_sigreturn": (15, 139),
+    "pread64": (17, 67),
     "readv": (19, 65),
     "writev": (20, 66),
     "sched_yield": (24, 124),

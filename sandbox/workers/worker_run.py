@@ -64,6 +64,11 @@ class AttemptContext:
     now_us: Callable[[], int]
 
 
+def _framed(kind: int, payload: bytes) -> bytes:
+    """Return a frame."""
+    return frames.HEAD.pack(len(payload), kind) + payload
+
+
 def cpu_ms(pid: int) -> float:
     """Return the CPU time of another process, -1 if it ended."""
     if pid <= 0:  # these numbers stand for this process
@@ -174,16 +179,7 @@ class WorkerRun:
                 self._job.stop.add_done_callback(self._stopped)
             self._worker.on_end = self._read_on
             self._read_on()
-            # The tenant's bytes are sent with the header; the worker reads them from its socket once it is armed.
-            header, (kind, bundle) = codec.header(self._job, image=self._image is not None), self._payload()
-            first = frames.HEAD.pack(len(header), frames.HEADER) + header
-            if self._image is not None:
-                self._write(first)
-                self._send_image(self._image)
-                first = b""
-            self._write(first + frames.HEAD.pack(len(bundle), kind) + bundle)
-            if (trace := self._job.trace) is not None:
-                self._write(frames.HEAD.pack(len(trace), frames.TRACE) + trace)
+            self._send_job()
             try:
                 found = await self._decided
             except asyncio.CancelledError:
@@ -275,9 +271,28 @@ class WorkerRun:
 
     # out
 
+    def _send_job(self) -> None:
+        """Send all frames of the job; the tenant's bytes wait in the socket until the worker is armed."""
+        image, (kind, bundle), trace = self._image, self._payload(), self._job.trace
+        first = _framed(frames.HEADER, codec.header(self._job, image=image is not None))
+        rest = _framed(kind, bundle) + (b"" if trace is None else _framed(frames.TRACE, trace))
+        if image is None:
+            self._write(first + rest)
+            return
+        self._write(first)
+        rest = _framed(frames.IMAGE, image.layout) + rest
+        try:
+            taken = self._socket.sendmsg(
+                [rest], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (image.descriptor,)))]
+            )
+        except OSError:  # also BlockingIOError: too many descriptors are on their way
+            self._worker.kill()  # it was promised an image; another worker is given the job without one
+        else:
+            self._write(rest[taken:])
+
     def _write(self, data: bytes) -> None:
         """Send bytes to the worker; a full socket keeps the rest."""
-        if not self._outgoing:
+        if data and not self._outgoing:
             try:
                 sent = self._socket.send(data)
             except BlockingIOError:
@@ -290,17 +305,6 @@ class WorkerRun:
             if not self._writing:
                 self._writing = True
                 self._loop.add_writer(self._socket.fileno(), self._write_on)
-
-    def _send_image(self, image: VersionImage) -> None:
-        """Send the layout of an image, with the descriptor of its file on the first byte."""
-        message = frames.HEAD.pack(len(image.layout), frames.IMAGE) + image.layout
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (image.descriptor,)))]
-        try:
-            if self._socket.sendmsg([message], rights) == len(message):
-                return
-        except OSError:  # also BlockingIOError: too many descriptors are on their way
-            pass
-        self._worker.kill()  # it was promised an image; another worker is given the job without one
 
     def _write_on(self) -> None:
         """Send the rest of the bytes that the socket did not take."""

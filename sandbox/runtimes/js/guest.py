@@ -9,7 +9,7 @@ from ctypes import byref, c_void_p
 
 from lodger.sandbox.runtimes.libwasmtime import Extern, WasmFault
 from lodger.sandbox.runtimes.written import WrittenPages
-from lodger.sandbox.walls.libc import Call, prepare_call
+from lodger.sandbox.walls.libc import Call
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
@@ -29,6 +29,9 @@ TABLE = "table"
 
 _MASK = 0xFFFFFFFF
 _READ_WRITE, _FIXED = 3, 0x12  # PROT_READ and PROT_WRITE; MAP_PRIVATE and MAP_FIXED
+_READ, _MAP = NUMBER["pread64"], NUMBER["mmap"]
+#: Bytes of an image that cost more to map than to copy.
+_MAX_COPIED = 16 << 12
 
 _EXPORTS = (
     "qjs_alloc",
@@ -179,16 +182,17 @@ class Guest:
         self.machine.lib.check(
             self.machine.lib.at["wasmtime_memory_grow"](self._context, self._memory, pages, byref(before))
         )
+        self.size()
 
-    def map_file(self, descriptor: int, offset: int, address: int, count: int) -> Call:
-        """Return the system call that maps a part of a file over this memory, copied on write. Raises WasmFault."""
-        if address + count > self.size():
+    def load_file(self, descriptor: int, offset: int, address: int, count: int) -> Call:
+        """Return the system call that puts a part of a file here: copied, or mapped and copied on write if it is long. Raises WasmFault."""
+        if address + count > self._size:
             raise WasmFault("an image reaches beyond the memory")
-        call = prepare_call(NUMBER["mmap"], self.base + address, count, _READ_WRITE, _FIXED, descriptor)
-        return (
-            *call,
-            c_void_p(offset),
-        )  # on the stack, where ctypes would write the lower half of a small integer only
+        place, start = c_void_p(self.base + address), c_void_p(offset)
+        if count <= _MAX_COPIED:
+            return _READ, descriptor, place, count, start
+        # c_void_p: on the stack, ctypes writes only the lower half of a small integer
+        return _MAP, place, c_void_p(count), _READ_WRITE, _FIXED, descriptor, start
 
     def written_pages(self, rehearse: "Callable[[], None]") -> WrittenPages:
         """Return the pages of this memory that a rehearsal writes."""

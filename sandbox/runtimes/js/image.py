@@ -41,7 +41,7 @@ def map_over(guest: Guest, descriptor: int, layout: bytes, memory_bytes: int) ->
         guest.grow(more // _WASM_PAGE)
     calls, offset = [], 0
     for first, count in RUN.iter_unpack(layout[IMAGE_HEAD.size :]):
-        calls.append(guest.map_file(descriptor, offset, first * PAGE, count * PAGE))
+        calls.append(guest.load_file(descriptor, offset, first * PAGE, count * PAGE))
         offset += count * PAGE
     make_calls((*calls, prepare_call(NUMBER["close"], descriptor)))
 
