@@ -17,6 +17,7 @@ from lodger.stdlib import npm_packages, standard_modules
 #: CPU of an attempt as a multiple of a new isolate's that compiles and runs the same modules; small scripts cost little beside the process.
 MAX_RATIO, MAX_SMALL_RATIO, SMALL_BYTES = 0.6, 1.2, 16_384
 TRIVIAL = "one line"
+_TURNS = 3
 _LIMITS = Limits(source_bytes=1 << 20, cpu_ms=5000)
 
 
@@ -72,23 +73,28 @@ def programs() -> dict[str, dict[str, str]]:
 
 
 async def measure(attempts: int, folder: Path | None, report: Callable[[Row], None]) -> list[Row]:
-    """Measure every script with so many attempts each; ``report`` gets each row."""
-    scripts = programs()
-    isolates = peers.compile_in_isolates(folder, scripts, attempts)
+    """Measure every script with so many attempts each; ``report`` gets each row.
+
+    Both ways and the isolates take turns, and the least of all turns counts: other work on the machine cannot favour one of them.
+    """
     rows = []
+    each = -(-attempts // _TURNS)
     pools = [Pool(profile="trusted"), Pool(profile="trusted", code_cache=CodeCache())]
     try:
         for pool in pools:
             await pool.start()
-        for name, modules in scripts.items():
+        for name, modules in programs().items():
             job = Job(Bundle({"main.js": modules["main.js"]}), _LIMITS, tenant="bench")
             size = sum(len(text.encode()) for text in modules.values())
-            has_image = name != TRIVIAL and await pools[1].compile(job)
-            compiled = await _attempts(pools[0], job, attempts)
-            image = await _attempts(pools[1], job, attempts) if has_image else (None, None, None)
-            row = Row(
-                name, size, compiled[0], image[0], isolates.get(name), compiled[1], image[1], compiled[2], image[2]
-            )
+            used = pools if name != TRIVIAL and await pools[1].compile(job) else pools[:1]
+            turns: list[list[tuple[float, float, int]]] = []
+            isolates: list[float] = []
+            for _ in range(_TURNS):
+                isolates += peers.compile_in_isolates(folder, {name: modules}, each).values()
+                turns.append([await _attempts(pool, job, each) for pool in used])
+            compiled, *image = ([min(of) for of in zip(*way, strict=True)] for way in zip(*turns, strict=True))
+            (ms, image_ms), faults, peaks = zip(compiled, *image or [[None] * 3], strict=True)
+            row = Row(name, size, ms, image_ms, min(isolates, default=None), *faults, *peaks)
             rows.append(row)
             report(row)
     finally:
