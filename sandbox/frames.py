@@ -40,8 +40,8 @@ CHANGE, RANG, END, GOT = range(4)  # the clock changed, a timer rang, the attemp
 MAX_TRACE_BYTES = 32_768 * TRACE_ENTRY.size
 
 CALL_ID = Struct("<I")
-#: Of an image: size of the guest's memory in pages, way of the entry (an index of lodger.sandbox.runtimes.js.modules.WAYS), number of runs.
-IMAGE_HEAD = Struct("<III")
+#: Of an image: number of runs, size of the guest's memory in pages, facts about the entry (Modules.facts), the first of which is its way.
+IMAGE_HEAD = Struct("<7I")
 #: First page of a run and its number of pages; the file holds the pages of all runs in this order.
 RUN = Struct("<II")
 MAX_RUNS = 4096

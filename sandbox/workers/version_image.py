@@ -37,7 +37,7 @@ def read_image(descriptor: int, size: int) -> VersionImage | None:
     if layout is None:
         os.close(descriptor)
         return None
-    return VersionImage(descriptor, layout, IMAGE_HEAD.unpack_from(layout)[0] * PAGE)
+    return VersionImage(descriptor, layout, IMAGE_HEAD.unpack_from(layout)[1] * PAGE)
 
 
 def _read_layout(descriptor: int, size: int) -> bytes | None:
@@ -46,7 +46,7 @@ def _read_layout(descriptor: int, size: int) -> bytes | None:
     if end < 0:
         return None
     head = os.pread(descriptor, IMAGE_HEAD.size, end)
-    pages, way, count = IMAGE_HEAD.unpack(head)
+    count, pages, way, *_facts = IMAGE_HEAD.unpack(head)
     start = end - count * RUN.size
     if not 0 < pages <= _MAX_MEMORY_PAGES or way >= len(WAYS) or not 0 < count <= MAX_RUNS or start < 0:
         return None

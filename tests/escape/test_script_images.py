@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import struct
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -250,14 +249,14 @@ def image(
 ) -> bytes:
     """Return an image with these runs of pages, perhaps a malformed one."""
     size = sum(length for _, length in runs) if held is None else held
-    head = IMAGE_HEAD.pack(pages, way, len(runs) if count is None else count)
+    head = IMAGE_HEAD.pack(len(runs) if count is None else count, pages, way, 0, 0, 0, 0)
     return bytes(size * PAGE) + b"".join(RUN.pack(*run) for run in runs) + head
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"x" * 15, image(), image((1, 1), count=2), image((1, 1), count=0), image((1, 1), count=1 << 31), image((1, 1), way=3),
+        b"", b"x" * 27, image(), image((1, 1), count=2), image((1, 1), count=0), image((1, 1), count=1 << 31), image((1, 1), way=3),
         image((1, 0), held=0), image((63, 2)), image((64, 1)), image((2, 1), (1, 1)), image((1, 2), (2, 1)),
         image((1, 1), held=2), image((1, 2), held=1), image((1, 1), pages=0), image((1, 1), pages=(1 << 20) + 1),
         image((0xFFFFFFFF, 2), held=2),
@@ -281,11 +280,16 @@ def forge(cache: CodeCache, tenant: str, modules: dict[str, str], change: Callab
     cache.keep(bound, writer.finish()).close()
 
 
+def head_of(content: bytes) -> tuple[int, ...]:
+    """Return the head of an image: number of runs, pages, facts."""
+    return IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)
+
+
 def _overwritten(byte: int) -> Callable[[bytes], bytes]:
     """Return a function that fills the pages of an image with a byte, and leaves its table."""
 
     def change(content: bytes) -> bytes:
-        (count,) = struct.unpack_from("<I", content, len(content) - 4)
+        count, *_ = head_of(content)
         kept = count * RUN.size + IMAGE_HEAD.size
         return bytes((byte,)) * (len(content) - kept) + content[-kept:]
 
@@ -298,12 +302,10 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
     "ones": _overwritten(0xFF),
     "letters": _overwritten(0x41),
     "small": lambda _content: image((1, 1), pages=16),
-    "odd": lambda content: image((1, 1), pages=IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)[0] + 1),
-    "grown": lambda content: image(
-        (1, 1), pages=IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)[0] + 512
-    ),
+    "odd": lambda content: image((1, 1), pages=head_of(content)[1] + 1),
+    "grown": lambda content: image((1, 1), pages=head_of(content)[1] + 512),
     "vast": lambda _content: image((1, 1), pages=1 << 20),
-    "code": lambda content: image((0, 64), pages=IMAGE_HEAD.unpack_from(content, len(content) - IMAGE_HEAD.size)[0]),
+    "code": lambda content: image((0, 64), pages=head_of(content)[1]),
 }
 
 

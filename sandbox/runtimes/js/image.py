@@ -32,7 +32,7 @@ _REFUSED = b"\x0dcompile_error" + b'{"name":"SyntaxError","message":"the modules
 
 def map_over(guest: Guest, descriptor: int, layout: bytes, memory_bytes: int) -> None:
     """Map an image's pages over the guest's memory and close its file. Raises WasmFault if they do not fit."""
-    pages, *_facts = IMAGE_HEAD.unpack_from(layout)
+    _count, pages, *_facts = IMAGE_HEAD.unpack_from(layout)
     more = pages * PAGE - guest.size()
     if more < 0 or more % _WASM_PAGE:
         raise WasmFault("an image is not of this memory")
@@ -72,7 +72,7 @@ def compile_into(modules: Modules, guest: Guest, numbers: dict[str, int], channe
     host = guest.host = _Compiling(modules)
     before, pointer = guest.peek(0, guest.size()), guest.stack_pointer()
     # As bootstrap.js: without a default export only where there is no other, and a snippet that may be a module.
-    (module, _columns, _rows, declares, exports), _names = modules.facts()
+    module, *places, declares, exports = modules.facts()
     ways = (module, 2) if (not exports if module else declares) else (module,)
     try:
         modules.check()
@@ -89,7 +89,7 @@ def compile_into(modules: Modules, guest: Guest, numbers: dict[str, int], channe
         channel.answer(FAIL, _REFUSED)
         raise AssertionError
     sent = 0
-    head = IMAGE_HEAD.pack(guest.size() // PAGE, way, len(runs))
+    head = IMAGE_HEAD.pack(len(runs), guest.size() // PAGE, way, *places, declares, exports)
     layout = b"".join(RUN.pack(*run) for run in runs) + head
     for first, count in runs:
         for at in range(first * PAGE, (first + count) * PAGE, PART_BYTES):

@@ -94,10 +94,9 @@ def json_module(text: bytes) -> bytes:
     return b'export default JSON.parse("' + quoted + b'")'
 
 
-def _is_quoted(lines: list[bytes]) -> bool:
-    """Return whether the text after these lines seems to be inside a template literal or a comment."""
-    before = b"\n".join(lines)
-    return before.count(b"`") % 2 == 1 or before.rfind(b"/*") > before.rfind(b"*/")
+def _is_quoted(source: bytes, place: int) -> bool:
+    """Return whether this place seems to be inside a template literal or a comment."""
+    return source.count(b"`", 0, place) % 2 == 1 or source.rfind(b"/*", 0, place) > source.rfind(b"*/", 0, place)
 
 
 class Modules:
@@ -110,7 +109,8 @@ class Modules:
         self.entry = b"main.js"
         self.context = b"{}"
         self.missing: tuple[bytes, int] | None = None  # file and line of an import of a missing module
-        self._sources: dict[bytes, bytes] = {}
+        self._bundle = bundle
+        self._sources: dict[bytes, tuple[int, int]] = {}  # places in the bundle: a run from an image reads none of them
         self._way = b""
         self._packages = b""
         self._asked = (b"", b"")
@@ -118,22 +118,27 @@ class Modules:
         while at < len(bundle):
             name_size, size = unpack_from("<II", bundle, at)
             at += BUNDLE_PART.size
-            name, source = bundle[at : at + name_size], bundle[at + name_size : at + name_size + size]
-            at += name_size + size
+            start = at + name_size
+            name, at = bundle[at:start], start + size
             if not name:
-                self.context = source
+                self.context = bundle[start:at]
                 continue
             if name == _PACKAGES:
-                self._packages = source
+                self._packages = bundle[start:at]
                 continue
             if not self._sources:
                 self.entry = name
-            self._sources[name] = source.removeprefix(_MARK)
+            self._sources[name] = start, at
+
+    def _text(self, name: bytes) -> bytes:
+        """Return the text of a module, empty if there is none."""
+        start, end = self._sources.get(name, (0, 0))
+        return self._bundle[start:end].removeprefix(_MARK)
 
     def check(self) -> None:
         """Raise SourceRefused with the position if a module is not text; the guest's own error would not name it."""
-        for name, source in self._sources.items():
-            shown = name.decode("utf-8", "replace")
+        for name in self._sources:
+            source, shown = self._text(name), name.decode("utf-8", "replace")
             try:
                 source.decode()
             except UnicodeDecodeError as error:
@@ -142,27 +147,29 @@ class Modules:
             if b"\0" in source:
                 raise SourceRefused(f"{shown} is not text: byte {source.index(0)} is NUL")
 
-    def facts(self) -> tuple[list[int], bytes]:
-        """Return facts about the entry for the bootstrap, and the names of all modules.
+    def names(self) -> bytes:
+        """Return the names of the modules, for an error's message."""
+        return b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")
 
-        The facts: may have a default export, columns of the wrapper, lines, has declarations, line of the default or first export (0 for
-        none).
+    def facts(self) -> list[int]:
+        """Return facts about the entry for the bootstrap.
+
+        May have a default export, columns of the wrapper, lines, has declarations, line of the default or first export (0 for none).
         """
-        source = self._sources.get(self.entry, b"")
-        lines = source.split(b"\n")
-        declares = exports = 0
+        source = self._text(self.entry)
+        declares = exports = at = 0
         looks = 20 if b"export" in source else 0  # candidates for an export that are checked
-        for number, line in enumerate(lines, 1):
+        while (looks or not declares) and (at := source.find(b"port", at)) >= 0:  # only lines with import or export
+            start, end = source.rfind(b"\n", 0, at) + 1, source.find(b"\n", at)
+            at = len(source) if end < 0 else end
+            line = source[start:at]
             if line.lstrip().startswith(_DECLARATIONS):
                 declares = 1
             if looks and b"export" in line and any(part.lstrip().startswith(_EXPORTS) for part in line.split(b";")):
-                quoted, default = _is_quoted(lines[: number - 1]), b" default" in line
-                exports = exports if quoted or (exports and not default) else number
+                quoted, default = _is_quoted(source, start), b" default" in line
+                exports = exports if quoted or (exports and not default) else source.count(b"\n", 0, start) + 1
                 looks = 0 if exports and default else looks - 1
-            if declares and not looks:
-                break
-        names = b", ".join(list(self._sources)[:20]).replace(b"\n", b" ")
-        return [int(b"export" in source), len(self.wrap), len(lines), declares, exports], names
+        return [int(b"export" in source), len(self.wrap), source.count(b"\n") + 1, declares, exports]
 
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
         """Return the name of a module relative to its importer; unchanged if the bundle does not have it.
@@ -190,10 +197,10 @@ class Modules:
             return self._first() + _GLUE[name].replace(
                 b"ENTRY", self.entry.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
             )
-        source = self._sources.get(name)
-        if source is None:
+        if name not in self._sources:
             self._note_missing()
             return None
+        source = self._text(name)
         if name == self.entry and self._way == b"lodger:body":
             if source.startswith(b"#!"):
                 source = b"//" + source[2:]
@@ -204,7 +211,7 @@ class Modules:
 
     def around(self, name: bytes, line: int, column: int) -> bytes | None:
         """Return the text around a place, as "COUNT TEXT" with the number of characters before it; None for a place that is not there."""
-        lines = self._sources.get(name, b"").split(b"\n")
+        lines = self._text(name).split(b"\n")
         if not 0 < line <= len(lines):
             return None
         above = b"".join(each + b"\n" for each in lines[max(line - _LINES_QUOTED, 0) : line - 1]).decode(
@@ -222,7 +229,7 @@ class Modules:
     def _note_missing(self) -> None:
         """Record file and line of the import that asked for a missing module."""
         importer, wanted = self._asked
-        for number, line in enumerate(self._sources.get(importer, b"").split(b"\n"), 1):
+        for number, line in enumerate(self._text(importer).split(b"\n"), 1):
             if wanted in line:
                 self.missing = (importer, number)
                 return

@@ -60,7 +60,7 @@ class QuickRealm(HostFunctions):
         self._sync_calls = 0
         self._returned = False
         self._dropped = b"0"
-        self._way: int | None = None  # of the entry, found when its image was made
+        self._facts: list[int] = []  # about the entry, found when its image was made
 
     def reseed(self) -> None:
         """Seed Math.random: otherwise all forks would draw the same numbers."""
@@ -81,7 +81,7 @@ class QuickRealm(HostFunctions):
     def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
         """Map the memory image of the compiled modules, before :meth:`bound`, and close the file. Reads no byte of it."""
         image.map_over(self.guest, descriptor, layout, limits["memory_bytes"])
-        _pages, self._way, _count = IMAGE_HEAD.unpack_from(layout)
+        _count, _pages, *self._facts = IMAGE_HEAD.unpack_from(layout)
 
     def compile(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the bundle without running any of it, and send the image of the memory; see :mod:`image`."""
@@ -96,7 +96,7 @@ class QuickRealm(HostFunctions):
         self._channel = channel
         try:
             self._modules = self.modules_type(bundle)
-            if self._way is None:  # otherwise they were checked when they were compiled
+            if not self._facts:  # otherwise they were checked when they were compiled
                 self._modules.check()
             self._drive(self._message(self._modules))
         except SourceRefused as refused:
@@ -117,9 +117,7 @@ class QuickRealm(HostFunctions):
     def _message(self, modules: Modules) -> bytes:
         """Return the message that starts a script: its modules, limits and context."""
         limits = self._limits
-        facts, names = modules.facts()
-        if self._way is not None:
-            facts[0] = self._way
+        facts = self._facts or modules.facts()
         numbers = [
             limits["result_bytes"],
             limits["frame_bytes"],
@@ -128,7 +126,7 @@ class QuickRealm(HostFunctions):
             limits["log_bytes"],
             *facts,
         ]
-        return b"%s\n%s\n%s\n%s" % (str(numbers).encode(), modules.entry, names, modules.context)
+        return b"%s\n%s\n%s\n%s" % (str(numbers).encode(), modules.entry, modules.names(), modules.context)
 
     def _drive(self, message: bytes) -> None:
         """Run the script to its end: jobs, answers of host calls, timers."""

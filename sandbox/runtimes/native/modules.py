@@ -22,14 +22,13 @@ class NativeModules(Modules):
 
     wrap = _NAME + b"({async default(){{"
 
-    def facts(self) -> tuple[list[int], bytes]:
-        """Return the facts about the source that the bootstrap needs."""
-        facts, names = super().facts()
-        return facts, names + b"; runtime quickjs-native takes a single file: bundle what it imports"
+    def names(self) -> bytes:
+        """Return the names of the modules, and why only one is read."""
+        return super().names() + b"; runtime quickjs-native takes a single file: bundle what it imports"
 
     def entered(self, way: bytes, name: bytes) -> bytes:
         """Return the text to evaluate, which calls the global ``name`` (17 characters) with the default export."""
-        source = self._sources.get(self.entry, b"")
+        source = self._text(self.entry)
         if b".json" in source:
             source = b"\n".join(self._constant(line) for line in source.split(b"\n"))
         if source.startswith(b"#!"):
@@ -47,7 +46,8 @@ class NativeModules(Modules):
         """Return a line that only imports a JSON file as a constant, any other line as it is."""
         words, quote, rest = line.partition(b'"') if b'"' in line else line.partition(b"'")
         wanted, _, after = rest.partition(quote or b"'")
-        text = self._sources.get(joined(self.entry, wanted) or b"") if wanted.endswith(b".json") else None
+        name = joined(self.entry, wanted) if wanted.endswith(b".json") else None
+        text = self._text(name) if name in self._sources else None
         parts = words.split()
         if text is None or parts[:1] != [b"import"] or parts[2:] not in ([], [b"from"]) or len(parts) == 2:
             return line
