@@ -52,7 +52,9 @@ class DiskCache:
         try:
             with place.open("rb") as file:
                 stored_seal = file.read(SEAL_BYTES)
-                while chunk := file.read(_CHUNK):
+                while writer.size <= MAX_BYTES // _SHARE_OF_A_TENANT and (
+                    chunk := file.read(_CHUNK)
+                ):  # a longer one is not ours
                     writer.write(chunk)
                 os.utime(file.fileno())  # for the order of deletion
             code = writer.finish()

@@ -74,10 +74,13 @@ function described(found, kind, dates, locales, options) {
   return found.about;
 }
 
-function texted(kind, method, locales, options, values) {
+// state: locales and options, and with an object of Intl the description too, so that it is looked for once.
+function texted(kind, method, state, values) {
+  const { locales, options } = state;
   const value = values[0];
-  const name = kind + method + stringify([locales, options]);
-  const found = mapGet(descriptions, name);
+  const name = state.found === undefined ? kind + method + stringify([locales, options]) : "";
+  const found = state.found ?? mapGet(descriptions, name);
+  state.found = found;
   if (found !== undefined && (value[0] === "n" || (value[0] === "b" && kind === "NumberFormat"))) {
     const about = described(found, kind, method, locales, options);
     if (about !== null) {
@@ -85,9 +88,9 @@ function texted(kind, method, locales, options, values) {
       let text = null;
       if (kind === "NumberFormat") text = writeNumber(about, number);
       else if (kind === "PluralRules") text = choosePlural(about, +number);
-      else if (+number >= -864e13 && +number <= 864e13) {
+      else {
         const ms = trunc(+number);
-        const offset = zoneOffset(found.table, ms);
+        const offset = ms >= -864e13 && ms <= 864e13 ? zoneOffset(found.table, ms) : null;
         if (offset !== null) text = writeDate(about, ms + offset * 1000);
       }
       if (text !== null) return text;
@@ -313,7 +316,7 @@ function define(kind, { length = 0, needsNew = true, methods, bound, answer = (s
       const target = new.target;
       if (target === undefined && needsNew) throw new TypeError("Constructor Intl." + kind + " requires 'new'");
       const made = construct(ObjectClass, [], target === undefined ? constructor : target);
-      const state = { __proto__: null, locales: localesOf(locales), options: optionsOf(kind, options), resolved: undefined, bound: undefined };
+      const state = { __proto__: null, locales: localesOf(locales), options: optionsOf(kind, options), resolved: undefined, bound: undefined, found: undefined };
       state.resolved = ask(kind, "resolvedOptions", state.locales, state.options, []);
       setState(states, made, state);
       return made;
@@ -378,17 +381,17 @@ define("NumberFormat", {
   needsNew: false,
   bound: "format",
   methods: { format: one(mathematical), formatToParts: one(mathematical), formatRange: two(rangeNumber), formatRangeToParts: two(rangeNumber) },
-  answer: (state, method, values) => (method === "format" ? texted : ask)("NumberFormat", method, state.locales, state.options, values),
+  answer: (state, method, values) => method === "format" ? texted("NumberFormat", method, state, values) : ask("NumberFormat", method, state.locales, state.options, values),
 });
 define("DateTimeFormat", {
   needsNew: false,
   bound: "format",
   methods: { format: one(date), formatToParts: one(date), formatRange: two(rangeDate), formatRangeToParts: two(rangeDate) },
-  answer: (state, method, values) => (method === "format" ? texted : ask)("DateTimeFormat", method, state.locales, state.options, values),
+  answer: (state, method, values) => method === "format" ? texted("DateTimeFormat", method, state, values) : ask("DateTimeFormat", method, state.locales, state.options, values),
 });
 define("PluralRules", {
   methods: { select: one((value) => numberText(+value)), selectRange: two((value) => (value === undefined ? "u" : numberText(+value))) },
-  answer: (state, method, values) => (method === "select" ? texted : ask)("PluralRules", method, state.locales, state.options, values),
+  answer: (state, method, values) => method === "select" ? texted("PluralRules", method, state, values) : ask("PluralRules", method, state.locales, state.options, values),
 });
 define("RelativeTimeFormat", { methods: { format: relative, formatToParts: relative } });
 define("ListFormat", { methods: { format: texts, formatToParts: texts } });
@@ -415,8 +418,8 @@ $.global("Intl", Intl);
 
 $.intl = {
   __proto__: null,
-  number: (value, locales, options) => texted("NumberFormat", "format", localesOf(locales), optionsOf("NumberFormat", options), [mathematical(value)]),
-  date: (method, value, locales, options) => texted("Date", method, localesOf(locales), optionsOf("DateTimeFormat", options), [numberText(time(value))]),
+  number: (value, locales, options) => texted("NumberFormat", "format", { locales: localesOf(locales), options: optionsOf("NumberFormat", options), found: undefined }, [mathematical(value)]),
+  date: (method, value, locales, options) => texted("Date", method, { locales: localesOf(locales), options: optionsOf("DateTimeFormat", options), found: undefined }, [numberText(time(value))]),
   cased: (method, value, locales) => ask("String", method, localesOf(locales), create(null), ["s" + value]),
   compare: (first, second, locales, options) => compare(options === undefined ? plainCollator(locales) : collator(localesOf(locales), optionsOf("Collator", options)), first, second),
 };

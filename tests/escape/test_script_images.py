@@ -18,6 +18,7 @@ from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.sealed_code import SealedCode
 from lodger.sandbox.workers import launcher as launching
 from lodger.sandbox.workers.version_image import read_image
+from lodger.sandbox.workers.worker_run import WorkerRun
 from lodger.stdlib import npm_packages
 
 LIMITS = Limits(cpu_ms=300, wall_ms=60_000, memory_bytes=16 << 20)
@@ -305,6 +306,7 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
     "odd": lambda content: image((1, 1), pages=head_of(content)[1] + 1),
     "grown": lambda content: image((1, 1), pages=head_of(content)[1] + 512),
     "vast": lambda _content: image((1, 1), pages=1 << 20),
+    "facts": lambda content: content[:-16] + b"\xff" * 16,
     "code": lambda content: image((0, 64), pages=head_of(content)[1]),
 }
 
@@ -336,23 +338,71 @@ def test_a_forged_image_reaches_nothing_more_than_its_tenants_script() -> None:
     asyncio.run(go())
 
 
+def _grown(place: Path, _content: bytes) -> None:
+    """Make a file larger than memory."""
+    os.truncate(place, 1 << 36)
+
+
+def _linked(place: Path, _content: bytes) -> None:
+    """Put a symbolic link in a file's place."""
+    place.rename(place.with_suffix(".real"))
+    place.symlink_to(place.with_suffix(".real"))
+
+
+def _folder(place: Path, _content: bytes) -> None:
+    """Put a folder in a file's place."""
+    place.unlink()
+    place.mkdir()
+
+
+#: What happens to a file between two starts; ``content`` is that of an image of another tenant's script.
+DAMAGE: dict[str, Callable[[Path, bytes], object]] = {
+    "none": lambda _place, _content: None,
+    "a bit of the seal": lambda place, _content: place.write_bytes(bytes((place.read_bytes()[0] ^ 1,)) + place.read_bytes()[1:]),
+    "a bit of a page": lambda place, _content: place.write_bytes(place.read_bytes()[:100] + b"?" + place.read_bytes()[101:]),
+    "a bit of the layout": lambda place, _content: place.write_bytes(place.read_bytes()[:-1] + b"?"),
+    "truncated": lambda place, _content: place.write_bytes(place.read_bytes()[:-PAGE]),
+    "empty": lambda place, _content: place.write_bytes(b""),
+    "of another tenant": lambda place, content: place.write_bytes(content),
+    "a pipe": lambda place, _content: (place.unlink(), os.mkfifo(place)),
+    "64 GiB": _grown,
+    "a link": _linked,
+    "a folder": _folder,
+}  # fmt: skip
+
+
 def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
     modules = {"main.js": FILLER + "export default () => 'right'"}
+    wrong = {"main.js": FILLER + "export default () => 'wrong'"}
 
     async def go() -> None:
-        for damage in (False, True, False):
-            cache = CodeCache.lasting(tmp_path)
-            place = cache.place("acme", binding("acme", "main.js", modules))
-            assert place
-            if damage:
-                content = bytearray(place.read_bytes())
-                content[100] ^= 1
-                place.write_bytes(content)
-            before = place.read_bytes() if place.exists() else b""
-            async with pool_of(cache) as pool:
-                assert await pool.compile(job(modules))
-                assert (await pool.run(job(modules), Echo())).result == '"right"'
-            assert (place.read_bytes() == before) is (before != b"" and not damage)
+        async with pool_of(None) as pool:
+            for name, damage in DAMAGE.items():
+                cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
+                places = {}
+                for tenant, script in (("acme", modules), ("globex", wrong)):
+                    assert await ScriptImages(pool, cache).make(job(script, tenant))
+                    place = cache.place(tenant, binding(tenant, "main.js", script))
+                    assert place
+                    places[tenant] = place
+                damage(places["acme"], places["globex"].read_bytes())
+                cache.close()
+                cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
+                images = ScriptImages(pool, cache)
+                assert await images.make(job(modules)), name
+                image = images.find(job(modules))
+                assert image, name
+                report = await pool.attempt(
+                    lambda worker, context, image=image: WorkerRun(worker, job(modules), Echo(), context, image)
+                )
+                assert report.result == '"right"', name
+                kept = cache.fetch("acme", binding("acme", "main.js", modules))
+                assert (kept is None) is (name == "a folder"), name
+                if kept:
+                    kept.close()
+                image.close()
+                await images.close()
+                cache.close()
 
     asyncio.run(go())
 
