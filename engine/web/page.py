@@ -4,12 +4,13 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 
 from lodger.engine.core.access.roles import Caller
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.errors import NotFound
+from lodger.engine.core.errors import NotFound, Unavailable
 from lodger.engine.core.partial_answers import unreachable_ledgers
 from lodger.engine.server.app import Api
 from lodger.engine.server.operation_call import authenticated, require
@@ -59,6 +60,18 @@ class Reader:
     def root(self) -> str:
         """The path at which the application is mounted; empty at the host's root."""
         return str(self.request.scope.get("root_path", ""))
+
+    @property
+    def base(self) -> str:
+        """The path of the pages of the tenant, or of all tenants."""
+        tenant = self.tenant["tenant_id"]
+        return self.root if tenant is None else f"{self.root}/t/{quote(tenant, safe='')}"
+
+    @property
+    def refused(self) -> Unavailable | None:
+        """The error by which writes to the ledger are refused now: the disk is full, or the database read-only."""
+        database = self._api.engine.context.database
+        return database.refused if database.refused is not None and self._api.engine.unready() else None
 
     @property
     def table(self) -> OperationTable:

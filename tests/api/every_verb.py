@@ -134,6 +134,7 @@ def carry_out_every_verb(engine: Any, ledger: Engine, said: Callable[[str, objec
     said("actions.retry", actions.retry(None, asked.id))
     said("actions.compared", actions.compared(None, asked.id))
     said("actions.running", actions.running("acme"))
+    said("actions.outbox", actions.outbox("acme", failed=True))
     said("actions.overdue", actions.overdue("acme", grace_s=0.5, limit=5))
     said("actions.overdue", actions.overdue())
     said("actions.activity", actions.activity())

@@ -1,22 +1,31 @@
 """What the pages of the overview, of actions and of durations show, over HTTP."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from html import unescape
+from pathlib import Path
 
 import httpx2
-from tests.api.running_api import RunningApi
+import pytest
+from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
+from tests.node.small_disk import fill, small
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
 from lodger.engine.effects.finished import Finished
 from lodger.engine.service.humanize import WAITS
 from lodger.engine.store.actions.monitoring import Overdue
 from lodger.engine.store.platform import node_rows
+from lodger.engine.store.queue import outbox
+from lodger.engine.web.dashboard import Dashboard
 from lodger.engine.web.pages.overview import RANGES
 from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
+__all__ = ["small"]
 SignIn = Callable[..., httpx2.Client]
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -66,6 +75,50 @@ def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: Ru
     mine = signed_in("viewer", "acme").get("/").text
     assert "2 done, 1 failed" in mine
     assert "<h2>Nodes</h2>" not in mine
+
+
+def test_the_health_line_says_that_nothing_is_sent_and_that_the_disk_is_full(small: Path) -> None:
+    with running_api(f"sqlite:///{small}/ledger.db") as lodge, signed_in_at(lodge) as browser:
+        row = {
+            "tenant_id": "acme",
+            "id": "m",
+            "action_id": "a",
+            "step": 0,
+            "n": 0,
+            "kind": "mail",
+            "target": "",
+            "message_id": "m",
+        }
+        payload = json.dumps({"to": ["x@example.com"], "subject": "hello"})
+        with lodge.engine.context.database.write() as connection:
+            outbox.enqueue(connection, [row | {"payload": payload}], lodge.clock.us)
+        lodge.clock.advance(200)
+        assert "The outbox is stopped" not in browser.get("/?range=30d").text
+        lodge.clock.advance(200)
+        for path in ("/?range=24h", "/t/acme"):
+            page = browser.get(path).text
+            assert "The outbox is stopped: mails and webhooks wait since 2026-01-01 00:00 UTC." in page
+            listed = re.search(r'href="([^"]+/actions\.outbox)"', page)
+            assert listed is not None
+            assert "x@example.com" in browser.get(listed[1]).text
+        lodge.engine.tenants.suspend("acme")
+        assert "The outbox is stopped" not in browser.get("/?range=7d").text
+        filler = fill(small)
+        with pytest.raises(Unavailable):
+            list(map(lodge.engine.tenants.create, map("t{}".format, range(2000))))  # the log may have room for some
+        assert "the disk is full" in browser.get("/").text
+        filler.unlink()
+        assert "the disk is full" not in browser.get("/?range=1h").text
+
+
+@contextmanager
+def signed_in_at(lodge: RunningApi) -> Iterator[httpx2.Client]:
+    """A browser of an operator, at a furnished server with the dashboard."""
+    lodge.furnish()
+    Dashboard(lodge.api).add()
+    with httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+        assert browser.post("/api/v1/session", json={"token": lodge.token("operator")}).status_code == 201
+        yield browser
 
 
 def test_charts_and_errors_take_a_range_and_each_bar_leads_to_its_actions(lodge: RunningApi, signed_in: SignIn) -> None:

@@ -194,6 +194,15 @@ class Actions(Noun[M]):
             found = _found(connection, tenant_id, action_id)
             return outbox.deliveries(connection, found.tenant_id, found.id)
 
+    @operation("GET", "/tenants/{tenant_id}/outbox", Role.VIEWER, everywhere=True)
+    def outbox(self, tenant_id: str | None = None, *, failed: bool = False, limit: int = 100) -> DeliveryList:
+        """List the mails and webhooks that wait in the outbox, longest due first; of all tenants without those of suspended ones.
+
+        Args:
+            failed: those that have failed for good instead, newest first.
+        """
+        return self._read(outbox.unsent, tenant_id, max(1, min(limit, 10_000)), failed=failed)
+
     @operation("POST", "/tenants/{tenant_id}/run-at", Role.RUNNER, status=201, requests=True)
     def run_at(
         self,

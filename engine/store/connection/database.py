@@ -110,8 +110,8 @@ class Database:
         self.written = 0
         #: Number of reads that have ended in this process.
         self.read_count = 0
-        #: Code of the error by which the last write was refused: the disk is full, or the database read-only.
-        self.refused: str | None = None
+        #: The error by which the last write was refused: the disk is full, or the database read-only.
+        self.refused: Unavailable | None = None
         self._counting = threading.Lock()
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
@@ -159,8 +159,8 @@ class Database:
         except (UnicodeEncodeError, DBAPIError) as error:
             if (explained := _explained(error, self.driver, self.url)) is None:
                 raise
-            if explained.code in REFUSING:
-                self.refused = explained.code
+            if isinstance(explained, Unavailable) and explained.code in REFUSING:
+                self.refused = explained
             raise explained from error
         finally:
             # Counted after failures too: a commit may have succeeded although its answer was lost.

@@ -50,10 +50,13 @@ class Delivery:
     """State of one mail or webhook of an action.
 
     Attributes:
+        action_id: of an alert's message the rule's id.
         kind: mail or webhook; ``to``: recipients, or the webhook's name; ``about``: subject, or the event's name.
         state: queued, sending, sent or failed; ``error``: the receiver's last error.
     """
 
+    tenant_id: str
+    action_id: str
     id: str
     kind: str
     to: tuple[str, ...]
@@ -131,6 +134,14 @@ def deliveries(connection: Connection, tenant_id: str, action_id: str) -> list[D
     """Return the mails and webhooks of an action, in the order of its calls."""
     mine = select(outbox).where(_c.tenant_id == tenant_id, _c.action_id == action_id)
     return [_delivery(row) for row in connection.execute(mine.order_by(_c.step, _c.n, _c.target))]
+
+
+def unsent(connection: Connection, tenant_id: str | None, limit: int, *, failed: bool) -> list[Delivery]:
+    """Return the waiting mails and webhooks, longest due first, or the failed ones, newest first; of all active tenants or of one."""
+    states, order = (("failed",), _c.created_us.desc()) if failed else (("queued", "sending"), _c.next_at_us)
+    of = ~_held_up if tenant_id is None else _c.tenant_id == tenant_id
+    found = select(outbox).where(_c.state.in_(states), of).order_by(order, _c.id).limit(limit)
+    return [_delivery(row) for row in connection.execute(found)]
 
 
 def _delivery(row: Row[Any]) -> Delivery:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.web import charts
 from lodger.engine.web.page import PAGE, Reader, Values
 from lodger.engine.web.texts import _
@@ -15,6 +17,8 @@ INTENDED = ("paused", "tenant_suspended", "script_suspended")
 MAX_WAITING = 1000
 #: Part of the hour's ended actions that may fail before the page says so.
 FAILING = 0.1
+#: How long mails and webhooks may be due before the page says so, and failed tries after which a mail's error is shown.
+UNSENT, MAIL_TRIES = timedelta(minutes=5), 3
 #: Times of charts and errors, in hours.
 RANGES = {"1h": 1, "24h": 24, "7d": 168, "30d": 720}
 
@@ -41,16 +45,17 @@ def overview(reader: Reader) -> tuple[str, Values]:
     if chosen not in RANGES:
         raise InputError("range_unknown", word=chosen, words=list(RANGES))
     of_platform = (("nodes.list", {"gone": False}), ("metrics.blocked", {})) if everywhere else ()
-    waiting, running, (activity, errors), *found = reader.together(
+    waiting, running, outbox, (activity, errors), *found = reader.together(
         ("actions.overdue", tenant | {"limit": MAX_WAITING}),
         ("actions.running", tenant | {"limit": PAGE}),
+        ("actions.outbox", tenant | {"limit": PAGE}),
         lambda: _in_range(reader, RANGES[chosen]),
         *of_platform,
     )
     nodes, blocked = found or (None, None)
     late = [each for each in waiting if each.why not in INTENDED]
     count = f"{len(late):,}{' ' + _('or more') if len(late) == MAX_WAITING else ''}"
-    findings = [*_of_nodes(nodes), *_of_work(late, count, activity, blocked)]
+    findings = [*_of_ledger(reader, outbox), *_of_nodes(nodes), *_of_work(late, count, activity, blocked)]
     return "overview.html", {
         "activity": activity,
         "running": running,
@@ -73,6 +78,31 @@ def _in_range(reader: Reader, hours: int) -> tuple[Any, Any]:
     """Return the activity of the last hours, and the errors in it."""
     activity = reader.ask("actions.activity", **reader.tenant, hours=hours)
     return activity, reader.ask("actions.errors", **reader.tenant, since=activity.parts[0].start)
+
+
+def _of_ledger(reader: Reader, outbox: Iterable[Delivery]) -> Iterator[Finding]:
+    """Yield findings about writes that are refused, and about mails and webhooks that nothing sends."""
+    if reader.caller.tenant_id is None and (refused := reader.refused) is not None:
+        yield Finding("bad", f"{refused.what}: {refused.why}.", f"{refused.fix[:1].upper()}{refused.fix[1:]}")
+    at = reader.base
+    late = [each for each in outbox if each.next_at and each.next_at < reader.now - UNSENT]
+    if late:
+        text = _("The outbox is stopped: mails and webhooks wait since {0} UTC.", f"{late[0].next_at:%Y-%m-%d %H:%M}")
+        yield Finding(
+            "bad",
+            text,
+            _("See whether a node is alive and LODGER_MAIL_HOST names its mail server"),
+            f"{at}/operations/actions.outbox",
+        )
+    for each in outbox:
+        if each.kind == "mail" and each.attempts >= MAIL_TRIES and each.error:
+            yield Finding(
+                "warn",
+                _("Mails are not accepted: {0}.", each.error.rstrip(".")),
+                _("See the mail server"),
+                f"{at}/operations/actions.outbox",
+            )
+            break
 
 
 def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:

@@ -246,6 +246,7 @@ function showOnce(text) {
 const main = document.getElementById("main");
 const stale = document.getElementById("stale");
 let answered = new Date();
+const SILENCE_MS = 15_000;  // after which a server that answers nothing is away
 
 // On a narrow screen each row is a block, and each cell says its column.
 function nameCells(place) {
@@ -271,7 +272,7 @@ const morphing = (once) => ({
 });
 
 async function refresh(once) {
-  const answer = await fetch(location.href, { redirect: "manual", headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
+  const answer = await fetch(location.href, { redirect: "manual", signal: AbortSignal.timeout(SILENCE_MS), headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
   if (answer.type === "opaqueredirect") { location.reload(); return; }  // signed out: the browser goes to the page for it
   if ("error" in main.dataset) { if (answer.ok) location.reload(); return; }
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
@@ -295,7 +296,7 @@ async function refresh(once) {
 
 // Numbers that could not be read anew are said to be old.
 function showStale(why) {
-  const time = answered.toLocaleTimeString();
+  const time = wallTime(answered).slice(11);
   stale.hidden = !why;
   stale.textContent = why && t`${why.replace(/[.]$/, "")}. This page shows the state of ${time}; it tries again by itself.`;
   main.classList.toggle("stale", Boolean(why));
@@ -308,7 +309,7 @@ async function keepFresh() {
     try {
       await refresh(false);
     } catch (error) {
-      showStale(error instanceof TypeError ? t`The server does not answer` : error.message);
+      showStale(error instanceof TypeError || error.name === "TimeoutError" ? t`The server does not answer` : error.message);
       if (error.after) await new Promise((go) => setTimeout(go, Math.min(error.after, 60) * 1000));
     }
   }
