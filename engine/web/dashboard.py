@@ -49,6 +49,7 @@ PAGES: dict[str, Page] = {
     "/tenants": tenants.tenants,
     "/schedules": schedules.schedules,
     "/actions": actions.actions,
+    "/scripts": scripts.scripts,
     "/audit": tenants.audit,
     "/nodes": tenants.nodes,
     "/operations": operations.operations,
@@ -121,8 +122,9 @@ class Dashboard:
         for extend in EXTENSIONS:
             extend(self)
         self._api.authentication.error_page = self.problem_page
-        self._api.authentication.asking.add(("POST", "/call"))
-        router.add_route("/call", self._guarded(partial(forms.call, self)), methods=["POST"], include_in_schema=False)
+        for path, form in (("/call", forms.call), ("/sign-out", forms.signed_out)):
+            self._api.authentication.asking.add(("POST", path))
+            router.add_route(path, self._guarded(partial(form, self)), methods=["POST"], include_in_schema=False)
         self._api.framework.add_exception_handler(HTTPException, self._unrouted)
         for path, page in PAGES.items():
             router.add_route(path, partial(self._answer, page=page), include_in_schema=False)

@@ -71,12 +71,33 @@ async def call(pages: "Dashboard", request: Request) -> Response:
 async def _asking(pages: "Dashboard", request: Request, route: Route) -> dict[str, str]:
     """Return the fields of the page that asks whether to go on: the session's token, where to return, and a key by which two clicks
     are one request."""
+    own = {"_csrf": await _csrf(pages, request), "_back": own_path(request, request.headers.get("referer", ""))}
+    return own if route.secret else own | {"_key": secrets.token_hex(16)}  # answers with secrets are not kept
+
+
+async def _csrf(pages: "Dashboard", request: Request) -> str:
+    """Return the token of a browser's session."""
     text, caller = session_of(request) or "", authenticated(request).caller
-    csrf = await pages.api.authentication.in_ledger_of(
+    return await pages.api.authentication.in_ledger_of(
         caller, client(request), lambda connection: sessions.csrf(connection, text)
     )
-    own = {"_csrf": csrf, "_back": own_path(request, request.headers.get("referer", ""))}
-    return own if route.secret else own | {"_key": secrets.token_hex(16)}  # answers with secrets are not kept
+
+
+async def signed_out(pages: "Dashboard", request: Request) -> Response:
+    """End a browser's session, and lead to the page to sign in, or to the provider's that signs out there."""
+    fields = {"_csrf": await _csrf(pages, request)}
+    answer = await sent_to_api(pages, request, "DELETE", "/session", None, fields)
+    if answer.status_code >= 400:
+        return pages.problem_page(request, answer)
+    elsewhere = answer.headers.get("location")
+    # A page, because a form's answer may lead to no other site.
+    left = (
+        RedirectResponse(f"{_root(request)}/sign-in", 303)
+        if elsewhere is None
+        else pages.shown(request, "signed_in.html", next=elsewhere)
+    )
+    left.headers["set-cookie"] = answer.headers["set-cookie"]
+    return left
 
 
 async def signed_in(pages: "Dashboard", request: Request) -> Response:

@@ -47,6 +47,13 @@ def test_an_edit_leaves_alone_what_it_does_not_name(bench: Bench) -> None:
         before.rules,
         before.next_at,
     )
+    renamed = bench.engine.schedules.edit("acme", "s", name="evening")
+    assert (renamed.id, renamed.name, renamed.next_at, renamed.revision) == (before.id, "evening", before.next_at, 3)
+    bench.clock.advance(60)
+    bench.tick()
+    (action,) = bench.engine.actions.list("acme", "evening")
+    assert (action.schedule_id, action.schedule) == (before.id, "evening")
+    assert bench.engine.schedules.edit("acme", "evening", name="s").name == "s"
 
 
 def test_neither_time_nor_an_edit_moves_the_phase_of_a_rule_that_stays(bench: Bench) -> None:
@@ -78,6 +85,7 @@ def test_neither_time_nor_an_edit_moves_the_phase_of_a_rule_that_stays(bench: Be
 def test_an_edit_that_is_wrong_changes_nothing(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()
+    bench.engine.schedules.create("acme", "taken", script="job", rules="every 1h")
     bench.clock.advance(90)
     before = bench.engine.schedules.get("acme", "s")
     for wrong in (
@@ -86,6 +94,8 @@ def test_an_edit_that_is_wrong_changes_nothing(bench: Bench) -> None:
         {"end": from_us(0)},
         {"script": "other"},
         {"limits": {"cpu_ms": 1}},
+        {"name": "taken"},
+        {"name": "a/b"},
     ):
         with pytest.raises((InputError, ValueError)):
             bench.engine.schedules.edit("acme", "s", **wrong)

@@ -60,6 +60,11 @@ def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: Running
     expect(page.locator("[data-preview-of]")).to_contain_text("At 09:00, on Monday through Friday (UTC)")
     page.click("text=Save")
     expect(page.locator("main > .lead")).to_contain_text("on Monday through Friday")
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_label(re.compile("^Name")).fill("renamed")
+    expect(page.get_by_label(re.compile("^Start, "))).to_be_visible()
+    page.get_by_role("button", name="Edit").click()
+    page.wait_for_url("**/schedules/renamed")
     entries = lodge.engine.audit.list("acme")
     assert {"schedules.pause", "schedules.resume", "schedules.edit"} <= {each.verb for each in entries}
 
@@ -170,7 +175,7 @@ def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: Running
     page.get_by_text("The whole tenant").click()
     page.locator("input[name=runs_per_day]").fill("50")
     page.get_by_role("button", name="Save limits").click()
-    expect(page.get_by_role("row", name=re.compile("^runs day"))).to_contain_text("50")
+    expect(page.get_by_role("row", name=re.compile("^Attempts day"))).to_contain_text("50")
     assert engine.tenants.get("fresh").limits == {"runs_per_day": 50}
     page.get_by_label("Grants, such as").fill("fetch:api.example.com mail")
     page.get_by_role("button", name="Give").click()

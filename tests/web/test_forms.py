@@ -145,14 +145,17 @@ def test_other_sites_change_nothing(browser: Browser, lodge: RunningApi) -> None
     for fields, headers, status in cases:
         answer = browser.client.post(call, content=urlencode(fields), headers=form | headers)
         assert answer.status_code == status, (fields, headers)
+    assert browser.client.post("/sign-out", headers={"origin": "https://evil.example"}).status_code == 403
     for to in ("GET /tenants/acme", "POST /nowhere", "", "POST", "DELETE /tenants/{name}", "POST /tenants/acme/../x"):
         answer = browser.client.post("/call?" + urlencode({"to": to}), content=b"name=..", headers=form)
         assert answer.status_code in {404, 422}, to
     assert lodge.engine.actions.list("acme") == []
+    assert unescape(browser.client.post("/call", content=b"\xff=1", headers=form).text)
     asked = browser.client.post(call, content=b"", headers=form | {"referer": "https://evil.example/t/acme"})
     assert "evil.example" not in re.sub('then=[^"]*', "", asked.text)
     assert browser.agrees(asked).headers["location"] == "/"
+    assert browser.client.post("/sign-out").headers["location"] == "/sign-in"
+    assert browser.client.get("/").headers["location"] == "/sign-in"
     with httpx2.Client(base_url=lodge.url, trust_env=False, headers={"accept": "text/html"}) as visitor:
         answer = visitor.post(call, content=b"", headers=form)
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
-    assert unescape(browser.client.post("/call", content=b"\xff=1", headers=form).text)

@@ -59,6 +59,12 @@ def test_a_tenant_a_page_and_a_run_are_found_by_the_keyboard(lodge: RunningApi, 
     asked = lodge.engine.actions.list("acme")[0]
     page.goto(lodge.url + "/")
     page.keyboard.press("/")
+    for words, link in (("job", "/t/acme/scripts/job"), ("drop ind", "/operations/collections.drop_index")):
+        page.locator("#find input").fill(words)
+        expect(page.locator(f"#find a[href$='{link}']")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.locator("#find")).to_be_hidden()
+    page.keyboard.press("/")
     page.keyboard.type(asked.id)
     expect(page.locator("#find li a")).to_have_count(1)
     page.keyboard.press("Enter")

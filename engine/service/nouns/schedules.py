@@ -167,6 +167,7 @@ class Schedules(Previews[M]):
         tenant_id: str,
         schedule: str,
         *,
+        name: str = UNCHANGED,
         script: StepsArgument = UNCHANGED,
         rules: RulesArgument = UNCHANGED,
         exclusions: RulesArgument = UNCHANGED,
@@ -193,6 +194,7 @@ class Schedules(Previews[M]):
         """Change a schedule, as a new revision; the slots of the old one are accounted up to now in the same transaction.
 
         Args:
+            name: its new name; its id and its history stay.
             why: the reason, kept with the revision and in the audit log.
             revision: refuse the change if the schedule is at another revision.
 
@@ -203,7 +205,7 @@ class Schedules(Previews[M]):
             tenant_id, changed(rules=rules, exclusions=exclusions, tz=tz, dst=dst, start=start, end=end)
         )
         change = changed(
-            script=script, missed=missed, overlap=overlap, params=params, limits=limits, retry=retry, grants=grants,
+            name=name, script=script, missed=missed, overlap=overlap, params=params, limits=limits, retry=retry, grants=grants,
             version=version,
         )  # fmt: skip
         conduct = changed(

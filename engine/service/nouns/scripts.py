@@ -419,16 +419,16 @@ class Scripts(Noun[M]):
         """List the platform's scripts that every tenant may bind, by name, with their typed params (``fields``)."""
         return self._read(scripts.list_offered)
 
-    @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER)
+    @operation("GET", "/tenants/{tenant_id}/scripts", Role.VIEWER, everywhere=True)
     def list(
         self,
-        tenant_id: str,
+        tenant_id: str | None = None,
         *,
         limit: int | None = None,
         cursor: str | None = None,
         filter: str | None = None,  # noqa: A002 - the word of the field
     ) -> ScriptPage:
-        """List a tenant's scripts by name.
+        """List a tenant's scripts by name, or those of all tenants by tenant and name.
 
         Args:
             filter: such as ``state:suspended name:night* sort:-created``.
@@ -438,15 +438,16 @@ class Scripts(Noun[M]):
         """
         wanted = list_filter.read(scripts.language(), filter, self._now_us)
         with self.context.database.read() as connection:
-            tenants.get(connection, tenant_id)
+            if tenant_id is not None:
+                tenants.get(connection, tenant_id)
             of = f"scripts:{tenant_id}:{filter or ''}"
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = scripts.list_page(connection, tenant_id, wanted, place=place, limit=limit)
             return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
-    @operation("GET", "/tenants/{tenant_id}/scripts-count", Role.VIEWER)
-    def count(self, tenant_id: str, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
-        """Count a tenant's scripts that match a filter.
+    @operation("GET", "/tenants/{tenant_id}/scripts-count", Role.VIEWER, everywhere=True)
+    def count(self, tenant_id: str | None = None, *, filter: str | None = None) -> Matched:  # noqa: A002 - as above
+        """Count the scripts that match a filter.
 
         Raises:
             InputError: filter_invalid.

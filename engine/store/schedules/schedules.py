@@ -58,18 +58,12 @@ def create(
     """
     tenant = tenants.require_active(connection, tenant_id)
     allowed = context.content_cache.allowance(json.dumps(tenant.limits_in_effect))
-    names.check(name, "schedule_name_invalid")
     if tenant.tz is not None and in_zone is not None:
         wish = replace(wish, rules=in_zone(tenant.tz))
     check_spacing(wish.rules, allowed)
     steps = revisions.steps_of(context, wish.script, wish.params, partial(bind, connection, tenant_id))
     revisions.require_within(context, tenant.limits_in_effect, [wish.limits, *(step["limits"] for step in steps)])
-    mine = (_s.tenant_id == tenant_id, _s.deleted_us.is_(None))
-    exist = select(func.count(), func.count().filter(_s.name == name)).where(*mine)  # under the tenant's lock
-    number, taken = connection.execute(exist).one()
-    if taken:
-        raise Conflict("schedule_exists", tenant=tenant_id, name=name)
-    if number >= allowed.schedules:
+    if _named(connection, tenant_id, name) >= allowed.schedules:
         raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
     owed_us = now_us + 1 if first_after_us is None else first_after_us
     schedule_id = context.ids.new()
@@ -80,6 +74,21 @@ def create(
     clock = clock_row(tenant_id, schedule_id, next_us, owed_us, searching=searching)
     insert_many(connection, tables.schedule_clock, [clock])
     return get(connection, tenant_id, schedule_id)
+
+
+def _named(connection: Connection, tenant_id: str, name: str) -> int:
+    """Return the number of a tenant's schedules, under its lock; refuse a name that cannot be one, or is one of them.
+
+    Raises:
+        InputError: schedule_name_invalid.
+        Conflict: schedule_exists.
+    """
+    names.check(name, "schedule_name_invalid")
+    exist = select(func.count(), func.count().filter(_s.name == name))
+    number, taken = connection.execute(exist.where(_s.tenant_id == tenant_id, _s.deleted_us.is_(None))).one()
+    if taken:
+        raise Conflict("schedule_exists", tenant=tenant_id, name=name)
+    return int(number)
 
 
 def new_row(tenant_id: str, schedule_id: str, name: str, steps: list[Step], now_us: int) -> dict[str, Any]:
@@ -123,9 +132,10 @@ def edit(
     ``before`` was read under the tenant's lock.
     ``rules`` must be prepared even if unchanged; only new ones are checked against the limits. The old revision is
     accounted up to now first; its queued actions keep their script version and run. ``version`` pins the version of a
-    schedule with one script.
+    schedule with one script, and ``name`` renames it.
     """
     change = dict(change)
+    name = change.pop("name", before.name)
     if "version" in change:
         change["script"] = revisions.with_version(change.get("script", before.steps), change.pop("version"))
     wish = ScheduleFields(**{
@@ -147,6 +157,10 @@ def edit(
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]
     revisions.require_within(context, tenant.limits_in_effect, [each for each in wished if each not in old])
+    if name != before.name:
+        _named(connection, tenant_id, name)
+        mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == before.id)
+        prepared.write(connection, mine.values(name=name))
     if clock.state == "armed":
         tick.account(context, connection, [clock], now_us, unfinished=lambda: dict(unfinished))
     else:

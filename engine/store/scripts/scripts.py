@@ -281,8 +281,10 @@ def versions(
 def language() -> list_filter.Language:
     """Return the filter language of lists of scripts."""
     name = list_filter.Sort(scripts.c.name, lambda each: each.name)
+    tenant = list_filter.Sort(scripts.c.tenant_id, lambda each: each.tenant_id)
     return list_filter.Language(
         fields={
+            "tenant": list_filter.named(scripts.c.tenant_id),
             "name": list_filter.named(scripts.c.name),
             "kind": list_filter.named(scripts.c.kind),
             "state": list_filter.one_of(
@@ -295,28 +297,30 @@ def language() -> list_filter.Language:
         },
         words=list_filter.contains(scripts.c.name),
         sorts={
+            "tenant": tenant,
             "name": name,
             "created": list_filter.Sort(scripts.c.created_us, lambda each: to_us(each.created_at)),
             "version": list_filter.Sort(scripts.c.version, lambda each: each.version),
         },
-        tie=(name,),
+        tie=(tenant, name),
     )
 
 
-def matching(tenant_id: str, found: list_filter.Filter, place: Sequence[Any] | None = None) -> Select[Any]:
-    """Return the statement of a tenant's own scripts that match a filter, in its order after a place."""
-    return found.apply(_latest.where(scripts.c.tenant_id == tenant_id), place)
+def matching(tenant_id: str | None, found: list_filter.Filter, place: Sequence[Any] | None = None) -> Select[Any]:
+    """Return the statement of the own scripts of a tenant, or of all, that match a filter, in its order after a place."""
+    own = scripts.c.tenant_id != PLATFORM if tenant_id is None else scripts.c.tenant_id == tenant_id
+    return found.apply(_latest.where(own), place)
 
 
 def list_page(
     connection: Connection,
-    tenant_id: str,
+    tenant_id: str | None,
     found: list_filter.Filter,
     *,
     place: Sequence[Any] | None = None,
     limit: int | None = None,
 ) -> LimitedList[Script]:
-    """Return the tenant's own scripts that match a filter, in its order, beginning after a place."""
+    """Return the own scripts of a tenant, or of all, that match a filter, in its order, beginning after a place."""
     return pages.read(connection, matching(tenant_id, found, place), limit, _scripts)
 
 

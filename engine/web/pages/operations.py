@@ -101,6 +101,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
         "help": route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0],
         "allowed": allowed,
         "fields": shown,
+        "zone": present.get("tz") if route.noun == "schedules" else None,
         "call": f"{route.method} {call}",
         "confirm": _question(route, tenant),
         "then": f"{reader.root}/t/{{answer.tenant_id}}{at}"

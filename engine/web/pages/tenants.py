@@ -6,6 +6,7 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
 from lodger.engine.web.listing import listing
 from lodger.engine.web.page import PAGE, Reader, Values
+from lodger.engine.web.texts import _
 from lodger.sandbox.limits import LIMITS
 
 #: Changes shown on the page of a tenant.
@@ -55,7 +56,9 @@ def settings(reader: Reader) -> tuple[str, Values]:
     return "settings.html", {
         "subject": tenant,
         "others": LINKS,
-        "limits": _limit_fields(tenant.limits),
+        "limits": (fields := _limit_fields(tenant.limits)),
+        "unit": _unit,
+        "helps": {each.name: each.help for group in fields.values() for each in group},
         "budgets": account.budgets,
         "grants": grants,
         "secrets": secrets,
@@ -76,6 +79,12 @@ def _limit_fields(own: Values) -> dict[str, list[LimitField]]:
         "The whole tenant": [(each.name, each.help) for each in ALLOWANCES],
     }
     return {group: [LimitField(name, what, own.get(name)) for name, what in limits] for group, limits in groups.items()}
+
+
+def _unit(name: str) -> str:
+    """Return the unit of a limit or budget in words; "" for a plain number."""
+    units = {"ms": _("milliseconds"), "s": _("seconds"), "bytes": _("bytes"), "days": _("days")}
+    return units.get(name.removesuffix("_per_day").rpartition("_")[2], "")
 
 
 def audit(reader: Reader) -> tuple[str, Values]:

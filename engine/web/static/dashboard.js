@@ -30,7 +30,7 @@ async function call(method, path, body, key) {
   const answer = await fetch(api + path, { method, headers, body: body === undefined || body instanceof Blob ? body : JSON.stringify(body) });
   const value = await answer.json().catch(() => null);
   if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
-  return answer.status === 204 ? answer.headers.get("Location") : value;
+  return value;
 }
 
 // The same for each try of one click until it is answered: a repeated request does nothing twice.
@@ -136,9 +136,7 @@ document.addEventListener("click", async (event) => {
   if (!button) return;
   // The second click of a double click is no wish of its own.
   if (event.detail > 1 && (button.dataset.call || (button.form && button.type === "submit"))) { event.preventDefault(); return; }
-  if ("signOut" in button.dataset) {
-    location.assign(await call("DELETE", "/session") ?? root + "/sign-in");  // or the provider's page that signs out there
-  } else if (button.dataset.call) {
+  if (button.dataset.call) {
     event.preventDefault();
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
     await change(button, button.dataset.body && JSON.parse(button.dataset.body));
@@ -428,9 +426,9 @@ function openFinder() {
 
 async function look(text) {
   const list = finder.querySelector("ul"), word = text.trim(), asked = (look.asked = {});
-  const pages = [...document.querySelectorAll("nav a")].map((each) => ({ kind: t`page`, name: each.textContent, href: each.href }));
-  const buttons = [...main.querySelectorAll(".buttons button")].map((each) => ({ kind: t`command`, name: each.textContent, button: each }));
-  const found = [...pages, ...buttons].filter((each) => each.name.toLowerCase().includes(word.toLowerCase()));
+  const named = (each) => ({ kind: each.href ? t`page` : t`command`, name: each.textContent.trim(), href: each.href, button: each });
+  const matching = (all) => all.filter((each) => each.name.toLowerCase().includes(word.toLowerCase()));
+  const found = matching([...document.querySelectorAll("nav a, .tools button, main :is(.buttons, .head) > :is(a, button)")].filter((each) => each.checkVisibility()).map(named));
   const show = () => {
     const focused = [...list.querySelectorAll("li > *")].indexOf(document.activeElement);
     list.replaceChildren(...found.slice(0, 30).map((each) => {
@@ -446,11 +444,14 @@ async function look(text) {
   show();
   if (word.length < 2) return;
   const { tenant, platform } = finder.dataset, quoted = encodeURIComponent(JSON.stringify(word)), at = (each) => `${root}/t/${encodeURIComponent(each)}`;
+  // What the API can do has a page for each operation, which their index lists.
+  look.operations ??= fetch(`${tenant ? at(tenant) : root}/operations`).then((answer) => answer.text()).then((text) =>
+    [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("main dt a")].map((each) => ({ ...named(each), kind: t`operation`, name: `${each.closest("section").ariaLabel} ${each.textContent}` }))).catch(() => []);
   const of = tenant ? `/tenants/${encodeURIComponent(tenant)}` : "";
   const sources = [
     [`${of}/schedules?limit=8&filter=${quoted}`, (each) => ({ kind: tenant ? t`schedule` : t`schedule of ${each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/schedules/${encodeURIComponent(each.name)}` })],
     ...(platform ? [[`/tenants?limit=8&filter=${quoted}`, (each) => ({ kind: t`tenant`, name: each.id, href: at(each.id) })]] : []),
-    ...(tenant ? [[`${of}/scripts?limit=8&filter=${quoted}`, (each) => ({ kind: t`script`, name: each.name, href: `${at(tenant)}/scripts/${encodeURIComponent(each.name)}` })]] : []),
+    [`${of}/scripts?limit=8&filter=${quoted}`, (each) => ({ kind: tenant ? t`script` : t`script of ${each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/scripts/${encodeURIComponent(each.name)}` })],
     ...(/^[0-9a-f-]{4,36}$/i.test(word) ? [[`${of}/actions/${word}`, (each) => ({ kind: t`run`, name: each.id, href: `${at(each.tenant_id)}/actions/${each.id}` })]] : []),
   ];
   await Promise.all(sources.map(async ([path, made]) => {
@@ -460,6 +461,10 @@ async function look(text) {
     found.push(...(value.items ?? [value]).map(made));
     show();
   }));
+  const operations = await look.operations;
+  if (look.asked !== asked) return;
+  found.push(...matching(operations));
+  show();
 }
 
 if (finder) {

@@ -196,6 +196,13 @@ const COLOURS = cm?.HighlightStyle.define(((t) => [
   [[t.propertyName], "light-dark(#5a4a1a, #e0d2a8)"], [[t.definition(t.variableName)], "light-dark(#1b4f8f, #a9c9ff)"],
 ].map(([tag, color]) => ({ tag, color })))(cm.tags));
 
+// What the panels of CodeMirror say.
+const PHRASES = {
+  Find: t`Find`, Replace: t`Replace`, next: t`next`, previous: t`previous`, all: t`all`, "match case": t`match case`, regexp: t`regexp`, "by word": t`by word`, replace: t`replace`,
+  "replace all": t`replace all`, close: t`close`, "current match": t`current match`, "replaced $ matches": t`replaced $ matches`, "replaced match on line $": t`replaced match on line $`, "on line": t`on line`,
+  Diagnostics: t`Problems`, "No diagnostics": t`No problems`, "Go to line": t`Go to line`, go: t`go`, Completions: t`Completions`, "$ unchanged lines": t`$ unchanged lines`, "Control character": t`Control character`,
+};
+
 // The check has answered.
 const CHECKED = cm?.StateEffect.define();
 
@@ -216,8 +223,9 @@ function typedOver(event, view) {
 
 // Tab indents, and Escape before it leaves the field; Ctrl+Enter is the page's.
 function written(label) {
-  const keys = [{ key: "Mod-Enter", run: () => true }, { key: "Tab", run: cm.acceptCompletion }, ...cm.closeBracketsKeymap, ...cm.completionKeymap, ...cm.searchKeymap, ...cm.historyKeymap, ...cm.lintKeymap, cm.indentWithTab, ...cm.defaultKeymap];
-  return [cm.EditorView.domEventHandlers({ beforeinput: typedOver }), cm.history(), cm.bracketMatching(), cm.closeBrackets(), cm.indentOnInput(), cm.keymap.of(keys), cm.EditorView.contentAttributes.of({ "aria-label": label, "aria-description": t`Tab indents; Escape, then Tab leaves the field.`, tabindex: "0" })];
+  const closed = cm.completionKeymap.find((each) => each.key === "Escape").run;  // and Escape, then Tab leaves the field all the same
+  const keys = [{ key: "Escape", run: (view) => { closed(view); return false; } }, { key: "Mod-Enter", run: () => true }, { key: "Tab", run: cm.acceptCompletion }, ...cm.closeBracketsKeymap, ...cm.completionKeymap, ...cm.searchKeymap, ...cm.historyKeymap, ...cm.lintKeymap, cm.indentWithTab, ...cm.defaultKeymap];
+  return [cm.EditorState.phrases.of(PHRASES), cm.EditorView.domEventHandlers({ beforeinput: typedOver }), cm.history(), cm.bracketMatching(), cm.closeBrackets(), cm.indentOnInput(), cm.keymap.of(keys), cm.EditorView.contentAttributes.of({ "aria-label": label, "aria-description": t`Tab indents; Escape, then Tab leaves the field.`, tabindex: "0" })];
 }
 
 // A place in a shadow root, where styles are adopted sheets.
@@ -265,7 +273,7 @@ class CodeField {
   extensions(file) {
     return [
       drawn(file), written(t`Source`), cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
-      cm.autocompletion({ interactionDelay: 0, override: [(context) => this.complete(context)] }), cm.hoverTooltip((view, pos) => this.hover(view, pos), { hoverTime: 200 }),
+      cm.autocompletion({ defaultKeymap: false, interactionDelay: 0, override: [(context) => this.complete(context)] }), cm.hoverTooltip((view, pos) => this.hover(view, pos), { hoverTime: 200 }),
       cm.linter((view) => this.problems(view), { delay: 0, needsRefresh: (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED))) }), file.endsWith(".json") ? cm.linter(jsonProblems) : [],
       cm.EditorView.updateListener.of((update) => {
         if (update.docChanged) this.editor.changed();

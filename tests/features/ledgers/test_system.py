@@ -62,6 +62,7 @@ def shown(engine: Any) -> dict[str, Any]:
         "all actions": len(actions.list(limit=None)),
         "counts": [tenants.count(), tenants.count(filter="id:a*"), actions.count(), engine.schedules.count()],
         "schedules": [(each.tenant_id, each.name) for each in pages_of(engine.schedules.list, 2)],
+        "scripts": [(each.tenant_id, each.name) for each in pages_of(engine.scripts.list, 2)], "of all": engine.scripts.count(),
         "tokens": [each.name for each in pages_of(engine.tokens.list, 2)],
         "audit": [(each.verb, each.tenant_id) for each in pages_of(engine.audit.list, 3, verb="tenants.")],
         "exported": [(each.verb, each.tenant_id) for each in engine.audit.export() if each.verb.startswith("tenants")],
