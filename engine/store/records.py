@@ -286,6 +286,7 @@ class Preview:
     Attributes:
         shifted: slots that DST moved from their local time.
         searched_to: instant at which the search stopped before it found all slots; later slots may exist.
+        days: number of slots of each day that was asked for, by its date.
         never: why the rules never have a slot; None if they have some, or if it is not known.
     """
 
@@ -295,6 +296,7 @@ class Preview:
     ends: bool
     searched_to: datetime | None = None
     never: str | None = None
+    days: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

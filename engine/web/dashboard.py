@@ -68,12 +68,15 @@ PAGES: dict[str, Page] = {
     "/t/{tenant}/operations": operations.operations,
     "/t/{tenant}/operations/{operation}": operations.operation,
 }
-#: Pages that are lists, each with its noun and the terms of its fields.
-LISTS: dict[Page, tuple[str, Callable[[Reader], str]]] = {
-    tenants.tenants: ("tenants", lambda _reader: ""),
-    scripts.scripts: ("scripts", lambda _reader: ""),
-    schedules.schedules: ("schedules", schedules.terms),
-    actions.actions: ("actions", actions.terms),
+#: Pages that are lists, each with what returns its operation and the arguments.
+LISTS: dict[Page, listing.Asked] = {
+    tenants.tenants: listing.asked_of("tenants"),
+    scripts.scripts: listing.asked_of("scripts"),
+    schedules.schedules: listing.asked_of("schedules", schedules.terms),
+    actions.actions: listing.asked_of("actions", actions.terms),
+    tenants.audit: tenants.asked_audit,
+    tenants.nodes: lambda reader: ("nodes.list", {"gone": bool(reader.chosen("gone"))}),
+    operations.operation: operations.asked,
 }
 #: Links to pages of wings in the navigation: path below the tenant or the root, and title.
 LINKS: list[tuple[str, str]] = []
@@ -174,9 +177,8 @@ class Dashboard:
         try:
             form, of_list = request.query_params.get("format"), LISTS.get(page)
             if of_list is not None and form in {"csv", "json"}:
-                noun, terms = of_list
                 file = await Reader(self._api, request).run(
-                    lambda reader: listing.exported(reader, noun, form, terms(reader))
+                    lambda reader: listing.exported(reader, *of_list(reader), form)
                 )
                 if missing := request.scope["state"].get("unreachable"):
                     file.headers[HEADER] = ", ".join(sorted(missing))

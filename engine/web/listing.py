@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -15,9 +16,11 @@ from lodger.engine.service.bulk import Matched
 from lodger.engine.web.page import PAGE, Reader, Values
 
 #: Most entries of a file, and entries that are read at once for it.
-MAX_EXPORTED, EXPORTED_AT_ONCE = 100_000, 1000
+MAX_EXPORTED, EXPORTED_AT_ONCE, MAX_LISTED = 100_000, 1000, 10_000
 #: Operations that list a noun, where it is not its verb ``list``.
 OPERATIONS = {"tenants": "tenants.activity"}
+#: Returns the operation of a list, with its arguments.
+Asked = Callable[[Reader], tuple[str, Values]]
 #: Query parameters of a list that are no part of its filter.
 _PLACE = ("cursor", "trail", "format")
 
@@ -48,10 +51,6 @@ class Listing:
         falls = re.search(rf"(?:^|\s)sort:{name}(?:\s|$)", text) is not None
         rest = re.sub(r"(?:^|\s)sort:\S+", "", text).strip()
         return "?" + urlencode(self.query | {"filter": f"{rest} sort:{'-' if falls else ''}{name}".strip()})
-
-    def as_file(self, form: str) -> str:
-        """Return the query that exports the whole list as a file: ``json`` or ``csv``."""
-        return "?" + urlencode(self.query | {"format": form})
 
 
 def term(field: str, value: str) -> str:
@@ -103,20 +102,28 @@ def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     return Listing(noun, found, asked["filter"], count, first, kept, previous, following)
 
 
-def exported(reader: Reader, noun: str, form: str, terms: str = "") -> Response:
-    """Return everything that matches as a file: JSON, or CSV with one column for each field."""
-    asked = _arguments(reader, noun, terms)
+def asked_of(noun: str, terms: Callable[[Reader], str] = lambda _reader: "") -> Asked:
+    """Return the function that returns the operation of the list of a noun, with its arguments."""
+    return lambda reader: (OPERATIONS.get(noun, f"{noun}.list"), _arguments(reader, noun, terms(reader)))
+
+
+def exported(reader: Reader, operation: str, asked: Values, form: str) -> Response:
+    """Return everything that an operation lists as a file: JSON, or CSV with one column for each field."""
+    known = {each.name for route in reader.table.routes if route.name == operation for each in route.parameters}
+    at_once = {"limit": EXPORTED_AT_ONCE if "cursor" in known else MAX_LISTED} if "limit" in known else {}
+    noun, _dot, verb = operation.partition(".")
+    name = noun if verb in {"list", "activity"} else f"{noun}-{verb}"
     entries: list[Any] = []
     cursor: Values = {}
     while len(entries) < MAX_EXPORTED:
-        page = reader.ask(OPERATIONS.get(noun, f"{noun}.list"), **asked, limit=EXPORTED_AT_ONCE, **cursor)
+        page = reader.ask(operation, **{**asked, **at_once, **cursor})
         entries += page
-        if not page.next:
+        if getattr(page, "next", None) is None:
             break
         cursor = {"cursor": page.next}
     else:
-        noun = f"{noun}-first-{MAX_EXPORTED}"
-    headers = {"content-disposition": f'attachment; filename="{noun}.{form}"'}
+        name = f"{name}-first-{MAX_EXPORTED}"
+    headers = {"content-disposition": f'attachment; filename="{name}.{form}"'}
     # A hundred thousand entries take seconds. They are encoded one by one: between two, other threads have their turn.
     text = (_as_json if form == "json" else _as_csv)(entries)
     media = "application/json" if form == "json" else "text/csv; charset=utf-8"

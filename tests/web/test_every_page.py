@@ -51,6 +51,7 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
             browser.post("/api/v1/session", json={"token": hostile.token(role, tenant)}).raise_for_status()
         for path in paths(hostile):
             answer = browser.get(path)
+            assert "``" not in answer.text, "a docstring's markup is no text"
             if role is None:
                 wanted = "" if path == "/" else f"?next={quote(path, safe='/')}"
                 assert (answer.status_code, answer.headers["location"]) == (303, f"/sign-in{wanted}"), path

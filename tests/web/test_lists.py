@@ -71,6 +71,26 @@ def test_a_tenant_a_page_and_a_run_are_found_by_the_keyboard(lodge: RunningApi, 
     page.wait_for_url(f"**/t/acme/actions/{asked.id}")
 
 
+def test_every_list_is_a_file(page: Page, lodge: RunningApi) -> None:
+    for path, column in (
+        ("/scripts", "version"), ("/audit?verb=tenants.create", "verb"), ("/t/acme/audit", "actor"), ("/operations/tokens.list", "role"),
+        ("/t/acme/operations/tokens.list", "role"), ("/t/acme/operations/scripts.versions?name=job", "modules"), ("/nodes", "slots"),
+    ):  # fmt: skip
+        page.goto(lodge.url + path)
+        shown = page.locator("main a[download]").evaluate_all("links => links.map((each) => each.href)")
+        csv_file, json_file = (
+            page.request.get(each)
+            for each in shown or (f"{lodge.url}{path}?format=csv", f"{lodge.url}{path}?format=json")
+        )
+        entries = json_file.json()
+        assert csv_file.headers["content-type"] == "text/csv; charset=utf-8", path
+        assert all(column in each for each in entries), path
+        assert len(list(csv.reader(io.StringIO(csv_file.text())))) == len(entries) + 1, path
+        assert len(entries) > 50 or "audit" not in path or "acme" in path, "beyond the first page"
+    for wrong in ("schedules.edit?", "secrets.list?", "nothing.list?"):
+        assert page.request.get(f"{lodge.url}/operations/{wrong}format=csv").status == 404
+
+
 def test_a_list_has_a_total_pages_an_order_and_files(page: Page, lodge: RunningApi) -> None:
     page.goto(lodge.url + "/tenants")
     expect(page.locator(".found").first).to_contain_text("121 tenants, 1 to 50 shown")

@@ -165,6 +165,31 @@ def in_a_new_script(lodge: RunningApi, page: Page) -> Any:
     return page.locator(".cm-tooltip-autocomplete")
 
 
+def test_the_builder_knows_the_tenants_limit_begins_with_a_preset_and_shows_months(
+    lodge: RunningApi, page: Page, expect: Any
+) -> None:
+    lodge.engine.tenants.create("limited")
+    lodge.engine.tenants.edit("limited", limits={"min_interval_s": 300})
+    page.goto(f"{lodge.url}/t/limited/new-schedule")
+    form, preview = page.locator("[data-rule-builder]"), page.locator("[data-preview-of]")
+    form.locator("[data-count]").fill("299")
+    form.locator("[data-unit]").select_option("s")
+    expect(form.locator("[data-problem-of=rules]")).to_contain_text("299 s apart")
+    form.locator("[data-count]").fill("300")
+    expect(preview).to_contain_text("Every 5 minutes")
+    expect(form.locator("[data-problem-of=rules]")).to_be_hidden()
+    form.locator("[data-preset]").select_option(label="every weekday at 9:00")
+    expect(form.locator("[value=days]")).to_be_checked()
+    expect(preview).to_contain_text("on Monday through Friday")
+    form.locator("[value=text]").check()
+    # The night of the clock is the day before in Honolulu, where the month is drawn.
+    form.locator("[data-rule]").fill("at 2026-01-20T05:00Z\n\nat 2026-01-20T06:00Z")
+    form.locator("[data-tz]").fill("Pacific/Honolulu")
+    expect(preview.locator(".month .slots-2")).to_have_text("19: 2 slots")
+    form.locator("[data-rule]").fill("0 0 30 2 *")
+    expect(preview).to_contain_text("These rules never run")
+
+
 def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: RunningApi, page: Page, expect: Any) -> None:
     listed, keyboard = in_a_new_script(lodge, page), page.keyboard
     keyboard.type("ctx.k")
@@ -345,7 +370,9 @@ def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_l
     lodge.engine.schedules.create("acme", "fails", script="fails", rules="0 9 * * *", params={"n": 1}, overlap="allow")
     asked = [lodge.engine.actions.run_now("acme", "fails") for _ in range(3)]
     cause = {"cause": {"name": "RangeError", "message": "too far", "stack": "at deep.js:1", "details": {"code": "E7"}}}
-    error = ScriptError("TypeError", "no x", file="main.js", line=42, details=cause)
+    error = ScriptError(
+        "TypeError", "no x", file="main.js", line=42, details=cause | {"errors": [{"name": "E", "message": "plain"}]}
+    )
     logs = (LogLine("log", "begins", lodge.clock.us), LogLine("error", "breaks", lodge.clock.us + 400_000))
     ended = Finished(Outcome.SCRIPT_ERROR, error=error, logs=logs, usage=Usage(wall_ms=800.0, host_calls=3))
     worked(lodge, finished=ended)
@@ -355,6 +382,7 @@ def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_l
     expect(drawn.locator(".mark")).to_have_count(2)
     expect(page.locator(".causes")).to_contain_text("cause: RangeError: too far")
     expect(page.locator(".causes .causes, .causes ul")).to_contain_text("code: E7")
+    expect(page.locator(".causes")).to_contain_text("errors: E: plain")
     page.select_option("[name=level]", "error")
     expect(page.locator(".log > span:visible")).to_have_count(1)
     page.select_option("[name=level]", "")
@@ -363,7 +391,7 @@ def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_l
     with page.expect_download() as got:
         page.click("[data-log-download]")
     kept = got.value.path().read_text()
-    assert re.findall(r"(log|error) (\w+)\n", kept) == [("log", "begins"), ("error", "breaks")], kept
+    assert [each.partition(" ")[2] for each in kept.splitlines()] == ["log begins", "error breaks"], kept
     page.click("[rel=prev]")
     page.wait_for_url(f"**/{asked[0].id}")
     page.click("[rel=next]")

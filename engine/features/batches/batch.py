@@ -444,7 +444,7 @@ class _Store:
         context, now_us, wish = self._context, self._batch.now_us, each.wish
         tenant, name = each.item["tenant_id"], each.item["name"]
         allowed = context.content_cache.allowance(limits)
-        schedules.check_spacing(wish.rules, allowed)
+        schedules.check_spacing(wish.rules.gap_below_s, allowed)
 
         def bind_script(script: str, version: int | None) -> BoundScript:
             """Return the script that a schedule names, from this batch or from the ledger."""

@@ -15,6 +15,7 @@ def durations(reader: Reader) -> tuple[str, Values]:
     return "durations.html", {"durations": found, "page": COMPARED}
 
 
+dashboard.LISTS[durations] = lambda reader: ("schedules.durations", reader.tenant)
 rendering.TEMPLATES.append(files("lodger.engine.features.slow_runs") / "templates")
 dashboard.PAGES |= {"/durations": durations, "/t/{tenant}/durations": durations}
 dashboard.LINKS.append(("/durations", "Durations"))

@@ -1,13 +1,16 @@
 """The verbs that explain rules and edits before they are stored."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
+from lodger.engine.recurrence.calendar.zones import python_zone
 from lodger.engine.recurrence.compile import with_present_starts
 from lodger.engine.recurrence.difference import difference
 from lodger.engine.recurrence.on_changes import END, named
@@ -17,8 +20,11 @@ from lodger.engine.service.nouns.base import Noun, RulesArgument, aware, specs
 from lodger.engine.service.operations.declaration import UNCHANGED, M, operation
 from lodger.engine.store.records import Preview
 from lodger.engine.store.schedules import schedules
+from lodger.engine.store.schedules.run_history import coming_days
 from lodger.engine.store.tenants import tenants
 
+#: Maximum number of days whose slots are counted.
+MAX_DAYS = 366
 #: Maximum number of slots that are compared.
 MAX_COMPARED = 10_000
 #: Length of the compared range by default.
@@ -69,15 +75,20 @@ class Previews(Noun[M]):
         end: datetime | None = None,
         after: datetime | None = None,
         n: int = 10,
+        days: int = 0,
+        within_limits: bool = False,
         tenant_id: str | None = None,
     ) -> Preview:
         """Explain rules: their sentence and the next ``n`` slots. Nothing is stored.
 
         Args:
+            days: number of days, up to 366, whose slots are counted, from the day of ``after`` in the time zone ``tz``.
+            within_limits: refuse what the tenant's ``min_interval_s`` refuses.
             tenant_id: tenant whose zone holds for rules without one, as in its schedules; None: UTC.
 
         Raises:
             NotFound: tenant_unknown.
+            InputError: rule_too_frequent.
             RuleInvalid, RuleNeverFires.
         """
         begin = aware(after) or from_us(self._now_us)
@@ -89,7 +100,17 @@ class Previews(Noun[M]):
         clocked = not named(wished)
         never = recurrence.never_reason() if clocked and not slots.found else None
         searched_to = slots.searched_to if never is None else None
-        return Preview(recurrence.text(), slots.found, slots.shifted, recurrence.ends() and clocked, searched_to, never)
+        if within_limits and clocked and tenant_id is not None:
+            own = json.dumps(self._read(tenants.get, tenant_id).limits_in_effect)
+            schedules.check_spacing(
+                partial(recurrence.smallest_gap_s, begin), self.context.content_cache.allowance(own)
+            )
+        zone = wished.tz or "UTC"
+        first = begin.astimezone(python_zone(zone)).date()
+        coming, _complete = coming_days(recurrence, first, max(0, min(days, MAX_DAYS)) if clocked else 0, zone)
+        counts = {each.day.isoformat(): each.slots for each in coming}
+        ends = recurrence.ends() and clocked
+        return Preview(recurrence.text(), slots.found, slots.shifted, ends, searched_to, never, counts)
 
     def _zoned(self, tenant_id: str, change: dict[str, Any]) -> dict[str, Any]:
         """Return a change of rules; where it takes the zone away (None), the tenant's zone takes its place."""

@@ -46,7 +46,7 @@ _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.*?)(?=\n {4}\w|\n\n|\Z)", re.MU
 
 def summary(function: Callable[..., Any]) -> str:
     """Return the first sentence of an operation's docstring, for help."""
-    return _plain((inspect.getdoc(function) or "").partition("\n\n")[0])
+    return plain((inspect.getdoc(function) or "").partition("\n\n")[0])
 
 
 def explained(function: Callable[..., Any]) -> dict[str, str]:
@@ -55,11 +55,11 @@ def explained(function: Callable[..., Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for names, about in _ARGUMENT.findall(text):
         for name in names.split(", "):
-            found[name] = _plain(about)
+            found[name] = plain(about)
     return found
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a docstring's text without markup and references."""
     text = re.sub(r"[,;]? (?:see |\():\w+:`[^`]*`\)?", "", " ".join(text.split()))
     return re.sub(r":\w+:`(?:[^`]*\.)?(\w+)`|``([^`]*)``", r"\1\2", text)

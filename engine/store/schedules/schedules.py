@@ -60,7 +60,7 @@ def create(
     allowed = context.content_cache.allowance(json.dumps(tenant.limits_in_effect))
     if tenant.tz is not None and in_zone is not None:
         wish = replace(wish, rules=in_zone(tenant.tz))
-    check_spacing(wish.rules, allowed)
+    check_spacing(wish.rules.gap_below_s, allowed)
     steps = revisions.steps_of(context, wish.script, wish.params, partial(bind, connection, tenant_id))
     revisions.require_within(context, tenant.limits_in_effect, [wish.limits, *(step["limits"] for step in steps)])
     if _named(connection, tenant_id, name) >= allowed.schedules:
@@ -105,13 +105,13 @@ def clock_row(tenant_id: str, schedule_id: str, next_us: int, owed_us: int, *, s
     }  # fmt: skip
 
 
-def check_spacing(rules: PreparedRules, allowed: Allowance) -> None:
+def check_spacing(gap_below_s: Callable[[float], float | None], allowed: Allowance) -> None:
     """Refuse rules whose slots are closer than the tenant's limit.
 
     Raises:
         InputError: rule_too_frequent.
     """
-    gap_s = rules.gap_below_s(allowed.min_interval_s)
+    gap_s = gap_below_s(allowed.min_interval_s)
     if gap_s is not None:
         raise InputError(
             "rule_too_frequent", gap_s=gap_s, min_interval_s=allowed.min_interval_s, details={"smallest_gap_s": gap_s}
@@ -152,7 +152,7 @@ def edit(
         connection=connection,
     )
     if change["rules"].rules != before.rules:
-        check_spacing(change["rules"], context.content_cache.allowance(json.dumps(tenant.limits_in_effect)))
+        check_spacing(change["rules"].gap_below_s, context.content_cache.allowance(json.dumps(tenant.limits_in_effect)))
     # Stored limits may exceed the tenant's by now; only new ones are checked.
     old = [before.limits, *(step.get("limits") for step in before.steps)]
     wished = [wish.limits, *(step["limits"] for step in steps)]

@@ -13,7 +13,7 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.serialization import adapter, to_jsonable
 from lodger.engine.server.openapi import given, query_of
 from lodger.engine.server.problems import field_errors, not_valid
-from lodger.engine.service.operations.help_texts import WORDS, explained, summary
+from lodger.engine.service.operations.help_texts import WORDS, explained, plain, summary
 from lodger.engine.service.operations.route import Parameter, Route
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.web import rendering
@@ -62,6 +62,23 @@ def operations(reader: Reader) -> tuple[str, Values]:
     return "operations.html", {"groups": groups}
 
 
+def asked(reader: Reader) -> tuple[str, Values]:
+    """Return the operation whose page lists its answer, with its arguments.
+
+    Raises:
+        NotFound: operation_unknown.
+    """
+    name, given = reader.request.path_params["operation"], dict(reader.request.query_params)
+    route = _route(reader, name)
+    if route is None or route.method != "GET" or not reader.caller.role.covers(route.role):
+        raise NotFound("operation_unknown", name=name)
+    of_path: Values = {each.name: given.get(each.name) for each in route.at("path")}
+    path = of_path | (reader.tenant if route.of_tenant and reader.tenant["tenant_id"] else {})
+    if None in path.values():
+        raise NotFound("operation_unknown", name=name)
+    return name, path | _query(route, {name: text for name, text in given.items() if text and name != "cursor"})
+
+
 def operation(reader: Reader) -> tuple[str, Values]:
     """Return an operation's form, with the present values of what it edits, or with what it reads.
 
@@ -98,7 +115,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
     call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
         "route": route,
-        "help": route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0],
+        "help": plain(route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]),
         "allowed": allowed,
         "fields": shown,
         "zone": present.get("tz") if route.noun == "schedules" else None,

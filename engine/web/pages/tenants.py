@@ -87,8 +87,15 @@ def _unit(name: str) -> str:
     return units.get(name.removesuffix("_per_day").rpartition("_")[2], "")
 
 
+def asked_audit(reader: Reader) -> tuple[str, Values]:
+    """Return the operation that lists the audit log, and its arguments."""
+    return "audit.list", reader.tenant | reader.chosen("verb", "target", "actor")
+
+
 def audit(reader: Reader) -> tuple[str, Values]:
     """Return the page with the audit log: its template and values."""
-    asked = reader.chosen("verb", "target", "actor", "cursor")
-    found = reader.ask("audit.list", **reader.tenant, limit=PAGE, **asked)
-    return "audit.html", {"entries": found, "asked": asked}
+    operation, asked = asked_audit(reader)
+    return "audit.html", {
+        "entries": reader.ask(operation, **asked, limit=PAGE, **reader.chosen("cursor")),
+        "asked": asked,
+    }

@@ -378,7 +378,7 @@ document.addEventListener("submit", (event) => { if (event.target.matches("[data
 document.addEventListener("click", (event) => {
   const form = event.target.closest("[data-log-download]")?.form;
   if (!form) return;
-  const text = [...main.querySelectorAll(".log > span")].map((each) => `${each.querySelector("time")?.dateTime ?? ""} ${each.textContent.trimEnd()}\n`).join("");
+  const text = [...main.querySelectorAll(".log > span")].map((each) => `${[each.querySelector("time")?.dateTime, each.className, each.lastChild.textContent.trim()].filter(Boolean).join(" ")}\n`).join("");
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: form.dataset.name });
   link.click();
   URL.revokeObjectURL(link.href);

@@ -66,7 +66,10 @@ class RuleBuilder {
     this.addTime("09:00");
     if (this.known) this.start();
     root.addEventListener("input", (event) => this.changed(event.target));
-    root.addEventListener("change", (event) => { if (event.target.name === "step") this.choose(event.target.value); });
+    root.addEventListener("change", (event) => {
+      if (event.target.matches("[data-preset]") && event.target.value) { this.load([{ text: event.target.value }]); this.preview(); }
+      if (event.target.name === "step") this.choose(event.target.value);
+    });
     root.addEventListener("click", (event) => {
       if (event.target.matches("[data-add-time]")) { this.addTime("12:00").focus(); this.preview(); }
       if (event.target.matches("[data-drop-time]")) this.dropTime(event.target.parentElement);
@@ -87,12 +90,15 @@ class RuleBuilder {
 
   // Begins with the schedule's present rules, in the first step that can show them.
   start() {
-    const { rules, exclusions } = this.known;
+    this.find("[data-exclusions]").value = join(this.known.exclusions);
+    this.load(this.known.rules);
+  }
+
+  load(rules) {
     const interval = asInterval(rules), days = asDays(rules);
     if (interval) [this.find("[data-count]").value, this.find("[data-unit]").value] = interval;
     if (days) this.showDays(days);
     this.find("[data-rule]").value = join(rules);
-    this.find("[data-exclusions]").value = join(exclusions);
     this.show(interval ? "interval" : days ? "days" : "text");
   }
 
@@ -153,7 +159,7 @@ class RuleBuilder {
   changed(field) {
     if (field.matches("[data-weekdays] input:checked")) this.find("[data-monthdays]").value = "";
     if (field.matches("[data-monthdays]") && field.value) for (const box of this.root.querySelectorAll("[data-weekdays] input")) box.checked = false;
-    if (!field.matches("[data-day],[data-yearly]")) this.preview();
+    if (!field.matches("[data-day],[data-yearly],[data-preset]")) this.preview();
   }
 
   // The rules that a step says: texts, or the schedule's own where they are unchanged.
@@ -213,7 +219,7 @@ class RuleBuilder {
     const body = this.body();
     if (!body.rules.length) return () => { this.problem(null, body); this.output.replaceChildren(); };
     try {
-      const found = await call("POST", this.root.dataset.preview ?? "/preview", { ...body, n: 6 });
+      const found = await call("POST", this.root.dataset.preview ?? "/preview", { ...body, n: 6, days: 62, within_limits: true });
       const difference = this.root.dataset.whatIf ? await call("POST", this.root.dataset.whatIf, body) : null;
       return () => { this.problem(null, body); this.output.replaceChildren(...this.sentence(found), ...(difference ? this.difference(difference) : [])); };
     } catch (error) {
@@ -231,7 +237,30 @@ class RuleBuilder {
     }
     const why = found.never ? t`These rules never run: ${found.never}` : found.ends && !found.slots.length ? t`These rules have no slot after now.` : "";
     const none = why ? [made("p", why, "problem")] : [];
-    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", t`Next slots, ${this.zone}`), list] : [])];
+    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", t`Next slots, ${this.zone}`), list, this.months(found.days)] : [])];
+  }
+
+  // The days of this month and the next in the rules' zone, each with its number of slots.
+  months(days) {
+    const place = made("div", undefined, "months"), midnight = (day) => new Date(`${day}T00:00Z`);
+    const name = (day, parts) => new Intl.DateTimeFormat(document.documentElement.lang, { ...parts, timeZone: "UTC" }).format(midnight(day));
+    for (const month of [...new Set(Object.keys(days).map((each) => each.slice(0, 7)))].slice(0, 2)) {
+      const table = made("table", undefined, "heat month"), head = table.createTHead().insertRow(), body = table.createTBody();
+      table.prepend(made("caption", name(`${month}-01`, { month: "long", year: "numeric" })));
+      for (let at = 1; at <= 7; at++) head.append(Object.assign(made("th", name(`2024-01-0${at}`, { weekday: "short" })), { scope: "col" }));
+      const before = (midnight(`${month}-01`).getUTCDay() + 6) % 7, length = new Date(Date.UTC(month.slice(0, 4), month.slice(5), 0)).getUTCDate();
+      for (let at = 0, row; at < before + length; at++) {
+        if (at % 7 === 0) row = body.insertRow();
+        const day = `${month}-${String(at - before + 1).padStart(2, "0")}`, cell = row.insertCell();
+        if (at < before) continue;
+        cell.append(String(at - before + 1));
+        if (!days[day]) continue;
+        Object.assign(cell, { className: "slots-2", title: counted(days[day], "slot") });
+        cell.append(made("span", `: ${counted(days[day], "slot")}`, "hidden"));
+      }
+      place.append(table);
+    }
+    return place;
   }
 
   difference(found) {
