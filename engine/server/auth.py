@@ -26,6 +26,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.server.problems import Refused, problem, route_path
 from lodger.engine.server.rate_limits import RateLimits, Threads
 from lodger.engine.service.engine import Engine
+from lodger.engine.service.operations.route import ROOT
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.tenants import sessions, tokens
@@ -104,9 +105,11 @@ class Authentication:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        path = route_path(scope)
+        if scope["method"] == "HEAD" and path.startswith(ROOT) and not path.endswith("/live"):
+            scope = {**scope, "method": "GET"}  # the server sends an answer to HEAD without its body
         request = Request(scope)
         try:
-            path = route_path(scope)
             if (request.method, path) not in self.public and not path.startswith(tuple(OPEN_PREFIXES)):
                 found = await self._authenticated(request)
                 left = self._limits.request(found.caller.token_id, found.caller.tenant_id)

@@ -185,6 +185,7 @@ def test_the_builder_knows_the_tenants_limit_begins_with_a_preset_and_shows_mont
     # The night of the clock is the day before in Honolulu, where the month is drawn.
     form.locator("[data-rule]").fill("at 2026-01-20T05:00Z\n\nat 2026-01-20T06:00Z")
     form.locator("[data-tz]").fill("Pacific/Honolulu")
+    expect(preview.locator(".month .slots-2")).to_have_count(1)
     expect(preview.locator(".month .slots-2")).to_have_text("19: 2 slots")
     form.locator("[data-rule]").fill("0 0 30 2 *")
     expect(preview).to_contain_text("These rules never run")
