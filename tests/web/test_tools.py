@@ -385,10 +385,10 @@ def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_l
     expect(page.locator(".causes .causes, .causes ul")).to_contain_text("code: E7")
     expect(page.locator(".causes")).to_contain_text("errors: E: plain")
     page.select_option("[name=level]", "error")
-    expect(page.locator(".log > span:visible")).to_have_count(1)
+    expect(page.locator("pre.log > span:visible")).to_have_count(1)
     page.select_option("[name=level]", "")
     page.fill(".log-tools [name=text]", "BEGINS")
-    expect(page.locator(".log > span:visible")).to_contain_text("begins")
+    expect(page.locator("pre.log > span:visible")).to_contain_text("begins")
     with page.expect_download() as got:
         page.click("[data-log-download]")
     kept = got.value.path().read_text()

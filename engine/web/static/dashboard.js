@@ -366,7 +366,7 @@ document.addEventListener("click", async (event) => {
 function filterLog() {
   const form = main.querySelector("[data-log-tools]");
   if (!form) return;
-  const { level, text } = form.elements, wanted = text.value.toLowerCase(), lines = [...main.querySelectorAll(".log > span")];
+  const { level, text } = form.elements, wanted = text.value.toLowerCase(), lines = [...main.querySelectorAll("pre.log > span")];
   for (const each of lines) each.hidden = Boolean(level.value && !level.value.split(" ").includes(each.className)) || !each.textContent.toLowerCase().includes(wanted);
   const shown = lines.filter((each) => !each.hidden).length;
   form.querySelector("output").textContent = level.value || wanted ? t`${shown} of ${lines.length} lines` : "";
@@ -378,7 +378,7 @@ document.addEventListener("submit", (event) => { if (event.target.matches("[data
 document.addEventListener("click", (event) => {
   const form = event.target.closest("[data-log-download]")?.form;
   if (!form) return;
-  const text = [...main.querySelectorAll(".log > span")].map((each) => `${[each.querySelector("time")?.dateTime, each.className, each.lastChild.textContent.trim()].filter(Boolean).join(" ")}\n`).join("");
+  const text = [...main.querySelectorAll("pre.log > span")].map((each) => `${[each.querySelector("time")?.dateTime, each.className, each.lastChild.textContent.trim()].filter(Boolean).join(" ")}\n`).join("");
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: form.dataset.name });
   link.click();
   URL.revokeObjectURL(link.href);
