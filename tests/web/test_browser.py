@@ -96,23 +96,8 @@ def test_an_open_page_follows_what_happens(lodge: RunningApi, page: Page) -> Non
     assert focused.endswith(asked.id), "the focus stays where it was"
 
 
-def test_every_page_has_one_heading_names_for_its_fields_and_signs_out(lodge: RunningApi, page: Page) -> None:
-    paths = (
-        "/",
-        "/tenants",
-        "/audit",
-        *(
-            f"/t/acme{each}"
-            for each in ("", "/schedules", "/schedules/s", "/new-schedule", "/scripts/job", "/new-script")
-        ),
-    )
-    for path in paths:
-        page.goto(lodge.url + path)
-        assert page.locator("h1").count() == 1, path
-        fields = page.locator("input, select, textarea").all()
-        named = "field => field.labels.length || field.ariaLabel"
-        assert all(field.evaluate(named) for field in fields), path
-        assert all(page.locator("button").all_text_contents()), path
+def test_signing_out_leaves_no_cookie(lodge: RunningApi, page: Page) -> None:
+    page.goto(lodge.url + "/")
     page.click("text=Sign out")
     page.wait_for_url("**/sign-in")
     assert list(chain(page.context.cookies())) == []
