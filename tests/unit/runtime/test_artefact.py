@@ -68,8 +68,13 @@ def test_everything_is_in_the_key(monkeypatch) -> None:
 
 
 @pytest.mark.slow  # bakes a realm
-def test_a_torn_file_is_baked_again_and_bakes_are_equal(kept, baked) -> None:
+def test_a_torn_file_is_baked_again_bakes_are_equal_and_the_longest_unused_realm_goes(kept, baked, monkeypatch) -> None:
+    monkeypatch.setattr(artefact, "_KEPT", 2)
     module = entry(kept) / "realm.cwasm"
+    first, second = (shutil.copytree(entry(baked), kept / name) for name in ("a" * 64, "b" * 64))
+    (kept / "modules").mkdir()
+    os.utime(second, (1, 1))
+    os.utime(first, (2, 2))
     module.write_bytes(module.read_bytes()[:-1])
     said: list[str] = []
     two = ensure(kept, capabilities={}, progress=said.append)
@@ -79,6 +84,11 @@ def test_a_torn_file_is_baked_again_and_bakes_are_equal(kept, baked) -> None:
     assert one.numbers == two.numbers
     assert one.module.read_bytes() == two.module.read_bytes()
     assert not stat.S_IMODE(two.module.stat().st_mode) & 0o022
+    assert {each.name for each in kept.iterdir() if each.name[0] != "."} == {
+        module.parent.name,
+        first.name,
+        "modules",
+    }, "what is no realm stays"
 
 
 def test_a_file_that_others_may_write_is_not_read(kept) -> None:
@@ -165,17 +175,3 @@ def test_a_broken_capability_is_named(tmp_path) -> None:
         ensure(tmp_path, capabilities={"cap-bad.js": "let = ="})
     assert "cap-bad.js" in failure.value.why
     assert [path.name for path in tmp_path.iterdir()] == []
-
-
-@pytest.mark.slow  # bakes a realm
-def test_old_realms_go_the_longest_unused_first(baked, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(artefact, "_KEPT", 2)
-    first, second = (shutil.copytree(entry(baked), tmp_path / name) for name in ("a" * 64, "b" * 64))
-    (tmp_path / "modules").mkdir()
-    os.utime(second, (1, 1))
-    os.utime(first, (2, 2))
-    ensure(tmp_path, capabilities={"cap-c.js": ""})
-    assert first.is_dir()
-    assert not second.exists()
-    assert (tmp_path / "modules").is_dir(), "what is no realm stays"
-    assert len([p for p in tmp_path.iterdir() if (p / "realm.cwasm").exists()]) == 2
