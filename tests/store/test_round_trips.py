@@ -25,8 +25,6 @@ from lodger.engine.client import Client
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
 from lodger.engine.effects.finished import Finished
-from lodger.engine.features.archive.export import PAGE
-from lodger.engine.features.archive.export import tables as archive_tables
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.queue import ready_queue
@@ -171,10 +169,8 @@ def test_doctor_is_told_of_a_server_that_is_far_away(server: "Server", name: str
 
 #: Of an API call that reads, and of one that changes.
 MAX_READ, MAX_CHANGE = 5, 8
-#: Waits for the rows of an archive: a page of each table that is exported; a page after the first of each that is restored.
-ARCHIVED = len(archive_tables())
 #: Verbs that wait more often, because they read or write rows of every table: how often for a tenant with a page of each.
-MORE = {"tenants.export": 3 + ARCHIVED, "tenants.restore": 14}
+MORE = {"tenants.export": 25, "tenants.restore": 14}
 
 
 def waits_of_client(messages: list[tuple[int, list[str]]], writing: dict[int, bool]) -> int:
@@ -226,28 +222,6 @@ def test_no_call_of_the_api_waits_more_often_than_is_promised(
             found[verb] = cost
     assert found == {}
     assert len(costs) > 100
-
-
-def test_an_archive_waits_once_for_each_page(far: Bench, proxy: SlowProxy) -> None:
-    """Without the token of a call of the API."""
-    pages = 3
-    far.tenant("acme")
-    with far.engine.context.database.write() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO lodger_kv (tenant_id, scope, key, value, updated_us) "
-            f"SELECT 'acme', '', 'k' || n, '1', 1 FROM generate_series(1, {(pages - 1) * PAGE + 1}) n"
-        )
-    far.engine.tenants.suspend("acme")
-    archive: list[bytes] = []
-    for _ in range(2):  # the first prepares its statements
-        archive.clear()
-        exported = round_trips_of(proxy, lambda: archive.append(far.engine.tenants.export("acme")))
-        far.engine.tenants.delete("acme")
-        restored = round_trips_of(proxy, lambda: far.engine.tenants.restore("acme", archive[0]))
-    # The end of a read is not waited for, and may be counted.
-    assert exported - (MORE["tenants.export"] - 1) in {pages - 1, pages}
-    assert restored <= MORE["tenants.restore"] - 1 + pages - 1
-    assert far.scalar("SELECT count(*) FROM lodger_kv") == (pages - 1) * PAGE + 1
 
 
 #: Of a page of the dashboard, the caller's session included.
