@@ -1,10 +1,11 @@
 """Commits the ends of attempts, many in one transaction: fence, effects, outcome, result, logs, usage, next state."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Select, any_, bindparam, literal_column, select
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import Unavailable
@@ -42,6 +43,7 @@ class Committed:
     Attributes:
         sealed: attempts that must be finished in a platform's database.
         waiting: claims that could not be committed yet, because rows are locked; they still run.
+        passed_by: claims whose tenant another transaction has locked; they still run.
         warned: tenants that reached the warning level of a budget of the day.
         is_plain: nothing was written but the ends of runs without effects, and no receiver of events hears of them.
         may_start: whether an action of these tenants may start now that could not before.
@@ -51,6 +53,7 @@ class Committed:
     lost: tuple[Claim, ...]
     sealed: tuple[SealedAttempt, ...] = ()
     waiting: tuple[Claim, ...] = ()
+    passed_by: tuple[Claim, ...] = ()
     warned: tuple[Warned, ...] = ()
     is_plain: bool = False
     may_start: bool = False
@@ -67,38 +70,63 @@ _has_waiting = (
     .exists()
     .label("has_waiting")
 )
+
+
 #: Of the tenants that are locked alone: a transaction that locks others' actions may wait for one that has locked those tenants.
-_mine = Prepared(
-    lambda driver: (
-        unended()
-        .add_columns(_has_waiting)
-        .where(
-            actions.c.node_id == bindparam("node"),
-            actions.c.lease_epoch == bindparam("lease"),
-            is_running,
-            driver.among(actions.c.tenant_id, "tenants"),
-        )
-        .with_for_update()
-    )
+def _running(of_tenants: ColumnElement[bool]) -> Select[Any]:
+    """Select the running actions of a lease, locked, of some tenants."""
+    mine = actions.c.node_id == bindparam("node"), actions.c.lease_epoch == bindparam("lease"), is_running
+    return unended().add_columns(_has_waiting).where(*mine, of_tenants).with_for_update()
+
+
+_mine = Prepared(lambda driver: _running(driver.among(actions.c.tenant_id, "tenants")))
+_mine_of_free = Prepared(
+    lambda driver: _running(actions.c.tenant_id == any_(driver.handed("free", actions.c.tenant_id.type)))
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Questions of a commit, asked in one round trip: the running actions, locked with their tenants, and day budgets."""
+    """Questions of a commit, asked in one round trip: the running actions, locked with their tenants, and day budgets.
+
+    Attributes:
+        free: the locked tenants, if those that another transaction has locked are passed by; ``awaited`` are not.
+    """
 
     mine: Answer
     checks: BudgetChecks
+    free: Answer | None = None
+    awaited: Collection[str] = ()
+
+    def passed_by(self, tenant_ids: Iterable[str]) -> set[str]:
+        """Return the tenants that are left to the next commit."""
+        return set() if self.free is None else {*tenant_ids} - {row.tenant_id for row in self.free()} - {*self.awaited}
 
 
 def ask(
-    context: StoreContext, connection: Connection, lease: Lease, batch: Sequence[tuple[Claim, Finished]], now_us: int
+    context: StoreContext,
+    connection: Connection,
+    lease: Lease,
+    batch: Sequence[tuple[Claim, Finished]],
+    now_us: int,
+    awaited: Collection[str] | None = None,
 ) -> Asked:
-    """Ask the database what :func:`commit` needs to know, before it writes."""
+    """Ask the database what :func:`commit` needs to know, before it writes.
+
+    Args:
+        awaited: tenants whose lock is waited for; the others are passed by while another transaction has it. None for all.
+    """
     tenant_ids = sorted({claim.tenant_id for claim, _finished in batch})
-    ready_queue.lock(connection, tenant_ids)
-    mine = _mine.ask(connection, {"node": lease.node_id, "lease": lease.epoch, "tenants": tenant_ids})
-    return Asked(mine, BudgetChecks(context, connection, batch, now_us))
+    mine = {"node": lease.node_id, "lease": lease.epoch}
+    if awaited is None:
+        ready_queue.lock(connection, tenant_ids)
+        found = _mine.ask(connection, mine | {"tenants": tenant_ids})
+        return Asked(found, BudgetChecks(context, connection, batch, now_us))
+    # The only locks that are waited for, and the first: so that no two commits wait for each other.
+    ready_queue.lock(connection, {*awaited} & {*tenant_ids})
+    free = ready_queue.ask_free(connection, tenant_ids)
+    found = _mine_of_free.ask(connection, mine)
+    return Asked(found, BudgetChecks(context, connection, batch, now_us), free, awaited)
 
 
 def commit(
@@ -128,9 +156,13 @@ def commit(
     lost_claims: list[Claim] = []
     sealed_attempts: list[SealedAttempt] = []
     waiting: list[Claim] = []
+    locked = asked.passed_by(claim.tenant_id for claim, _finished in batch)
+    passed_by = tuple(claim for claim, _finished in batch if claim.tenant_id in locked)
     warned: list[Warned] = []
     may_start = any(row.has_held or row.has_waiting or row.steps for row in held.values())
     for claim, finished in batch:
+        if claim.tenant_id in locked:
+            continue
         row = held.pop(claim.action_id, None)
         if row is None or row.attempt != claim.attempt or claim.lease_epoch != lease.epoch:
             lost_claims.append(claim)
@@ -157,8 +189,9 @@ def commit(
     )
     is_plain = len(settled) == len(batch) and not warned and all(map(_is_plain, endings, settled))
     return Committed(
-        tuple(settled), tuple(lost_claims), tuple(sealed_attempts), tuple(waiting), tuple(warned), is_plain, may_start
-    )
+        tuple(settled), tuple(lost_claims), tuple(sealed_attempts), tuple(waiting), passed_by, tuple(warned), is_plain,
+        may_start,
+    )  # fmt: skip
 
 
 def _is_plain(ending: Ending, settled: Settled) -> bool:

@@ -14,6 +14,7 @@ from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name
+from lodger.engine.store.schema.scheduling import tenants as tenant_rows
 
 # The column is not called tenant_id: the row stays when the tenant's rows are erased in the ledger that it leaves.
 directory = Table(
@@ -54,11 +55,19 @@ def find(connection: Connection, tenant_id: str) -> TenantPlace | None:
     return None if row is None else _place(row)
 
 
-def add(connection: Connection, tenant_ids: Iterable[str], ledger: str) -> None:
-    """Note where tenants live; a row that another process has added stays."""
+def add(connection: Connection, tenant_ids: Iterable[str], ledger: str) -> list[str]:
+    """Note where tenants live, and return those that were added; a row that another process has added stays."""
+    added = []
     for tenant_id in tenant_ids:
         with suppress(IntegrityError), savepoint(connection):
             connection.execute(insert(directory).values(tenant=tenant_id, ledger=ledger))
+            added.append(tenant_id)
+    return added
+
+
+def ledgers_of(connection: Connection, tenant_ids: Sequence[str]) -> set[str]:
+    """Return the ledgers in which these tenants live."""
+    return set(connection.scalars(select(_c.ledger).where(_c.tenant.in_(tenant_ids)).distinct()))
 
 
 def change(connection: Connection, before: TenantPlace, **values: Any) -> bool:
@@ -89,6 +98,12 @@ def moving(connection: Connection) -> list[TenantPlace]:
     """Return the tenants whose move is not finished."""
     unfinished = _c.target.is_not(None) | _c.source.is_not(None)
     return [_place(row) for row in connection.execute(select(directory).where(unfinished).order_by(_c.tenant))]
+
+
+def has_others(connection: Connection) -> bool:
+    """Whether the directory of this ledger names tenants that are not in it."""
+    own = select(tenant_rows.c.id).where(tenant_rows.c.id == _c.tenant)
+    return connection.execute(select(_c.tenant).where(~own.exists()).limit(1)).first() is not None
 
 
 def adopt(connection: Connection, tenant_ids: Sequence[str], ledger: str) -> None:

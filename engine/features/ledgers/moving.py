@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Table, select
 
 from lodger.engine.core.access.audit_context import current_audit_context
-from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.features.archive.export import export, tables
 from lodger.engine.features.archive.restore import bring_in
@@ -21,6 +21,7 @@ from lodger.engine.features.ledgers.directory import TenantPlace
 from lodger.engine.service.engine import Engine
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.migrations.revision import current
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema import feeds, nodes, scheduling, script_data
 from lodger.engine.store.schema.access import running_lines
@@ -95,11 +96,23 @@ def _changed(system: "System", before: TenantPlace, **values: Any) -> TenantPlac
 
 
 def _begin(system: "System", place: TenantPlace, ledger: str) -> TenantPlace:
-    """Note in the directory where a tenant goes, if that ledger has none of its id, and whether it was active."""
-    here, there = (system.member(name).run(partial(_state, place.tenant)) for name in (place.ledger, ledger))
+    """Note in the directory where a tenant goes, if that ledger has its schema and none of its id, and whether it was active."""
+    source, target = system.member(place.ledger), system.member(ledger)
+    old, new = (each.run(_revision) for each in (source, target))
+    if old != new:
+        raise InputError(
+            "archive_of_other_version.ledger", source=source.name, target=ledger, revision=old, current=new
+        )
+    here, there = (each.run(partial(_state, place.tenant)) for each in (source, target))
     if there not in (None, tenants.MOVING):
         raise Conflict("tenant_exists", tenant=place.tenant)
     return _changed(system, place, target=ledger, resumes=int(here == "active"))
+
+
+def _revision(engine: Engine) -> str | None:
+    """Return the revision of a ledger's schema."""
+    with engine.context.database.read() as connection:
+        return current(connection)
 
 
 def _state(tenant_id: str, engine: Engine) -> str | None:

@@ -47,6 +47,9 @@ RETRY_S = 1.0
 THREADS = 16
 #: Seconds for which the numbers of tenants by ledger are reused where new tenants are placed.
 COUNTED_S = 30.0
+#: Why a ledger is not asked.
+UNLISTED = "tenants live there, and it is not in the file that LODGER_LEDGERS names"
+DIRECTORY_THERE = "it has the directory of other ledgers' tenants, and is not the first one of the file"
 #: Codes of errors that concern a ledger as a whole begin so; one that is busy answers the next call.
 _OF_LEDGER = ("database_", "not_a_", "ledger_", "disk_error")
 #: Begins the list of a cursor, so that the first ledger, whose key signs it, does not take it for its own.
@@ -138,14 +141,22 @@ class System(table.Nouns[Sync]):
         """Open the ledgers of the setting ``ledgers``; the first one must be reachable, the others may come later."""
         assert settings.ledgers is not None
         named = ledger_file.read(settings.ledgers)
+        first = named[0].name
 
         def open_engine(each: NamedLedger) -> Engine:
             """Open the engine of one ledger of the system."""
             own = settings.model_copy(update={"database": each.url, "read_database": None})
             return kind.open(each.url, clock=clock, settings=own)
 
+        try:
+            home = open_engine(named[0])
+        except Unavailable as error:
+            if not error.code.startswith("database_unreachable"):
+                raise
+            others = [each.name for each in named[1:]]
+            raise Unavailable("ledger_unreachable.first", ledger=first, reason=error.why, others=others) from error
         # It has the verbs of an engine, as clients do.
-        return cast("Engine", cls(open_engine(named[0]), named, open_engine))
+        return cast("Engine", cls(home, named, open_engine))
 
     def _opened(self, open_engine: Callable[[NamedLedger], Engine], named: NamedLedger) -> Engine:
         """Open a ledger and enter its tenants in the directory; a SQLite file with known tenants must exist."""
@@ -163,7 +174,13 @@ class System(table.Nouns[Sync]):
         return made
 
     def _adopt(self, name: str, engine: Engine) -> None:
-        """Note the tenants that a ledger has when it joins."""
+        """Note the tenants that a ledger has when it joins.
+
+        Raises:
+            Unavailable: ledger_unreachable, if it is the first one of a system.
+        """
+        if engine is not self.engine and _directory_read(engine, directory.has_others):
+            raise LedgerUnreachable(name, DIRECTORY_THERE)
         if _directory_read(self.engine, directory.counts)[name] == 0:
             here = _directory_read(engine, tenants.ids)
             _directory_write(self.engine, directory.adopt, here, name)
@@ -267,7 +284,7 @@ class System(table.Nouns[Sync]):
         if place is None:
             return self.home
         if place.ledger not in self._members:
-            raise LedgerUnreachable(place.ledger, "it is not in the file")
+            raise LedgerUnreachable(place.ledger, UNLISTED)
         if len(self._seen) > 100_000:
             self._seen.clear()
         self._seen[tenant_id] = place.ledger
@@ -360,6 +377,7 @@ class System(table.Nouns[Sync]):
         asked = {each: self._pool.submit(copy_context().run, work, each) for each in self._members.values()}
         answers: dict[Member, T] = {}
         failed: list[Exception] = []
+        note_unreachable(*self._unlisted())
         for each, future in asked.items():
             try:
                 answers[each] = future.result()
@@ -411,7 +429,7 @@ class System(table.Nouns[Sync]):
             if not is_id(name) and len(found := self._having(operation.noun, name)) > 1:
                 raise InputError("ledger_ambiguous", given=name, ledgers=found)
         absent: NotFound | None = None
-        failed: Unavailable | None = None
+        failed: Unavailable | None = next((LedgerUnreachable(each, UNLISTED) for each in self._unlisted()), None)
         for each in self._members.values():
             try:
                 return run(each)
@@ -450,6 +468,8 @@ class System(table.Nouns[Sync]):
 
     def _require_all(self) -> None:
         """Raise Unavailable if a ledger cannot be reached."""
+        for name in self._unlisted():
+            raise LedgerUnreachable(name, UNLISTED)
         for each in self._members.values():
             each.run(lambda engine: engine.tenants.get(PLATFORM))
 
@@ -487,6 +507,8 @@ class System(table.Nouns[Sync]):
         self, operation: Operation, tenant_id: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Generator[Any]:
         """Yield the entries of a stream of all ledgers, or of the tenant's, merged by their ids."""
+        if tenant_id is None:
+            self._require_all()
         members = list(self._members.values()) if tenant_id is None else [self.where(tenant_id)]
         parts = [operation.function(getattr(each.opened(), operation.noun), *args, **kwargs) for each in members]
         try:
@@ -514,12 +536,12 @@ class System(table.Nouns[Sync]):
     @contextmanager
     def _entered(self, tenant_ids: Sequence[str], name: str) -> Iterator[None]:
         """Enter new tenants in the directory, and forget those that were not created when the block is refused."""
-        _directory_write(self.engine, directory.add, tenant_ids, name)
-        self._counted[1][name] += len(tenant_ids)
+        added = _directory_write(self.engine, directory.add, tenant_ids, name)
+        self._counted[1][name] += len(added)
         try:
             yield
         except InputError:
-            for each in tenant_ids:
+            for each in added:
                 if self.where(each).run(partial(_lives_in, each)) is None:
                     _directory_write(self.engine, directory.drop, each)
             raise
@@ -546,6 +568,10 @@ class System(table.Nouns[Sync]):
             raise InputError("ledger_ambiguous.batch", ledgers=sorted(ledgers))
         name = next(iter(ledgers), None) or self._roomiest()
         with self._entered(new, name):
+            # Another process may have entered some of them meanwhile.
+            ledgers = _directory_read(self.engine, directory.ledgers_of, new) | {name}
+            if len(ledgers) > 1:
+                raise InputError("ledger_ambiguous.batch", ledgers=sorted(ledgers))
             return run(self._members[name], **items)
 
     def _roomiest(self) -> str:
@@ -569,6 +595,12 @@ class System(table.Nouns[Sync]):
             self._counted = monotonic(), _directory_read(self.engine, directory.counts)
         return self._counted[1]
 
+    def _unlisted(self) -> list[str]:
+        """Return the ledgers with tenants that are not in the file; none while the directory cannot be read."""
+        with suppress(Unavailable):
+            return sorted(name for name, number in self._counts().items() if number and name not in self._members)
+        return []
+
     def _delete(self, tenant_id: str) -> None:
         """Delete a tenant in its ledger and in the directory."""
         self.where(tenant_id).run(lambda engine: engine.tenants.delete(tenant_id))
@@ -590,7 +622,7 @@ class System(table.Nouns[Sync]):
                 tuple(place.tenant for place in unfinished if each.name in (place.ledger, place.target, place.source)),
             )
             for each in self._members.values()
-        ]  # fmt: skip
+        ] + [LedgerState(name, "", UNLISTED, counts[name], None, (), ()) for name in self._unlisted()]  # fmt: skip
 
 
 def _directory_read(engine: Engine, look: Callable[..., T], *args: Any) -> T:
@@ -599,10 +631,10 @@ def _directory_read(engine: Engine, look: Callable[..., T], *args: Any) -> T:
         return look(connection, *args)
 
 
-def _directory_write(engine: Engine, change: Callable[..., object], *args: Any) -> None:
+def _directory_write(engine: Engine, change: Callable[..., T], *args: Any) -> T:
     """Run a change of the directory in a transaction of the first ledger."""
     with engine.context.database.write() as connection:
-        change(connection, *args)
+        return change(connection, *args)
 
 
 def _lives_in(tenant_id: str, engine: Engine) -> Engine | None:

@@ -47,6 +47,8 @@ class Ends(Part):
         self._alone = 0
         #: Attempts that wait for locked rows: since when, and when they are tried again.
         self._held_up: dict[Key, tuple[float, float]] = {}
+        #: Tenants that the last transaction has passed by, because another had locked them: the next one waits for it.
+        self._awaited: set[str] = set()
         #: Attempts that were being written when the database fell silent: they may have been.
         self._doubted: set[Key] = set()
 
@@ -92,7 +94,9 @@ class Ends(Part):
         """Ask for the running actions and their tenants' budgets."""
         assert turn.lease is not None
         store = self.context.store
-        turn.asked[self] = outcome_commit.ask(store, connection, turn.lease, turn.batch, self.clock.now_us())
+        turn.asked[self] = outcome_commit.ask(
+            store, connection, turn.lease, turn.batch, self.clock.now_us(), self._awaited
+        )
 
     def write(self, connection: Connection, turn: Turn) -> None:
         """Write the outcomes, effects, logs and usage of ended attempts."""
@@ -117,13 +121,14 @@ class Ends(Part):
             since, look = self._held_up.get(key, (now, now))
             # Twice as long as it has waited already, at most a second: a lock is mostly gone at once.
             self._held_up[key] = (since, now + min(1.0, max(LOOK_S, look - since)))
-        over = [each for each in batch if key_of(each[0]) not in held_up]
+        self._awaited = {claim.tenant_id for claim in committed.passed_by}
+        over = [each for each in batch if each[0].tenant_id not in self._awaited and key_of(each[0]) not in held_up]
         gone = {key_of(claim) for claim, _finished in over}
         self._waiting = [each for each in self._waiting if key_of(each[0]) not in gone]
         self._doubted -= gone
         for key in gone:
             self._held_up.pop(key, None)
-        self._alone = max(0, self._alone - len(batch))
+        self._alone = max(0, self._alone - len(batch) + len(committed.passed_by))
         self.context.bus.publish(BatchCommitted(tuple(over), committed))
 
     def failed(self, turn: Turn, error: Exception) -> bool:

@@ -32,8 +32,8 @@ from sqlalchemy import (
 from lodger.engine.core.access.labels import carries
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import WriteMany
-from lodger.engine.store.drivers import driver_of
-from lodger.engine.store.drivers.prepared import Prepared
+from lodger.engine.store.drivers import Driver, driver_of
+from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import (
     actions,
@@ -120,20 +120,25 @@ def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
         _lock.ask(connection, {"tenants": wanted})
 
 
+def ask_free(connection: Connection, tenant_ids: Iterable[str]) -> Answer:
+    """Lock those of these tenants that no other transaction has locked, and hand them on as ``free``; where there are row locks."""
+    return _free.ask(connection, {"tenants": sorted(set(tenant_ids))})
+
+
 def lock_matching(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
     """Lock the tenants that a query returns; the query runs only on databases with row locks."""
     if driver_of(connection).has_row_locks:
         lock(connection, connection.scalars(statement, params or {}))
 
 
-_lock = Prepared(
-    lambda driver: (
-        select(turns.c.tenant_id)
-        .where(driver.among(turns.c.tenant_id, "tenants"), turns.c.requires == "")
-        .order_by(turns.c.tenant_id)
-        .with_for_update()
-    )
-)
+def _homes(driver: Driver) -> Select[Any]:
+    """Select the rows that are locked for their tenants, in the order in which they are."""
+    mine = driver.among(turns.c.tenant_id, "tenants"), turns.c.requires == ""
+    return select(turns.c.tenant_id).where(*mine).order_by(turns.c.tenant_id)
+
+
+_lock = Prepared(lambda driver: _homes(driver).with_for_update())
+_free = Prepared(lambda driver: driver.hand_on(_homes(driver).with_for_update(skip_locked=True), "tenant_id", "free"))
 
 
 def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Systems of two ledgers: the first on the database of the test, the second in a SQLite file."""
+"""Systems of two ledgers: the first on the database of the test, the second in a SQLite file or on another database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
 
 
-def ledgers(folder: Path, url: str, *, room: int = 1000) -> Settings:
+def ledgers(folder: Path, url: str, *, far: str = "far.db", room: int = 1000) -> Settings:
     """Return the settings of a system with the ledgers ``home`` and ``far``; SQLite's path is from the folder."""
     if not (folder / "keys").exists():
         Keyring(folder / "keys").add()
     file = folder / "ledgers.toml"
-    file.write_text(f'home = {{ url = "{url}", room = 1000 }}\nfar = {{ url = "far.db", room = {room} }}\n')
+    file.write_text(f'home = {{ url = "{url}", room = 1000 }}\nfar = {{ url = "{far}", room = {room} }}\n')
     return Settings(**SETTINGS | {"ledgers": file, "secret_keys": folder / "keys", "api_failures_per_minute": 1000})
 
 

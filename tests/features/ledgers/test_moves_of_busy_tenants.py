@@ -43,8 +43,8 @@ def effects(engine: Engine) -> list[tuple[str, int]]:
 
 
 @pytest.mark.slow
-def test_running_attempts_move_and_each_slot_has_its_row_and_one_effect(url: str, tmp_path: Path) -> None:
-    settings = ledgers(tmp_path, url)
+def test_running_attempts_move_and_each_slot_has_its_row_and_one_effect(url: str, place: str, tmp_path: Path) -> None:
+    settings = ledgers(tmp_path, url, far=place)
     with Engine.open_all(settings) as system, ExitStack() as stack:
         system.tenants.create("acme", ledger="home", limits={"concurrent_runs": 1000})
         system.scripts.put("acme", "job", "export default () => 1")
@@ -52,7 +52,7 @@ def test_running_attempts_move_and_each_slot_has_its_row_and_one_effect(url: str
         for each in (old, new):
             with each.context.database.write() as connection:
                 TABLE.create(connection)
-        stack.enter_context(node(str(tmp_path / "far.db"), "there", "race"))
+        stack.enter_context(node(place, "there", "race"))
         for number in range(3):
             system.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
         with node(url, "holds", "hold") as holding:

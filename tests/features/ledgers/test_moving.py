@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, text
 from tests.features.archive.archives import contents, furnish
-from tests.features.ledgers.systems import ledgers, opened
+from tests.features.ledgers.systems import job, ledgers, opened
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.errors import Conflict, NotFound
+from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.changes import feed
@@ -93,8 +93,10 @@ def clock() -> VirtualClock:
     return VirtualClock()
 
 
-def test_nothing_is_lost_wherever_the_mover_is_killed(url: str, tmp_path: Path, clock: VirtualClock) -> None:
-    settings = ledgers(tmp_path, url)
+def test_nothing_is_lost_wherever_the_mover_is_killed(
+    url: str, place: str, tmp_path: Path, clock: VirtualClock
+) -> None:
+    settings = ledgers(tmp_path, url, far=place)
     with opened(settings, clock) as system:
         here = furnish_tenant(system, clock)
         old, new = (system.member(name).opened() for name in ("home", "far"))
@@ -178,3 +180,21 @@ def test_a_suspended_tenant_stays_so_and_what_cannot_move_is_refused(tmp_path: P
         with pytest.raises(Conflict, match="already exists"):
             system.tenants.move("acme", "far")
         assert states(system)["home"] == "suspended"
+
+
+def test_a_ledger_that_cannot_take_a_tenant_leaves_it_as_it_is(tmp_path: Path, clock: VirtualClock) -> None:
+    settings = ledgers(tmp_path, "home.db")
+    with opened(settings, clock) as system:
+        job(system, "acme", ledger="home")
+        job(system, "there", ledger="far")
+        version = text("UPDATE lodger_version SET version_num = '9999'")
+        with system.member("far").opened().context.database.write() as connection:
+            connection.execute(version)
+        with pytest.raises(InputError, match=r"'far' has schema revision '9999', 'home' has '0001'"):
+            system.tenants.move("acme", "far")
+        assert (system.tenants.get("acme").state, system.tenants.place("acme").target) == ("active", None)
+    (tmp_path / "far.db").rename(tmp_path / "away.db")
+    with opened(settings, clock) as system:
+        with pytest.raises(Unavailable, match="'far' cannot be reached"):
+            system.tenants.move("acme", "far")
+        assert (system.tenants.get("acme").state, system.tenants.place("acme").target) == ("active", None)

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.e2e.command import inside
 from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.virtual_clock import VirtualClock
 
+from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.client.blocking import Client
 from lodger.engine.core.errors import Conflict, Explained, InputError, NotFound, Unavailable
@@ -20,6 +23,7 @@ from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.ledger_file import read
 from lodger.engine.core.partial_answers import HEADER, unreachable_ledgers
 from lodger.engine.core.settings import Settings
+from lodger.engine.features.ledgers import directory
 from lodger.engine.sync import Engine
 
 #: Tenants, each with its ledger.
@@ -318,6 +322,96 @@ def test_the_command_line_names_the_ledgers(tmp_path: Path) -> None:
     left = inside("tenant", "list", LODGER_LEDGERS=file)
     assert left.code == 0
     assert "cannot be reached, and their part is missing: far" in left.err
+
+
+def test_a_file_without_a_ledger_that_has_tenants_says_so(tmp_path: Path) -> None:
+    settings = ledgers(tmp_path, "home.db")
+    with opened(settings) as system:
+        for tenant, ledger in (("ada", "far"), ("bob", "home")):
+            job(system, tenant, ledger=ledger)
+        action = system.actions.run_in("ada", "job", 60).id
+    file, lines = tmp_path / "ledgers.toml", (tmp_path / "ledgers.toml").read_text().splitlines(keepends=True)
+    for text, there, reason in (
+        (lines[0], "bob", "is not in the file"),
+        (lines[1] + lines[0], "ada", "has the directory of other ledgers' tenants"),
+    ):
+        file.write_text(text)
+        with opened(settings) as system:
+            with unreachable_ledgers() as missing:
+                assert [each.id for each in system.tenants.list()] == [there]
+            (absent,) = missing
+            assert reason in {each.name: each.problem for each in system.ledgers.list()}[absent]
+            other = "ada" if there == "bob" else "bob"
+            refused: tuple[Callable[[], Any], ...] = (
+                partial(system.schedules.list, other),
+                partial(system.tenants.create, other),
+                partial(system.tenants.move, there, absent),
+                partial(next, system.audit.export()),
+                partial(system.actions.bulk, None, "cancel", filter=""),
+                partial(system.secrets.rotate, drop=True),
+                partial(system.actions.get, None, system.context.ids.new()),
+            )
+            for verb in refused:
+                with pytest.raises((Unavailable, NotFound), match=f"ledger '{absent}'"):
+                    verb()
+    file.write_text("".join(lines))
+    with opened(settings) as system:
+        assert [each.id for each in system.tenants.list()] == ["ada", "bob"]
+        assert system.actions.get(None, action).tenant_id == "ada"
+        assert [each.problem for each in system.ledgers.list()] == [None, None]
+
+
+def test_a_tenant_that_another_process_enters_is_not_created_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ledgers(tmp_path, "home.db")
+    with opened(settings) as system, opened(settings) as other:
+        add = directory.add
+
+        def late(connection: Any, tenant_ids: Any, ledger: str) -> list[str]:
+            monkeypatch.setattr(directory, "add", add)
+            return add(connection, ["cy"], "far") and add(connection, tenant_ids, ledger)
+
+        monkeypatch.setattr(directory, "add", late)
+        monkeypatch.setattr(system, "_roomiest", lambda: "home")
+        with pytest.raises(InputError, match="several ledgers"):
+            system.batches.create(tenants=[{"tenant_id": each} for each in ("cy", "dan")])
+        assert other.tenants.list() == []
+        assert other.tenants.create("cy", ledger="far").id == "cy", "the other one goes on"
+        assert other.tenants.create("dan", ledger="far").id == "dan", "that of this batch was forgotten"
+        assert [each.tenants for each in system.ledgers.list()] == [0, 2]
+
+
+def test_while_the_first_ledger_is_down_only_its_own_tenants_wait(url: str, kind: str, tmp_path: Path) -> None:
+    if kind == "sqlite":
+        pytest.skip("a file is not away for a while")
+    with SlowProxy(url) as proxy:
+        settings = ledgers(tmp_path, proxy.url)
+        with opened(settings) as system, serving(system) as server:
+            texts = {}
+            for tenant, ledger in (("ann", "home"), ("bob", "far")):
+                job(system, tenant, ledger=ledger)
+                texts[tenant] = system.tokens.create(tenant, "editor", tenant_id=tenant).text
+            proxy.close()
+            made = {"script": "job", "rules": "every 60s"}
+            with Client(server.url, texts["bob"]) as bob, Client(server.url, texts["ann"]) as ann:
+                for engine in (bob, system):
+                    name = f"of {type(engine).__name__}"
+                    assert engine.schedules.create("bob", name, **made).state == "armed"
+                    assert engine.actions.run_now("bob", name).tenant_id == "bob"
+                    assert engine.schedules.delete("bob", name).name == name
+                for refused in (ann, system):
+                    with pytest.raises(Unavailable, match="'home' cannot be reached"):
+                        refused.schedules.create("ann", "more", **made)
+                with pytest.raises(Unavailable, match="'home' cannot be reached"):
+                    system.tenants.create("eve", ledger="far")
+        file = {"LODGER_LEDGERS": str(settings.ledgers)}
+        refused = inside("tenant", "list", **file)
+        assert "[ledger_unreachable]" in refused.err
+        assert "--db NAME" in refused.err
+        assert [each["id"] for each in inside("tenant", "list", "--db", "far", "--json", **file).json["tenants"]] == [
+            "bob"
+        ]
 
 
 @pytest.mark.parametrize(
