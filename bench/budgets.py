@@ -1,15 +1,31 @@
 """The promised ratios, measured beside their peers in one run: what is kept, and what is missed by how much."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from lodger.bench import attempts, rules, runs, scripts
+from sqlalchemy import event
+
+from lodger.bench import attempts, peers, rules, runs, scripts, storm
+from lodger.engine.core.settings import Settings
+from lodger.engine.effects import outcome_commit
+from lodger.engine.effects.finished import Finished
+from lodger.engine.store.lifecycle import claims, leases, tick
+from lodger.engine.sync import Engine
+from lodger.sandbox.outcome import Outcome
 
 RATE = 50.0
 TENANTS = 20
+#: Actions of a batch whose statements are counted, and the most of a tick, a claim and a finish.
+BATCH = 100
+MAX_STATEMENTS = {"tick": 6, "claim": 8, "finish": 10}
+#: No-op actions for each slot of a load: one lasts a tenth of a run.
+NOOPS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +33,7 @@ class Budget:
     """One promise.
 
     Attributes:
+        peer: what it is measured beside; "" for a number that is promised by itself.
         bound: the promised ratio; ``at_least`` says in which direction.
         ratio: the measured one, None if its peer is not installed.
     """
@@ -53,6 +70,13 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
     if (isolate := lone.peers.get("isolated-vm")) is not None:
         rows = attempts.measure("quickjs", min(3.0, number / 100), lambda _row: None)
         yield Budget("trivial script", "isolated-vm", 1.0, False, attempts.ratios(rows, isolate)["answer"])
+    queue = _noop_jobs_per_s(folder, url)
+    for place, where, bound in (("SQLite", None, 2.0), ("PostgreSQL", url, 1.0)):
+        if place == "SQLite" or where is not None:
+            with _opened(where) as engine:
+                yield from statements(place, engine)
+            rate = _noop_actions_per_s(number * NOOPS, where)
+            yield _ratio(f"no-op actions, {place}", "graphile-worker", bound, rate, queue)
     if url is not None:
         near = runs.measure(number, TENANTS, RATE, url=url, folder=folder)
         yield from whole_runs("PostgreSQL", near, 0.5, 0.8, 0.7)
@@ -64,6 +88,68 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
     for rule in rules.measure():
         if rule["cronsim"] is not None:
             yield Budget(f"next slot of {rule['rule']}", "cronsim", 0.5, False, rule["lodger"] / rule["cronsim"])
+
+
+@contextmanager
+def _opened(url: str | None) -> Iterator[Engine]:
+    """Open an empty database, or a new SQLite file, for the block."""
+    with TemporaryDirectory() as folder, Engine.open(url or f"{folder}/ledger.db", settings=_SETTINGS) as engine:
+        yield engine
+
+
+_SETTINGS = Settings(concurrent_runs=BATCH, min_interval_s=1, check_scripts=False)
+
+
+def statements(place: str, engine: Engine) -> Iterator[Budget]:
+    """Count the statements of a tick, a claim and a finish of a batch, without those that begin a transaction."""
+    for each in range(BATCH):
+        tenant = f"b{each % TENANTS}"
+        if each < TENANTS:
+            engine.tenants.create(tenant)
+            engine.scripts.put(tenant, "job", "export default () => null")
+        engine.schedules.create(tenant, f"s{each}", script="job", rules="every 1d")
+    context, database, sent = engine.context, engine.context.database, Counter[str]()
+    step = ""
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        sent[step] += not statement.startswith(("BEGIN", "SET LOCAL"))
+
+    now_us, claimed = context.clock.now_us(), []
+    with database.write() as connection:
+        lease = leases.register(context, connection, context.ids.new(), "counting", now_us)
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        for _ in range(2):  # the first reads each revision and version
+            sent.clear()
+            now_us += _DAY_US
+            step = "tick"
+            with database.write() as connection:
+                tick.tick(context, connection, now_us)
+            step = "claim"
+            with database.write() as connection:
+                claimed = claims.claim(context, connection, lease, BATCH, now_us)
+            step = "finish"
+            with database.write() as connection:
+                ends = [(claim, Finished(Outcome.OK, result="null")) for claim in claimed]
+                outcome_commit.commit(context, connection, lease, ends, now_us)
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+    assert len(claimed) == BATCH
+    for name, bound in MAX_STATEMENTS.items():
+        yield Budget(f"statements of a {name} of {BATCH}, {place}", "", bound, at_least=False, ratio=sent[name])
+
+
+_DAY_US = 86_400_000_000
+
+
+def _noop_actions_per_s(number: int, url: str | None) -> float:
+    """Return how many actions that do nothing are ticked, claimed and finished in a second: all are due at one instant."""
+    return number / storm.measure(number, TENANTS, url).done_s
+
+
+def _noop_jobs_per_s(folder: Path | None, url: str | None) -> float | None:
+    """Return the queue's jobs that do nothing and are stored before the clock starts."""
+    return peers.measure(folder, url).get("graphile-worker", {}).get("per_s")
 
 
 def whole_runs(

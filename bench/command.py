@@ -331,7 +331,9 @@ def budgets(
             found = "no peer here" if each.ratio is None else f"{each.ratio:9.2f} x  "
             verdict = "" if each.missed is None else f"missed by {each.missed:.0%}" if each.missed else "kept"
             sign = "at least" if each.at_least else "at most"
-            say(f"{each.name:44} {sign} {each.bound:4g} x {each.peer:18} {found:12} {verdict}")
+            unit, of = ("x", each.peer) if each.peer else (" ", "")
+            found = found if each.peer else f"{each.ratio:9.0f}    "
+            say(f"{each.name:44} {sign} {each.bound:4g} {unit} {of:18} {found:12} {verdict}")
     if as_json:
         write_json({"budgets": measured})
 

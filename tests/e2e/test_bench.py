@@ -11,12 +11,14 @@ import pytest
 from tests.e2e.ready import lodger
 
 from lodger.bench.attempts import Row, broken, ratios
-from lodger.bench.budgets import whole_runs
+from lodger.bench.budgets import MAX_STATEMENTS, statements, whole_runs
 from lodger.bench.runs import Measured
 from lodger.bench.runs import Row as RunRow
 from lodger.bench.wall_cases import RUNTIMES, cases
 from lodger.bench.wall_picture import picture
 from lodger.bench.walls import figure, spread
+from lodger.engine.core.settings import Settings
+from lodger.engine.sync import Engine
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -162,6 +164,14 @@ def test_budgets_of_whole_runs_are_judged() -> None:
         "starts are 2.1 times the pool's answer time late (p50), promised 2",
         "starts are 10.3 times the pool's answer time late (p99), promised 10",
     ]
+
+
+def test_statements_of_a_batch_are_counted(tmp_path: Path) -> None:
+    settings = Settings(concurrent_runs=100, min_interval_s=1, check_scripts=False)
+    with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
+        found = list(statements("SQLite", engine))
+    assert [each.bound for each in found] == list(MAX_STATEMENTS.values())
+    assert all(each.ratio and each.missed == 0 for each in found), found
 
 
 def test_what_is_kept_and_what_is_missed_is_said_beside_each_peer() -> None:

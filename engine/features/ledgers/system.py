@@ -296,7 +296,8 @@ class System(table.Nouns[Sync]):
         try:
             engine = self.ask_each(partial(_lives_in, tenant_id))
         except LedgerUnreachable:
-            if not new:
+            # One with a directory may have it.
+            if not new or DIRECTORY_THERE in [getattr(_problem(each), "why", "") for each in self._members.values()]:
                 raise
             engine = None
         # A ledger that was opened just now has noted its tenants.
