@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert, select, text
 from tests.features.archive.archives import contents, furnish
-from tests.features.ledgers.systems import job, ledgers, opened
+from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
@@ -185,8 +185,8 @@ def test_a_suspended_tenant_stays_so_and_what_cannot_move_is_refused(tmp_path: P
 def test_a_ledger_that_cannot_take_a_tenant_leaves_it_as_it_is(tmp_path: Path, clock: VirtualClock) -> None:
     settings = ledgers(tmp_path, "home.db")
     with opened(settings, clock) as system:
-        job(system, "acme", ledger="home")
-        job(system, "there", ledger="far")
+        create_schedule(system, "acme", ledger="home")
+        create_schedule(system, "there", ledger="far")
         version = text("UPDATE lodger_version SET version_num = '9999'")
         with system.member("far").opened().context.database.write() as connection:
             connection.execute(version)

@@ -328,7 +328,7 @@ def test_a_file_without_a_ledger_that_has_tenants_says_so(tmp_path: Path) -> Non
     settings = ledgers(tmp_path, "home.db")
     with opened(settings) as system:
         for tenant, ledger in (("ada", "far"), ("bob", "home")):
-            job(system, tenant, ledger=ledger)
+            create_schedule(system, tenant, ledger=ledger)
         action = system.actions.run_in("ada", "job", 60).id
     file, lines = tmp_path / "ledgers.toml", (tmp_path / "ledgers.toml").read_text().splitlines(keepends=True)
     for text, there, reason in (
@@ -390,7 +390,7 @@ def test_while_the_first_ledger_is_down_only_its_own_tenants_wait(url: str, kind
         with opened(settings) as system, serving(system) as server:
             texts = {}
             for tenant, ledger in (("ann", "home"), ("bob", "far")):
-                job(system, tenant, ledger=ledger)
+                create_schedule(system, tenant, ledger=ledger)
                 texts[tenant] = system.tokens.create(tenant, "editor", tenant_id=tenant).text
             proxy.close()
             made = {"script": "job", "rules": "every 60s"}
