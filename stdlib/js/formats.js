@@ -31,7 +31,7 @@ function rounded(digits, count) {
   if (!up) return kept;
   let at = kept.length - 1;
   while (at >= 0 && charCode(kept, at) === 57) at--;
-  const zeros = repeated("0", kept.length - 1 - at);
+  const zeros = at < kept.length - 1 ? repeated("0", kept.length - 1 - at) : "";
   return at < 0 ? "1" + zeros : slice(kept, 0, at) + (charCode(kept, at) - 47) + zeros;
 }
 
@@ -49,7 +49,7 @@ $.writeNumber = (about, number) => {
   point += (dot < 0 ? text.length : dot) + about.shift; // digits before the decimal separator
   let zeros = 0;
   while (zeros < digits.length - 1 && charCode(digits, zeros) === 48) zeros++;
-  digits = slice(digits, zeros);
+  if (zeros > 0) digits = slice(digits, zeros);
   point = digits === "0" ? 1 : point - zeros;
   if (abs(point) > LONGEST || digits.length > LONGEST) return null;
   if (point <= 0) {
@@ -74,12 +74,13 @@ $.writeNumber = (about, number) => {
   if (most < 0 && integer.length < point) integer = integer === "0" ? "0" : integer + repeated("0", point - integer.length);
   let fraction = slice(kept, point);
   let end = fraction.length;
-  while (end > max(least, 0) && charCode(fraction, end - 1) === 48) end--;
-  fraction = padEnd(slice(fraction, 0, end), max(least, 0), "0");
+  while (end > least && end > 0 && charCode(fraction, end - 1) === 48) end--;
+  if (end < fraction.length) fraction = slice(fraction, 0, end);
+  if (end < least) fraction = padEnd(fraction, least, "0");
   let zero = true;
   for (let at = 0; zero && at < integer.length; at++) zero = charCode(integer, at) === 48;
   for (let at = 0; zero && at < fraction.length; at++) zero = charCode(fraction, at) === 48;
-  integer = padStart(integer, about.integer, "0");
+  if (integer.length < about.integer) integer = padStart(integer, about.integer, "0");
   let out = "";
   if (about.least > 0 && integer.length >= about.least) {
     let size = about.primary;

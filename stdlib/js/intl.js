@@ -79,10 +79,9 @@ function texted(kind, method, state, values) {
   const { locales, options } = state;
   const value = values[0];
   const name = state.found === undefined ? kind + method + stringify([locales, options]) : "";
-  const found = state.found ?? mapGet(descriptions, name);
-  state.found = found;
+  const found = (state.found ??= mapGet(descriptions, name));
   if (found !== undefined && (value[0] === "n" || (value[0] === "b" && kind === "NumberFormat"))) {
-    const about = described(found, kind, method, locales, options);
+    const about = found.about === undefined ? described(found, kind, method, locales, options) : found.about;
     if (about !== null) {
       const number = p.slice(value, 1);
       let text = null;
@@ -167,7 +166,7 @@ function readOptions(kind, options, found) {
   }
 }
 
-const numberText = (value) => "n" + (is(value, -0) ? "-0" : value);
+const numberText = (value) => "n" + (value === 0 && is(value, -0) ? "-0" : value);
 const date = (value) => numberText(value === undefined ? now() : +value);
 const rangeDate = (value) => (value === undefined ? "u" : numberText(+value));
 const string = (value) => "s" + `${value}`;
@@ -189,7 +188,7 @@ function primitive(value) {
 }
 
 function mathematical(value) {
-  const found = primitive(value);
+  const found = typeof value === "number" ? value : primitive(value);
   return typeof found === "bigint" ? "b" + found : typeof found === "string" ? "s" + found : numberText(+found);
 }
 const rangeNumber = (value) => (value === undefined ? "u" : mathematical(value));
