@@ -189,7 +189,9 @@ class Dashboard:
         return self._html(body)
 
     def problem_page(self, request: Request, answer: Response) -> Response:
-        """Return the page for a problem document, with the id by which the log names the request."""
+        """Return the page for a problem document, with the id by which the log names the request; to a page's script the document."""
+        if forms.is_by_script(request):
+            return answer
         self._speak(request)
         shown = rendering.environment().get_template("error.html")
         values = {"problem": json.loads(bytes(answer.body)), "request_id": request_id(request)}

@@ -1,4 +1,7 @@
-"""Forms in a browser without JavaScript: a page asks whether to go on, then the API is asked as the page's script would ask it."""
+"""Forms of pages: what is typed is read as the API takes it, and the API is asked for it.
+
+A page's script sends a form with the session's token and gets the answer; without JavaScript a page asks first whether to go on.
+"""
 
 import json
 import re
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.server.auth import client, session_of
@@ -32,8 +35,8 @@ Values = dict[str, Any]
 
 
 async def call(pages: "Dashboard", request: Request) -> Response:
-    """Answer the form of a change: ask whether to make it, or make it if the asking page has sent it."""
-    found = authenticated(request)
+    """Answer the form of a change: ask whether to make it, or make it if the asking page or a script has sent it."""
+    found, by_script = authenticated(request), is_by_script(request)
     async with pages.api.bodies.read(request, found.key) as sent:
         try:
             pairs = parse_qsl(sent.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
@@ -46,33 +49,40 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     )
     if route is None:
         raise NotFound("operation_unknown", name=f"{method} {path}"[:200])
-    if found.by != "session":
+    if found.by != "session" and not by_script:
         raise Refused(403, "csrf_missing")
-    if "_csrf" not in fields:
-        own = await _asking(pages, request, route)
+    if "_csrf" not in fields and not by_script:
+        own = await _asking(pages, request)
         question = _PLACE.sub(lambda name: fields.get(name[1], name[0]), request.query_params.get("confirm", ""))
         return pages.shown(request, "call.html", route=route, fields=fields | own, question=question)
     body = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
+    if route.secret:
+        fields.pop("_key", None)  # answers with secrets are not kept
     answer = await sent_to_api(pages, request, method, path, body, fields)
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
     value = json.loads(bytes(answer.body) or b"null")
+    named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
     asked = request.query_params.get("then")
+    if by_script:
+        return JSONResponse({"value": value, "then": asked and own_path(request, _filled(asked, fields | named))})
     if value is not None and (route.secret or asked == ""):  # the form of an operation, whose answer is what was wanted
         return pages.shown(request, "call.html", route=route, fields=fields, answer=value, question="")
     at = operations.SHOWN_AT.get(route.answer)
     then = asked or (at and f"{_root(request)}/t/{{answer.tenant_id}}{at}")
-    named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
-    return RedirectResponse(
-        own_path(request, _filled(then, {**fields, **named}) if then else fields.get("_back", "")), 303
-    )
+    return RedirectResponse(own_path(request, _filled(then, fields | named) if then else fields.get("_back", "")), 303)
 
 
-async def _asking(pages: "Dashboard", request: Request, route: Route) -> dict[str, str]:
+def is_by_script(request: Request) -> bool:
+    """Whether a page's script sends a form, with a header that no form has."""
+    return "x-csrf-token" in request.headers
+
+
+async def _asking(pages: "Dashboard", request: Request) -> dict[str, str]:
     """Return the fields of the page that asks whether to go on: the session's token, where to return, and a key by which two clicks
     are one request."""
     own = {"_csrf": await _csrf(pages, request), "_back": own_path(request, request.headers.get("referer", ""))}
-    return own if route.secret else own | {"_key": secrets.token_hex(16)}  # answers with secrets are not kept
+    return own | {"_key": secrets.token_hex(16)}
 
 
 async def _csrf(pages: "Dashboard", request: Request) -> str:
@@ -151,15 +161,21 @@ def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Valu
     Args:
         nest: the field of the body that is an object of all fields.
         given: body of the request, as a button states it.
+
+    Raises:
+        InputError: json_invalid.field.
     """
     if nest:
         return {nest: {name: _json(text) for name, text in fields.items() if text and not name.startswith("_")}}
-    kinds = {each.key: operations.kind_of(each)[0] for each in route.at("body")}
     was: Values | None = json.loads(fields["_was"]) if "_was" in fields else None
     body: Values = dict(given)
-    for name, text in fields.items():
-        if name in kinds and (text != "" if was is None else text != was.get(name, "")):
-            body[name] = None if text == "" else _value(kinds[name], text)
+    for parameter in route.at("body"):
+        name = parameter.key
+        text, kind = fields.get(name), operations.kind_of(parameter)[0]
+        if text == "" and was is None and kind == "words" and parameter.needed:
+            body[name] = []
+        elif text is not None and text != ("" if was is None else was.get(name, "")):
+            body[name] = None if text == "" else _value(name, kind, text)
     return body
 
 
@@ -171,15 +187,24 @@ def _json(text: str) -> Any:
         return text  # which the API refuses by the name of the field
 
 
-def _value(kind: str, text: str) -> Any:
-    """Return what is typed into a field as the value that the API takes."""
+def _value(name: str, kind: str, text: str) -> Any:
+    """Return what is typed into a field as the value that the API takes.
+
+    Raises:
+        InputError: json_invalid.field.
+    """
     if kind == "mixed" and text.lstrip()[:1] not in {"[", "{"}:
         lines = [each for each in text.split("\n") if each.strip()]
         return lines if len(lines) > 1 else text.strip()
     if kind == "source":
         found = _json(text) if text.lstrip().startswith("{") else text
         return found if isinstance(found, dict) else text
-    if kind in {"json", "mixed", "number"}:
+    if kind in {"json", "mixed"}:
+        try:
+            return json.loads(text)
+        except ValueError as wrong:
+            raise InputError("json_invalid.field", name=name, reason=wrong) from None
+    if kind == "number":
         return _json(text)
     if kind == "boolean":
         return text in {"true", "on"}

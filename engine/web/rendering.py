@@ -157,19 +157,19 @@ def _in_one_direction(value: Any) -> Any:
 
 #: A start tag of a template, whose attributes may contain Jinja's, and the request that the page's script makes for it.
 _TAG = re.compile(r"<(form|button)\b((?:{%.*?%}|{{.*?}}|[^<>{}]|{(?![%{])|}(?![%}]))*)>", re.DOTALL)
-_ASKS = re.compile(r"""(?<= )data-(call|asks|then|confirm|body|nest)=(?:"([^"]*)"|'([^']*)')""")
+_ASKS = re.compile(r"""(?<= )data-(call|then|confirm|body|nest)=(?:"([^"]*)"|'([^']*)')""")
 
 
 def with_actions(source: str) -> str:
-    """Return a template in which a browser sends each form or button with ``data-call`` (or ``data-asks``) itself where no script runs."""
+    """Return a template in which a browser sends each form or button with ``data-call`` itself where no script runs."""
 
     def with_action(found: re.Match[str]) -> str:
         """Return a button or form of a template with the attributes that its action needs."""
         kind, rest = found.groups()
         asks = {name: one or other for name, one, other in _ASKS.findall(rest)}
-        asks = {"to": asks.pop("call", None) or asks.pop("asks", "")} | asks
-        if not asks["to"]:
+        if "call" not in asks:
             return found[0]
+        asks = {"to": asks.pop("call")} | asks
         sets = "".join(f"{{% set _{name} %}}{text}{{% endset %}}" for name, text in asks.items())
         query = "&amp;".join(f"{name}={{{{ _{name}|urlencode }}}}" for name in asks)
         if kind == "form":

@@ -27,6 +27,8 @@ TITLES = {
     "expires_s": "Expires after, seconds", "tenant_id": "Tenant", "n": "Number", "late_s": "Late after, seconds",
     "overran_s": "Overran after, seconds", "silent_s": "Silent after, seconds", "grace_s": "Later than, seconds",
 }  # fmt: skip
+#: Characters of an instant to the second, as fields have it.
+SECONDS = 19
 #: Characters of a value that a table shows on one line.
 LONG = 60
 
@@ -46,7 +48,6 @@ class Field:
     kind: str
     help: str
     needed: bool
-    in_path: bool
     default: str
     choices: tuple[str, ...]
     value: str
@@ -124,7 +125,8 @@ def operation(reader: Reader) -> tuple[str, Values]:
         "then": f"{reader.root}/t/{{answer.tenant_id}}{at}"
         if route.changes and (at := SHOWN_AT.get(route.answer))
         else "",
-        "was": {each.name: "" if each.kind == "instant" else each.value for each in shown},
+        "was": {each.name: each.value[:SECONDS] if each.kind == "instant" else each.value for each in shown},
+        "seconds": SECONDS,
         "rows": None if result is None else _rows(reader, others, result),
         "refusal": refusal,
         "others": others,
@@ -211,7 +213,6 @@ def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Fi
         kind,
         about,
         parameter.needed,
-        parameter.place == "path",
         default,
         choices,
         value,

@@ -16,10 +16,10 @@ function sentences(answer, value) {
   return parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ");
 }
 
-async function call(method, path, body, key) {
-  const headers = {};
-  if (body !== undefined) headers["Content-Type"] = body instanceof Blob ? body.type : "application/json";
-  if (key) headers["Idempotency-Key"] = key;
+// Asks the API for a value of JSON, a file or nothing; or sends the fields of a form to the address that it has.
+async function call(method, path, body) {
+  const headers = { Accept: "application/json" }, plain = body === undefined || body instanceof Blob || body instanceof URLSearchParams;
+  if (!plain) headers["Content-Type"] = "application/json";
   if (path !== "/session" || method !== "POST") {
     const session = await fetch(api + "/session");
     if (session.status === 401) { location.reload(); throw new Error(t`You are signed out.`); }
@@ -27,16 +27,14 @@ async function call(method, path, body, key) {
     if (!session.ok) throw new Error(sentences(session, value));
     headers["X-CSRF-Token"] = value.csrf;
   }
-  const answer = await fetch(api + path, { method, headers, body: body === undefined || body instanceof Blob ? body : JSON.stringify(body) });
+  const answer = await fetch(body instanceof URLSearchParams ? path : api + path, { method, headers, body: plain ? body : JSON.stringify(body) });
   const value = await answer.json().catch(() => null);
   if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
   return value;
 }
 
 // The same for each try of one click until it is answered: a repeated request does nothing twice.
-function keyOf(element, body) {
-  if ("once" in element.dataset || "secret" in element.dataset) return undefined;  // such answers are not kept
-  const asked = element.dataset.call + JSON.stringify(body);
+function keyOf(element, asked) {
   if (element.asked !== asked) {
     element.key = [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
     element.asked = asked;
@@ -86,12 +84,20 @@ function showTimes(place) {
   for (const each of place.querySelectorAll("[data-zone-name]")) each.textContent = zone;
 }
 
+// A form has instants in UTC; one that nobody has changed is as it came.
 document.addEventListener("formdata", (event) => {
-  for (const field of event.target.elements) if (field.type === "datetime-local" && field.value) event.formData.set(field.name, instantOf(field));
+  for (const field of event.target.elements) {
+    if (field.type !== "datetime-local" || !field.value) continue;
+    const same = field.dataset.was && field.value === field.defaultValue;
+    event.formData.set(field.name, same ? field.dataset.was : instantOf(field));
+  }
 });
+
+let leaving = false;
 
 // Goes to a page that the server renders anew, so that it shows the change.
 async function go(path) {
+  leaving = true;
   await fetch(path, { headers: { Accept: "text/html", "Cache-Control": "no-cache" } });
   location.assign(path);
 }
@@ -102,22 +108,19 @@ function segment(what, name) {
   return encodeURIComponent(name);
 }
 
-async function change(element, body) {
-  // {name} in a path is a field of the form.
-  const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => segment(name, body[name]));
-  const [method, path] = fill(element.dataset.call).split(" ");
-  const then = element.dataset.then && fill(element.dataset.then);
-  const buttons = element.matches("form") ? [...element.querySelectorAll("button")] : [element];
-  for (const [, name] of element.dataset.call.matchAll(/\{(\w+)\}/g)) delete body[name];
+// Sends a form, or what a button asks for.
+async function change(element) {
   if (element.hasAttribute("aria-busy")) return;
+  const isForm = element.matches("form"), fields = new URLSearchParams(isForm ? new FormData(element) : "");
+  const buttons = isForm ? [...element.querySelectorAll("button")] : [element];
   element.setAttribute("aria-busy", "true");
   for (const each of buttons) each.disabled = true;
   tell("");
   try {
-    const value = await call(method, path, method === "DELETE" && !Object.keys(body ?? {}).length ? undefined : body, keyOf(element, body));
+    fields.set("_key", keyOf(element, String(fields)));
+    const { value, then } = await call("POST", element.getAttribute(isForm ? "action" : "formaction"), fields);
     delete element.asked;
-    // {answer.name} in a page's path is a field of the answer.
-    if (then) { await go(then.replace(/\{answer\.(\w+)\}/g, (_, name) => encodeURIComponent(value[name]))); return; }
+    if (then) { await go(then); return; }
     tell(t`Done.`);
     await refresh(true);
     if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
@@ -139,7 +142,7 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.call) {
     event.preventDefault();
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
-    await change(button, button.dataset.body && JSON.parse(button.dataset.body));
+    await change(button);
   }
 });
 
@@ -172,55 +175,10 @@ document.addEventListener("submit", async (event) => {
     }
   } else if (form.dataset.call) {
     event.preventDefault();
-    try {
-      const body = bodyOf(form), words = form.dataset.confirm?.replace(/\{(\w+)\}/g, (_, name) => body[name] ?? name);
-      if (!words || confirm(words)) await change(form, body);
-    } catch (error) {
-      tell(error.message, true);
-    }
+    const words = form.dataset.confirm?.replace(/\{(\w+)\}/g, (_, name) => form.elements[name]?.value || name);
+    if (!words || confirm(words)) await change(form);
   }
 });
-
-// A text, several lines of it, or JSON.
-function mixedOf(text) {
-  if (/^\s*[[{]/.test(text)) return JSON.parse(text);
-  const lines = text.split("\n").filter((each) => each.trim());
-  return lines.length > 1 ? lines : text.trim();
-}
-
-// A text, or an object of texts by name.
-function sourceOf(text) {
-  try { return /^\s*\{/.test(text) ? JSON.parse(text) : text; } catch { return text; }
-}
-
-const kinds = { json: JSON.parse, mixed: mixedOf, source: sourceOf, boolean: (text) => text === "true", words: (text) => text.split(/[\s,]+/).filter(Boolean) };
-
-function wasOf(field) {
-  return field.matches("select") ? [...field.options].find((each) => each.defaultSelected)?.value ?? "" : field.defaultValue;
-}
-
-// The JSON body of a form: empty fields are left out, data-list is a list of words, data-nest puts all fields into an object.
-// Of a form with data-changed, only changed fields count; an emptied one is null.
-function bodyOf(form) {
-  const fields = {};
-  for (const field of form.elements) {
-    if (!field.name || field.name.startsWith("_")) continue;  // those are for browsers without this script
-    const { kind } = field.dataset, was = wasOf(field);
-    if ("changed" in form.dataset && !("needed" in field.dataset)) {
-      if (field.value === was) continue;
-      if (field.value === "") { fields[field.name] = null; continue; }
-    }
-    if (field.value === "" && !("list" in field.dataset)) continue;
-    if (kind in kinds) {
-      try { fields[field.name] = kinds[kind](field.value); } catch (error) { throw new Error(t`${field.name} is not JSON: ${error.message}`); }
-    } else if ("list" in field.dataset) fields[field.name] = field.value.split(/[\s,]+/).filter(Boolean);
-    else if (field.type === "checkbox") fields[field.name] = field.checked;
-    else if (field.type === "number") fields[field.name] = Number(field.value);
-    else if (field.type === "datetime-local") fields[field.name] = instantOf(field);
-    else fields[field.name] = field.value;
-  }
-  return form.dataset.nest ? { [form.dataset.nest]: fields } : fields;
-}
 
 function showAnswer(value) {
   const place = main.querySelector("[data-answer]");

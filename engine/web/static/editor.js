@@ -361,7 +361,7 @@ class Editor {
     this.root.querySelector("[data-add-file]").addEventListener("click", () => this.addFile());
     this.root.querySelector("[data-remove-file]").addEventListener("click", () => this.removeFile());
     this.check = whenQuiet(() => this.checkSource(), 400);
-    window.addEventListener("beforeunload", (event) => { if (this.dirty && !this.stored) event.preventDefault(); });
+    window.addEventListener("beforeunload", (event) => { if (this.dirty && !leaving) event.preventDefault(); });
   }
 
   open(file) {
@@ -399,10 +399,10 @@ class Editor {
     this.changed();
   }
 
-  // The source as the API takes it: a text, or texts by file.
+  // The source as the API takes it: texts by file.
   value() {
     this.keep();
-    return this.modules.size === 1 && this.entry === "main.js" ? this.modules.get("main.js") : Object.fromEntries(this.modules);
+    return Object.fromEntries(this.modules);
   }
 
   changed() {
@@ -509,20 +509,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.querySelector("[data-dry-run-form]")?.requestSubmit();
 });
 
-document.addEventListener("submit", async (event) => {
-  const form = event.target;
-  if (!("scriptForm" in form.dataset)) return;
-  event.preventDefault();
-  const place = form.querySelector("[role=alert]"), isNew = form.elements.name, name = isNew && form.elements.name.value;
-  problemAt(place, "");
-  try {
-    const body = { source: editor.value(), after_version: Number(form.dataset.version), params: jsonOf(form.elements.params) ?? null };
-    if (form.elements.why.value) body.why = form.elements.why.value;
-    const made = await call("PUT", form.dataset.scriptForm + (isNew ? segment("name", name) : ""), body);
-    editor.stored = true;
-    if (made.unchecked) alert(t`Stored without a check: ${made.unchecked}`);
-    await go(form.dataset.then.replace("{name}", encodeURIComponent(made.name)));
-  } catch (error) {
-    problemAt(place, error.message);
-  }
+// The form of a script has all of its modules.
+document.addEventListener("formdata", (event) => {
+  if (event.target.contains(editor?.root)) event.formData.set("source", JSON.stringify(editor.value()));
 });
