@@ -6,7 +6,7 @@ from math import floor, log10
 from typing import Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from lodger.engine.service.humanize import humanize_duration
 from lodger.engine.web.texts import _
@@ -22,6 +22,16 @@ DOTS_WIDTH, DOTS_HEIGHT = 260, 56
 PARTS_BETWEEN = 10
 #: Marks of the axis of lateness, milliseconds: each about ten times the one below it.
 DECADES_MS = (1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
+
+
+def shape(tag: str, content: object = "", /, **attributes: object) -> Markup:
+    """Return an element of a picture, with fractions to one decimal; ``_`` in the name of an attribute stands for ``-``."""
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    written = (
+        Markup(' {}="{}"').format(name, f"{value:.1f}" if isinstance(value, float) else value)
+        for name, value in named.items()
+    )
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(written), content)
 
 
 def duration_text(milliseconds: float | None) -> str:
@@ -74,7 +84,8 @@ def throughput(activity: Any, listed: str) -> Markup:
             if count:
                 height = max(1.0, count / top * (HEIGHT - TOP - BOTTOM))
                 base -= height
-                parts.append(_rect(f"bar-{name}", LEFT + number * step + 0.7, base, step - 1.4, height))
+                left = LEFT + number * step + 0.7
+                parts.append(shape("rect", class_=f"bar-{name}", x=left, y=base, width=step - 1.4, height=height))
     parts += _links(activity, listed, lambda each: _("{0} done, {1} failed", each.done, each.failed))
     return _svg(text, WIDTH, HEIGHT, parts)
 
@@ -97,24 +108,24 @@ def durations(found: Any) -> Markup:
         """Return the height of a duration in the picture."""
         return DOTS_HEIGHT - 4 - value / top * (DOTS_HEIGHT - 8)
 
+    def across(name: str, value: float) -> Markup:
+        return shape("line", class_=name, x1=0, y1=y_of(value), x2=DOTS_WIDTH, y2=y_of(value))
+
     band = max(1.5, y_of(spread[0]) - y_of(spread[1]))
     parts = [
-        _rect("spread", 0, y_of(spread[1]), DOTS_WIDTH, band),
-        _stroke("median", 0, y_of(usual.median_ms), DOTS_WIDTH, y_of(usual.median_ms)),
+        shape("rect", class_="spread", x=0, y=y_of(spread[1]), width=DOTS_WIDTH, height=band),
+        across("median", usual.median_ms),
     ]
     if interval is not None and interval <= top:
-        parts.append(_stroke("interval", 0, y_of(interval), DOTS_WIDTH, y_of(interval)))
+        parts.append(across("interval", interval))
     step = (DOTS_WIDTH - 12) / max(1, len(runs) - 1)
     latest = len(runs) - 5 if found.change is not None else len(runs)
     for number, each in enumerate(found.runs):
         over = interval is not None and each.took_ms > interval
         kind = "dot over" if over else "dot latest" if number >= latest else "dot"
         hint = f"{each.finished_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}: {duration_text(each.took_ms)}"
-        parts.append(
-            Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="2.6"><title>{}</title></circle>').format(
-                kind, 6 + number * step, y_of(each.took_ms), hint
-            )
-        )
+        place = {"cx": 6 + number * step, "cy": y_of(each.took_ms), "r": 2.6}
+        parts.append(shape("circle", shape("title", hint), class_=kind, **place))
     return _svg(text, DOTS_WIDTH, DOTS_HEIGHT, parts, kind="dots")
 
 
@@ -127,17 +138,17 @@ def round_number(value: float) -> float:
 
 def _svg(text: str, width: int, height: int, parts: Iterable[Markup], kind: str = "chart") -> Markup:
     """Return a picture with its description for readers that do not see it."""
-    return Markup('<svg class="{}" viewBox="0 0 {} {}" role="{}" aria-label="{}"><title>{}</title>{}</svg>').format(
-        kind, width, height, "group" if kind == "chart" else "img", text, text, Markup("").join(parts)
-    )
+    role = "group" if kind == "chart" else "img"
+    drawn = Markup("").join([shape("title", text), *parts])
+    return shape("svg", drawn, class_=kind, viewBox=f"0 0 {width} {height}", role=role, aria_label=text)
 
 
 def _value_axis(shares: Mapping[str, float]) -> Iterable[Markup]:
     """Yield the marks of an axis, by their text, at shares of its height."""
     for text, share in shares.items():
         y = HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-        yield _stroke("axis" if share == 0 else "grid", LEFT, y, WIDTH - RIGHT, y)
-        yield _text(LEFT - 6, y + 4, "end", text)
+        yield shape("line", class_="axis" if share == 0 else "grid", x1=LEFT, y1=y, x2=WIDTH - RIGHT, y2=y)
+        yield shape("text", text, x=LEFT - 6, y=y + 4, text_anchor="end")
 
 
 def _time_axis(activity: Any) -> Iterable[Markup]:
@@ -146,17 +157,16 @@ def _time_axis(activity: Any) -> Iterable[Markup]:
     step = (WIDTH - LEFT - RIGHT) / len(parts_of)
     unread = sum(each.start < activity.complete_from for each in parts_of)
     if unread:
-        yield _rect("unread", LEFT, TOP, unread * step, HEIGHT - TOP - BOTTOM)
+        yield shape("rect", class_="unread", x=LEFT, y=TOP, width=unread * step, height=HEIGHT - TOP - BOTTOM)
     begin, end = (11, 16) if activity.part_s * PARTS_BETWEEN < 86_400 else (5, 10)
     for number, each in enumerate(parts_of):
         if int(each.start.timestamp()) // activity.part_s % PARTS_BETWEEN == 0:
             x = LEFT + (number + 0.5) * step
-            yield _stroke("axis", x, HEIGHT - BOTTOM, x, HEIGHT - BOTTOM + 4)
+            yield shape("line", class_="axis", x1=x, y1=HEIGHT - BOTTOM, x2=x, y2=HEIGHT - BOTTOM + 4)
             if LEFT + 14 <= x <= WIDTH - 18:
                 stamp = each.start.astimezone(UTC).isoformat()
-                yield Markup(
-                    '<text x="{:.1f}" y="{}" text-anchor="middle" data-clock="{} {}" data-clock-at="{}">{}</text>'
-                ).format(x, HEIGHT - 6, begin, end, stamp, stamp[begin:end])
+                clock = {"data_clock": f"{begin} {end}", "data_clock_at": stamp}
+                yield shape("text", stamp[begin:end], x=x, y=HEIGHT - 6, text_anchor="middle", **clock)
 
 
 def _line(name: str, series: Sequence[float | None]) -> Iterable[Markup]:
@@ -168,10 +178,12 @@ def _line(name: str, series: Sequence[float | None]) -> Iterable[Markup]:
             y = HEIGHT - BOTTOM - min(1.0, value) * (HEIGHT - TOP - BOTTOM)
             stretch.append((LEFT + (number + 0.5) * step, y))
         elif len(stretch) == 1:
-            yield Markup('<circle class="point-{}" cx="{:.1f}" cy="{:.1f}" r="2"/>').format(name, *stretch.pop())
+            ((x, y),) = stretch
+            yield shape("circle", class_=f"point-{name}", cx=x, cy=y, r=2)
         elif stretch:
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in stretch)
-            yield Markup('<polyline class="line-{}" points="{}"/>').format(name, points)
+            yield shape("polyline", class_=f"line-{name}", points=points)
+        if value is None:
             stretch = []
 
 
@@ -192,30 +204,12 @@ def _links(activity: Any, listed: str, words: Any) -> Iterable[Markup]:
             query = (
                 f"state:done,failed,expired ended_since:{stamp:{_INSTANT}} ended_until:{end.astimezone(UTC):{_INSTANT}}"
             )
-            yield Markup(
-                '<a href="{}?{}" tabindex="{}"><rect class="hint" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>'
-                '<title data-clock="5 16" data-clock-at="{}">{}: {}</title></a>'
-            ).format(
-                listed, urlencode({"filter": query}), 0 if number == reached else -1,
-                LEFT + number * step, TOP, step, HEIGHT - TOP - BOTTOM, stamp.isoformat(), f"{stamp:%m-%d %H:%M}", words(each),
-            )  # fmt: skip
-
-
-def _rect(kind: str, x: float, y: float, width: float, height: float) -> Markup:
-    """Return a rectangle of an SVG picture; ``kind`` is its class."""
-    return Markup('<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>').format(
-        kind, x, y, width, height
-    )
-
-
-def _stroke(kind: str, x1: float, y1: float, x2: float, y2: float) -> Markup:
-    """Return a line of an SVG picture; ``kind`` is its class."""
-    return Markup('<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>').format(kind, x1, y1, x2, y2)
-
-
-def _text(x: float, y: float, anchor: str, text: str) -> Markup:
-    """Return a text at a place of an SVG picture."""
-    return Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(x, y, anchor, escape(text))
+            place = {"x": LEFT + number * step, "y": TOP, "width": step, "height": HEIGHT - TOP - BOTTOM}
+            said = {"data_clock": "5 16", "data_clock_at": stamp.isoformat()}
+            title = shape("title", f"{stamp:%m-%d %H:%M}: {words(each)}", **said)
+            column = shape("rect", class_="hint", **place) + title
+            link = f"{listed}?{urlencode({'filter': query})}"
+            yield shape("a", column, href=link, tabindex=0 if number == reached else -1)
 
 
 def _clock(instant: datetime) -> str:

@@ -133,10 +133,10 @@ def sparkline(values: Sequence[float], form: Callable[[float], str] = duration) 
         f"{at * step:.1f},{SPARK_HEIGHT - 2 - value / top * (SPARK_HEIGHT - 4):.1f}" for at, value in enumerate(values)
     )
     label = _("{0} values, the latest {1}, the largest {2}", len(values), form(values[-1]), form(max(values)))
-    return Markup(
-        '<svg class="spark" width="{w}" height="{h}" role="img" aria-label="{label}"><title>{label}</title>'
-        '<polyline points="{points}"/></svg>'
-    ).format(w=SPARK_WIDTH, h=SPARK_HEIGHT, label=label, points=points)
+    drawn = charts.shape("title", label) + charts.shape("polyline", points=points)
+    return charts.shape(
+        "svg", drawn, class_="spark", width=SPARK_WIDTH, height=SPARK_HEIGHT, role="img", aria_label=label
+    )
 
 
 def frame(source: str | None, line: int | None) -> list[tuple[int, str, bool]]:

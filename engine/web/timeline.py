@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lodger.engine.web.charts import duration_text
+from lodger.engine.web.charts import duration_text, shape
 from lodger.engine.web.texts import _, filled
 
 #: Narrowest phase, width of a character, width for each tenfold duration above a millisecond, and least width of all, in units
@@ -59,29 +59,22 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
     said = [f"{each.begins} {_clock(each.start)}, {each.words}" for each in phases]
     for each in phases:
         width = each.width * factor
-        parts.append(
-            Markup(
-                '<rect class="phase {}" x="{:.1f}" y="{}" width="{:.1f}" height="{}" rx="3"><title>{}</title></rect>'
-            ).format(each.kind, x, BAR_TOP, width - 2, BAR_HEIGHT, each.words)
-        )
+        title = shape("title", each.words)
+        bar = {"x": x, "y": BAR_TOP, "width": width - 2, "height": BAR_HEIGHT, "rx": 3}
+        parts.append(shape("rect", title, class_=f"phase {each.kind}", **bar))
         for mark in each.marks:
             share = min(1.0, max(0.0, (mark - each.start) / max(each.end - each.start, timedelta(microseconds=1))))
             at = x + share * (width - 2)
-            parts.append(
-                Markup('<line class="mark" x1="{0:.1f}" y1="{1}" x2="{0:.1f}" y2="{2}"/>').format(
-                    at, BAR_TOP - 4, BAR_TOP
-                )
-            )
+            parts.append(shape("line", class_="mark", x1=at, y1=BAR_TOP - 4, x2=at, y2=BAR_TOP))
         parts += _moment(x, each.begins, each.start)
-        parts.append(
-            Markup('<text class="words" x="{:.1f}" y="{}">{}</text>').format(x, BAR_TOP + BAR_HEIGHT + 16, each.words)
-        )
+        parts.append(shape("text", each.words, class_="words", x=x, y=BAR_TOP + BAR_HEIGHT + 16))
         x += width
     parts += _moment(x - 2, last, phases[-1].end, anchor="end")
     text = _("Timeline: {0}; {1} {2}.", "; ".join(said), last, _clock(phases[-1].end))
-    return Markup(
-        '<svg class="timeline" width="{0:.0f}" viewBox="0 0 {0:.0f} {1}" role="img" aria-label="{2}"><title>{2}</title>{3}</svg>'
-    ).format(x + 4, HEIGHT, text, Markup("").join(parts))
+    drawn, wide = Markup("").join([shape("title", text), *parts]), round(x + 4)
+    return shape(
+        "svg", drawn, class_="timeline", width=wide, viewBox=f"0 0 {wide} {HEIGHT}", role="img", aria_label=text
+    )
 
 
 def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Iterator[Phase]:
@@ -148,10 +141,9 @@ def _sent(deliveries: Sequence[Any]) -> list[Any]:
 
 def _moment(x: float, words: str, at: datetime, anchor: str = "start") -> Iterator[Markup]:
     """Yield the words and the time of a moment at a place of the picture."""
-    yield Markup('<text class="moment" x="{:.1f}" y="14" text-anchor="{}">{}</text>').format(x, anchor, words)
-    yield Markup('<text x="{:.1f}" y="31" text-anchor="{}" data-clock="11 16" data-clock-at="{}">{}</text>').format(
-        x, anchor, at.astimezone(UTC).isoformat(), _clock(at)
-    )
+    yield shape("text", words, class_="moment", x=x, y=14, text_anchor=anchor)
+    clock = {"data_clock": "11 16", "data_clock_at": at.astimezone(UTC).isoformat()}
+    yield shape("text", _clock(at), x=x, y=31, text_anchor=anchor, **clock)
 
 
 def _clock(at: datetime) -> str:

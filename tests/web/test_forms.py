@@ -109,7 +109,14 @@ def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) 
     assert (answer.status_code, answer.headers["location"]) == (303, "/t/acme/schedules/s")
     found = engine.schedules.get("acme", "s")
     assert (found.conduct["jitter_s"], found.missed) == (5, "all")
-    # Limits are one object; grants are a list of words.
+    # What is no JSON is refused, not stored as text.
+    refused = browser.agrees(browser.sends(page, "PATCH", params='{"region": '))
+    assert (refused.status_code, "params is not JSON" in refused.text) == (422, True)
+    assert engine.schedules.get("acme", "s").params is None
+    # Limits are one object; grants are a list of words, people one that may be empty.
+    engine.grants.people("acme", ["ann@shop.example"])
+    browser.agrees(browser.sends(browser.open("/t/acme/settings"), "PUT /tenants/acme/people", addresses=""))
+    assert not engine.tenants.get("acme").people
     page = browser.open("/t/acme/settings")
     browser.agrees(browser.sends(page, "PATCH /tenants/acme", runs_per_day="9"))
     browser.agrees(browser.sends(page, "/grants/give", given="fetch:a.example, mail"))
