@@ -178,7 +178,7 @@ def test_what_the_api_can_do_is_done_on_a_form(lodge: RunningApi, page: Page) ->
         expect(page.get_by_label("Input")).to_have_value(json.dumps(stored))
     page.goto(lodge.url + "/t/acme/operations/scripts.suspend?name=..")
     page.get_by_role("button", name="Suspend").click()
-    expect(page.locator("#notice")).to_contain_text('name: ".." is not a name')
+    expect(page.locator("#notice")).to_contain_text("name cannot be '..'")
     assert lodge.engine.tenants.get("acme").state == "active", "a link leads to no other operation"
     page.goto(lodge.url + "/t/acme/operations")
     page.get_by_role("region", name="Alerts").get_by_role("link", name="Put").click()

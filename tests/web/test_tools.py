@@ -213,7 +213,7 @@ def test_the_editor_completes_explains_and_can_be_left_by_keyboard(lodge: Runnin
     keyboard.type("toString());")
     keyboard.press("Enter")
     keyboard.press("Tab")
-    assert page.evaluate("editor.value()").split("\n") == [
+    assert page.evaluate("editor.value()['main.js']").split("\n") == [
         "export default async (ctx) => {", '  ctx.kv.set("key", now.add({ days: 1 }).toString());', "    ", "}",
     ]  # fmt: skip
     keyboard.press("Control+Home")
