@@ -11,7 +11,6 @@ from functools import cached_property
 
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.runtimes.js.modules import LIB, found, joined
-from lodger.sandbox.source_names import INSTEAD
 from lodger.sandbox.source_tokens import code_of, outermost, unclosed
 from lodger.stdlib import standard_modules
 
@@ -60,7 +59,7 @@ _NO_FUNCTION = re.compile(
 _SAID = {"{": "an object", "[": "a list", "c": "a class", "'": "a text", '"': "a text", "`": "a text"} | dict.fromkeys(
     "-+0123456789", "a number"
 )
-_MISSING, _UNKNOWN = re.compile(r"cannot find module '(.+)'; this script has"), re.compile(r"([\w$]+) is not defined$")
+_MISSING = re.compile(r"cannot find module '(.+)'; this script has")
 _EARLY = re.compile(r"''$|'\}'$|\bexpecting '.'$|^unexpected end of |^[Uu]nexpected string$")
 _NAMES_OF_IMPORT = re.compile(r"(?<![\w$.])import\b(?!\s*+(?:type\b|[(.]))[^;{}]{0,200}+\{([^{}]*+)\}\s*+from\s*+[\"']")
 _DECLARED = re.compile(
@@ -268,13 +267,11 @@ def idle(modules: Mapping[str, str]) -> ScriptError | None:
 
 
 def explained(error: ScriptError | None, modules: Mapping[str, str]) -> ScriptError | None:
-    """Return an error with more advice: what is not closed, TypeScript in .js, a name of another platform, a module that is absent."""
+    """Return an error with more advice: what is not closed, TypeScript in .js, a module that is absent."""
     if error is not None and error.name == "ReferenceError":
-        missing, unknown = _MISSING.match(error.message), _UNKNOWN.match(error.message)
+        missing = _MISSING.match(error.message)
         entry = error.file if error.file in modules else next(iter(modules), "")
         said = _absent(modules, entry, missing[1]) if missing and entry else None
-        if unknown and unknown[1] in INSTEAD:
-            said = f"{error.message}: use {INSTEAD[unknown[1]]}"
         return replace(error, message=said) if said else error
     if error is None or error.name != "SyntaxError" or not error.line:
         return error

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lodger.sandbox.job import ScriptError
+from lodger.sandbox.source_names import INSTEAD
 from lodger.sandbox.workers.verdict import Verdict
 
 _NAME = r"[A-Za-z_$][\w$]*"
@@ -55,7 +56,10 @@ def restrict_to_script(found: Verdict, modules: Mapping[str, str]) -> Verdict:
 
 
 def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
-    """Return the verdict with the error's location moved to the use of the name in its message; searches 4 KiB."""
+    """Return the verdict with the error's location moved to the use of the name in its message, which searches 4 KiB.
+
+    The message of a name of another platform says what to use.
+    """
     error = found.error
     if error is None or error.file is None or error.line is None or error.column is None:
         return found
@@ -67,9 +71,9 @@ def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
         return found
     start = _offset(source, error.line, error.column)
     at = None if start is None else _reading(source, start, wanted[1], variable=variable)
-    if at is None:
-        return found
-    return replace(found, error=_relocated(error, source, at))
+    if variable and wanted[1] in INSTEAD and error.name == "ReferenceError":
+        error = replace(error, message=f"{error.message}: use {INSTEAD[wanted[1]]}")
+    return replace(found, error=error if at is None else _relocated(error, source, at))
 
 
 def _offset(source: str, line: int, column: int) -> int | None:

@@ -162,15 +162,16 @@ const refusing = (refusal) =>
 
 function arriving(body) {
   let told = body.bytes !== undefined ? body : null; // to encode text here takes longer than to be told the bytes
+  let next = 0;
   return new Stream({
     type: "bytes",
     async pull(controller) {
-      if (told === null) told = await body.more(0, true);
+      told ??= await body.more(next, true);
       const piece = typeof told.bytes === "string" ? fromBase64(told.bytes) : told.bytes;
-      const { next } = told;
+      next = told.next;
+      told = null; // none is asked for before it is read: it may never be
       if (piece.length > 0) controller.enqueue(piece);
       if (next >= body.size) controller.close();
-      else told = await body.more(next, true);
     },
   });
 }

@@ -81,12 +81,31 @@ function windows(bytes) {
   return { text: join(pieces, ""), rest: 0 };
 }
 
+// The place at or before `end` where no character of UTF-8 is cut.
+function whole(bytes, end) {
+  if (end > bytes.length) end = bytes.length;
+  for (let back = 1; back <= 4 && bytes[end - back] >= 0x80; back++) if (bytes[end - back] >= 0xc0) return end - back;
+  return end;
+}
+
 function unicode(bytes, stream, bad) {
   const pieces = [];
   let piece = "";
   let at = 0;
   let rest = 0;
+  let tried = 0;
   while (at < bytes.length) {
+    if (at >= tried && bytes.length - at > 64) {
+      tried = whole(bytes, at + 32768);
+      const text = $.digest("=" + toBase64(part(bytes, at, tried)));
+      if (text !== undefined) {
+        push(pieces, piece);
+        push(pieces, text);
+        piece = "";
+        at = tried;
+        continue;
+      }
+    }
     const first = bytes[at];
     if (first < 0x80) {
       piece += fromCodePoint(first);

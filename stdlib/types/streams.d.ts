@@ -124,6 +124,21 @@ declare class TransformStreamDefaultController<O = any> {
   error(reason?: unknown): void;
   terminate(): void;
 }
+/** Text of bytes that arrive in pieces: `for await (const text of answer.body.pipeThrough(new TextDecoderStream()))`. */
+declare class TextDecoderStream {
+  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly readable: ReadableStream<string>;
+  readonly writable: WritableStream<Uint8Array | ArrayBuffer>;
+  readonly encoding: string;
+  readonly fatal: boolean;
+  readonly ignoreBOM: boolean;
+}
+/** Bytes, as UTF-8, of text that arrives in pieces. */
+declare class TextEncoderStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<string>;
+  readonly encoding: string;
+}
 declare class TransformStream<I = any, O = any> {
   constructor(transformer?: Transformer<I, O>, writing?: QueuingStrategy<I>, reading?: QueuingStrategy<O>);
   readonly readable: ReadableStream<O>;

@@ -47,6 +47,24 @@ def test_reading_a_hostile_source_is_cheap(bomb: str, place: tuple[int, int]) ->
     assert time.process_time() - began < 0.2
 
 
+@pytest.mark.parametrize(
+    ("name", "message", "told"),
+    [
+        ("ReferenceError", "sleep is not defined", "sleep is not defined: use new Promise with setTimeout"),
+        ("ReferenceError", "process is not defined", "process is not defined: use action.input and secrets"),
+        ("ReferenceError", "thing is not defined", "thing is not defined"),
+        ("Error", "sleep is not defined", "sleep is not defined"),
+    ],
+)
+def test_the_record_of_every_run_says_what_a_name_of_another_platform_is_here(
+    name: str, message: str, told: str
+) -> None:
+    error = ScriptError(name, message, "    at f (main.js:1:1)", "main.js", 1, 1)
+    found = relocate(Verdict(Outcome.SCRIPT_ERROR, error), {"main.js": "sleep(process, thing)"}).error
+    assert found is not None
+    assert found.message == told
+
+
 class Deaf:
     async def call(self, name: str, arguments: str) -> Reply:
         return Reply(True, "null")

@@ -351,9 +351,19 @@ class QuickRealm(HostFunctions):
         return self.timeline.random(min(int(text or b"0"), 65536)).hex().encode()
 
     def _digest(self, text: bytes | None) -> bytes | None:
-        """Begin a digest by the name of a hash, put base64 after a space into it, or end it (empty) and return it in base64."""
+        """Begin a digest by the name of a hash, put base64 after a space into it, or end it (empty) and return it in base64.
+
+        Of base64 after "=" return the text; None if it is not UTF-8.
+        """
         if not text:
             return b2a_base64(self._hash.digest(), newline=False)
+        if text.startswith(b"="):
+            data = a2b_base64(text[1:])
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                return None
+            return data
         if text.startswith(b" "):
             self._hash.update(a2b_base64(text))
         else:

@@ -149,6 +149,13 @@ await check("a pipe that is stopped", async () => {
   return [await over, log.sort()];
 }, ["enough", ["abort enough", "cancel enough"]]);
 await check("a transform", async () => all(counted(3).pipeThrough(new TransformStream({ transform: (n, c) => c.enqueue(n * 2), flush: (c) => c.enqueue("end") }))), [2, 4, 6, "end"]);
+const euro = new TextEncoder().encode("a€😀".repeat(30000));
+const cut = (bytes, size) => ReadableStream.from(Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) => bytes.subarray(n * size, (n + 1) * size)));
+await check("bytes in odd pieces as text", async () => (await all(cut(euro, 7001).pipeThrough(new TextDecoderStream()))).join("") === "a€😀".repeat(30000), true);
+await check("text in odd pieces as bytes", async () => (await all(ReadableStream.from(["a\ud83d", "\ude00", "", "\ud83d"]).pipeThrough(new TextEncoderStream()))).map((b) => [...b].join()).join(" "), "97 240,159,152,128 239,191,189");
+await check("long text that is broken", async () => { euro[50000] = 0xff; return [new TextDecoder().decode(euro).replaceAll(/[a€😀]/gu, ""), new TextDecoder().decode(euro.subarray(0, 50000)).length]; }, ["\ufffd", 25000]);
+await throws("long text that must not be broken", async () => all(cut(euro, 40000).pipeThrough(new TextDecoderStream("utf-8", { fatal: true }))), "TypeError");
+await check("properties of coders", async () => { const d = new TextDecoderStream("latin1", { fatal: true }); return [d.encoding, d.fatal, d.ignoreBOM, new TextEncoderStream().encoding]; }, ["windows-1252", true, false, "utf-8"]);
 await check("a transform of nothing", async () => all(counted(2).pipeThrough(new TransformStream())), [1, 2]);
 await throws("a transform that fails", () => all(counted(2).pipeThrough(new TransformStream({ transform() { throw new EvalError(); } }))), "EvalError");
 await check("a transform that ends early", async () => all(counted(9).pipeThrough(new TransformStream({ transform(n, c) { c.enqueue(n); if (n === 2) c.terminate(); } }))), [1, 2]);

@@ -163,10 +163,9 @@ def test_commonjs_in_other_spellings(source: str, places: list[tuple[int, int]])
     assert [(each.line, each.column) for each in faults({"main.js": source})] == places
 
 
-def test_names_of_other_platforms_at_run_time_say_what_to_write() -> None:
+def test_modules_of_other_platforms_at_run_time_say_what_to_write() -> None:
     modules = {"main.js": "return process.env", "other.js": ""}
     for said, advice in [
-        ("process is not defined", "process is not defined: use action.input and secrets"),
         ("cannot find module 'node:fs'; this script has main.js", "a script does not run in Node.js"),
         ("thing is not defined", "thing is not defined"),
     ]:
