@@ -126,7 +126,7 @@ def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
             ):
                 yield _at(file, text, at, "ReferenceError", why)
         yield from _absent_exports(modules, names, file, outline)
-        yield from _common_js(file, outline)
+        yield from _common_js(modules, file, outline)
 
 
 def _at(file: str, text: str, at: int, name: str, message: str) -> ScriptError:
@@ -229,13 +229,15 @@ def no_function(text: str) -> ScriptError | None:
     return _at("", text, found.start(), "TypeError", said)
 
 
-def _common_js(file: str, outline: Outline) -> Iterator[ScriptError]:
+def _common_js(modules: Mapping[str, str], file: str, outline: Outline) -> Iterator[ScriptError]:
     """Yield an error for each use of CommonJS, such as ``require``."""
     code = outline.code
     if "require" in code and not _OWN_REQUIRE.search(code):
         for each in _REQUIRE.finditer(code):
             wanted = outline.text[each.end() : code.find(each[1], each.end())]
             said = f"a script has no require(): write import name from '{wanted}' at the top of the file"
+            if (absent := _absent(modules, file, wanted)) and "Node.js" in absent:
+                said = f"a script has no require(), and {absent}"
             yield _at(file, outline.text, each.start(), "SyntaxError", said)
     exported = _MODULE_EXPORTS.search(outermost(code)) if "exports" in outline.text else None
     if exported and not re.search(r"\b(?:typeof|var|let|const)\s++(?:module|exports)\b", code):

@@ -174,6 +174,13 @@ def test_modules_of_other_platforms_at_run_time_say_what_to_write() -> None:
         assert advice in told.message
 
 
+def test_what_node_requires_is_told_to_be_absent() -> None:
+    (fault,) = faults({"main.js": "const fs = require('node:fs');"})
+    assert fault.message.startswith(
+        "a script has no require(), and cannot find module 'node:fs': a script does not run in Node.js"
+    )
+
+
 def test_names_that_packages_do_not_export_are_told() -> None:
     for source, message in [
         ("import { Zod } from 'zod'", "zod does not export 'Zod': did you mean"),
