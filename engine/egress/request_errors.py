@@ -27,7 +27,10 @@ class Refused(NoAnswer):
     """Not allowed: scheme, host, port or address, of the request or of a redirect; or a name that does not resolve."""
 
     code = "fetch_refused"
-    message = "this request is not allowed: the host must be granted (fetch:HOST) and public, and its name must resolve"
+    message = (
+        "this request is not allowed: the host's name does not resolve, or its address or port is not public; "
+        "check its spelling, or ask the operator, whose log says which"
+    )
 
 
 class SecretRefused(Refused):

@@ -328,5 +328,6 @@ def test_each_cause_has_its_message(peer: Peer) -> None:
         "ftp://127.0.0.1/": refused + "fetch has the schemes http and https, not ftp",
         "data:text/plain,x": refused + "fetch has the schemes http and https, not data",
         "https://api.example/x": refused + "it needs the grant fetch:api.example",
-        "http://10.0.0.1/": refused + "the host must be granted (fetch:HOST) and public, and its name must resolve",
+        "http://10.0.0.1/": refused + "the host's name does not resolve, or its address or port is not public; "
+        "check its spelling, or ask the operator, whose log says which",
     }

@@ -12,7 +12,10 @@ import pytest
 from tests.egress.forms import REBINDING, all_forms
 
 ROOT = Path(__file__).resolve().parents[2]
-REFUSED = "fetch_refused: this request is not allowed: the host must be granted (fetch:HOST) and public, and its name must resolve"
+REFUSED = (
+    "fetch_refused: this request is not allowed: the host's name does not resolve, or its address or port is not public; "
+    "check its spelling, or ask the operator, whose log says which"
+)
 
 
 @cache
