@@ -50,6 +50,9 @@ INSTEAD = {
     "MailApp": "mail", "SpreadsheetApp": "db", "addEventListener": "export default async ({ db, now }) => { … }",
     "module": "export default, and export before what other files import", "dayjs": "Temporal", "moment": "Temporal",
     "exports": "export default, and export before what other files import", "global": "globalThis", "prisma": "db",
+    "document": "fast-xml-parser, which reads HTML and XML", "alert": "console.log", "axios": "fetch",
+    "Deno": "fetch, secrets and action.input", "Bun": "fetch, secrets and action.input",
+    "__dirname": "import of a file by its path", "fs": "db or kv", "nodemailer": "mail",
     "require": "import name from 'module' at the top of the file",
 }  # fmt: skip
 #: Members of every object and function.

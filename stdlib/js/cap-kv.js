@@ -6,17 +6,21 @@ $.provide("kv", (context, call) => {
   $.instant.calendar(context);
   const owned = ({ own }) => (own ? true : undefined);
   const plain = (given) => encode(given === undefined ? null : given);
+  const needed = (name, value) => {
+    if (value === undefined) throw new TypeError(name + " needs a value, and was given undefined; hand over null for none");
+    return encode(value);
+  };
   return Object.freeze({
     async get(key, given) {
       return decode(await call("kv.get", { key, own: owned(options("kv.get", given, ["own"])) }));
     },
     set(key, value, given) {
       const asked = options("kv.set", given, KEPT);
-      return call("kv.set", { key, value: plain(value), ttlSeconds: asked.ttlSeconds, own: owned(asked), line: line() });
+      return call("kv.set", { key, value: needed("kv.set", value), ttlSeconds: asked.ttlSeconds, own: owned(asked), line: line() });
     },
     swap(key, expected, value, given) {
       const asked = options("kv.swap", given, KEPT);
-      return call("kv.swap", { key, expected: plain(expected), value: plain(value), ttlSeconds: asked.ttlSeconds, own: owned(asked), line: line() });
+      return call("kv.swap", { key, expected: plain(expected), value: needed("kv.swap", value), ttlSeconds: asked.ttlSeconds, own: owned(asked), line: line() });
     },
     delete(key, given) {
       return call("kv.delete", { key, own: owned(options("kv.delete", given, ["own"])), line: line() });

@@ -244,6 +244,7 @@ return [
   await said(() => db.moments.insert({ "addr.zip": 5 })), await said(() => db.moments.upsert({ id: kept.id, "addr.zip": 5 })),
   await said(() => db.moments.insert({ a: [{ "b.c": 1 }] })), await said(() => db.moments.update(kept.id, { n: { "b.c": 1 } })),
   await said(() => db.moments.insert({ a: { b: [1, 5n] } })), await said(() => kv.set("k", { a: NaN })),
+  await said(() => kv.set("k")), await said(() => kv.swap("k", null)),
 ]
 """
 NO_INSTANT = (
@@ -270,6 +271,7 @@ def test_filters_find_instants_and_names_of_other_libraries_are_answered(shop: S
         "a set of db has no countDocuments: use count(filter)", DOTTED, DOTTED, NESTED, NESTED,
         "values.a.b[1]: a BigInt cannot be stored; hand over Number(value) or String(value)",
         "a: NaN cannot be stored; hand over null or a number",
+        *(f"kv.{name} needs a value, and was given undefined; hand over null for none" for name in ("set", "swap")),
     ]  # fmt: skip
 
 
