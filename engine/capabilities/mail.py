@@ -55,7 +55,9 @@ def checked_address(text: str) -> str:
     domain = text.partition("@")[2]
     good = at and "=?" not in text and len(text) <= 254 and len(local) <= 64 and _LOCAL.fullmatch(local)
     if not good or not all(_LABEL.fullmatch(label) for label in domain.split(".")):
-        raise _bad_address("an address must have the form name@example.com or Ann Example <name@example.com>")
+        raise _bad_address(
+            "an address must have the form name@example.com or Ann Example <name@example.com>; several are a list"
+        )
     return text
 
 
