@@ -142,9 +142,11 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits, last_c
     if code >= 0:
         return Verdict(Outcome.CRASHED, ScriptError("Crash", f"the worker ended without an answer (exit code {code})"))
     number = -code
-    if number in (signal.SIGKILL, signal.SIGXCPU):
-        if number == signal.SIGXCPU or cpu_ms + _TICK_MS >= limits.cpu_ms:
-            return cpu_limit(limits, last_call)
+    # The guest's memory is protected at the limit, and the host may have entered it meanwhile: SIGSEGV.
+    spent = cpu_ms + _TICK_MS >= limits.cpu_ms and number in (signal.SIGKILL, signal.SIGSEGV)
+    if spent or number == signal.SIGXCPU:
+        return cpu_limit(limits, last_call)
+    if number == signal.SIGKILL:
         if peak_bytes >= limits.memory_bytes:
             return memory_limit(limits)
         return worker_lost("the worker was killed from outside")

@@ -23,6 +23,7 @@ LIMITS = Limits(cpu_ms=100, memory_bytes=32 * MIB)
         (signal.SIGKILL, 10, 40 * MIB, Outcome.MEMORY_LIMIT),
         (signal.SIGKILL, 10, 1 * MIB, Outcome.WORKER_LOST),
         (signal.SIGSYS, 1, 0, Outcome.CRASHED),
+        (signal.SIGSEGV, 152, 0, Outcome.CPU_LIMIT),
         (signal.SIGSEGV, 1, 0, Outcome.CRASHED),
         (signal.SIGSEGV, 1, 30 * MIB, Outcome.MEMORY_LIMIT),
         (signal.SIGABRT | 0x80, 1, 30 * MIB, Outcome.MEMORY_LIMIT),
