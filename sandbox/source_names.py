@@ -40,21 +40,6 @@ _NAMED = re.compile(
     r"\bexport\s++default\s++(?:script\s*+\(\s*+)?(?:async\b\s*+)?"
     r"(?:(?:function\b\s*+(?:\*\s*+)?(?:[\w$]++\s*+)?)?\(\s*+([A-Za-z_$][\w$]*+)\s*+\)|([A-Za-z_$][\w$]*+)\s*+=>)"
 )
-#: What a script has in the place of names that other platforms have.
-INSTEAD = {
-    "body": "action.input", "config": "action.input or secrets", "ctx": "the members by name, such as { db, now }",
-    "email": "mail", "env": "secrets", "event": "action.input", "input": "action.input", "log": "console.log", "logger": "console",
-    "params": "action.input", "payload": "action.input", "process": "action.input and secrets", "sleep": "new Promise with setTimeout",
-    "storage": "kv", "store": "kv", "Buffer": "Uint8Array", "setImmediate": "setTimeout", "window": "globalThis", "self": "globalThis",
-    "localStorage": "kv", "XMLHttpRequest": "fetch", "Logger": "console", "Utilities": "the standard library", "UrlFetchApp": "fetch",
-    "MailApp": "mail", "SpreadsheetApp": "db", "addEventListener": "export default async ({ db, now }) => { … }",
-    "module": "export default, and export before what other files import", "dayjs": "Temporal", "moment": "Temporal",
-    "exports": "export default, and export before what other files import", "global": "globalThis", "prisma": "db",
-    "document": "fast-xml-parser, which reads HTML and XML", "alert": "console.log", "axios": "fetch",
-    "Deno": "fetch, secrets and action.input", "Bun": "fetch, secrets and action.input",
-    "__dirname": "import of a file by its path", "fs": "db or kv", "nodemailer": "mail",
-    "require": "import name from 'module' at the top of the file",
-}  # fmt: skip
 #: Members of every object and function.
 _OF_EACH = frozenset(
     {
@@ -211,9 +196,19 @@ def _at(file: str, text: str, at: int, message: str) -> ScriptError:
 def _unknown(file: str, text: str, at: int, said: str, name: str, known: frozenset[str] | set[str]) -> ScriptError:
     """Return the error of an unknown name."""
     near = get_close_matches(name, sorted(known), 1, 0.75)
-    meant = name if name in INSTEAD or near else next(iter(get_close_matches(name, INSTEAD, 1, 0.8)), "")
-    advice = INSTEAD.get(meant) or (near[0] if near else "")
-    message = f"{said}: use {advice}" if meant in INSTEAD else f"{said}: did you mean {advice}?" if advice else said
+    meant = (
+        name
+        if name in declarations.INSTEAD or near
+        else next(iter(get_close_matches(name, declarations.INSTEAD, 1, 0.8)), "")
+    )
+    advice = declarations.INSTEAD.get(meant) or (near[0] if near else "")
+    message = (
+        f"{said}: use {advice}"
+        if meant in declarations.INSTEAD
+        else f"{said}: did you mean {advice}?"
+        if advice
+        else said
+    )
     return _at(file, text, at, message)
 
 

@@ -4,6 +4,21 @@ import re
 from functools import cache
 from importlib.resources import files
 
+#: What a script has in the place of names that other platforms have.
+INSTEAD = {
+    "body": "action.input", "config": "action.input or secrets", "ctx": "the members by name, such as { db, now }",
+    "email": "mail", "env": "secrets", "event": "action.input", "input": "action.input", "log": "console.log", "logger": "console",
+    "params": "action.input", "payload": "action.input", "process": "action.input and secrets", "sleep": "new Promise with setTimeout",
+    "storage": "kv", "store": "kv", "Buffer": "Uint8Array", "setImmediate": "setTimeout", "window": "globalThis", "self": "globalThis",
+    "localStorage": "kv", "XMLHttpRequest": "fetch", "Logger": "console", "Utilities": "the standard library", "UrlFetchApp": "fetch",
+    "MailApp": "mail", "SpreadsheetApp": "db", "addEventListener": "export default async ({ db, now }) => { … }",
+    "module": "export default, and export before what other files import", "dayjs": "Temporal", "moment": "Temporal",
+    "exports": "export default, and export before what other files import", "global": "globalThis", "prisma": "db",
+    "document": "fast-xml-parser, which reads HTML and XML", "alert": "console.log", "axios": "fetch",
+    "Deno": "fetch, secrets and action.input", "Bun": "fetch, secrets and action.input",
+    "__dirname": "import of a file by its path", "fs": "db or kv", "nodemailer": "mail",
+    "require": "import name from 'module' at the top of the file",
+}  # fmt: skip
 #: Name of the one file.
 FILE = "lodger.d.ts"
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lodger.sandbox.job import ScriptError
-from lodger.sandbox.source_names import INSTEAD
 from lodger.sandbox.workers.verdict import Verdict
+from lodger.stdlib.declarations import INSTEAD
 
 _NAME = r"[A-Za-z_$][\w$]*"
 _PROPERTY = re.compile(rf"cannot (?:read|set) property '({_NAME})' of (?:undefined|null)(?:: .*)?", re.DOTALL)
