@@ -6,12 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.e2e.command import bare, inside
 from tests.egress.peer import Peer, thread_of_peers
 
-from lodger.engine.cli.assistants.tools import DRAFTING, READING, WRITING
 from lodger.engine.core.settings import load
 from lodger.engine.sync import Engine
 from lodger.engine.vault.keyring import Keyring
@@ -25,6 +22,9 @@ def asked(
     *arguments: str, calls: list[tuple[str, dict[str, Any]]], **env: str
 ) -> tuple[dict[str, Any], list[Any], list[str]]:
     """Start ``lodger mcp``; return its tools by name, the answers of calls, and the texts of its resources."""
+    # Not when tests are collected: each of the suite's processes would import it.
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
 
     async def talk() -> tuple[dict[str, Any], list[Any], list[str]]:
         command = StdioServerParameters(
@@ -38,6 +38,13 @@ def asked(
             return tools, answers, texts
 
     return asyncio.run(talk())
+
+
+def names(*lists: str) -> set[str]:
+    """Return the tools of these lists."""
+    from lodger.engine.cli.assistants import tools
+
+    return {name.replace(".", "_") for each in lists for name in getattr(tools, each)}
 
 
 def body(answer: Any) -> Any:
@@ -59,7 +66,7 @@ def test_a_draft_is_tried_without_a_tenant() -> None:
             ("schedules_preview", {"rules": "every " + "\x1b[31m" * 100_000}),
         ],
     )
-    assert set(tools) == {name.replace(".", "_") for name in DRAFTING}
+    assert set(tools) == names("DRAFTING")
     assert all(tool.annotations.read_only_hint for tool in tools.values())
     run = body(answers[0])
     assert (run["outcome"], run["result"], run["logs"][0]["text"], len(run["effects"])) == ("ok", 7, "tried", 1)
@@ -93,7 +100,7 @@ def test_a_tenant_is_read_and_only_changed_if_asked(tmp_path: Path) -> None:
         place,
         calls=[("scripts_list", {}), ("scripts_get", {"name": "of_other"}), ("scripts_list", {"tenant_id": "other"})],
     )
-    assert set(reading) == {name.replace(".", "_") for name in (*DRAFTING, *READING)}
+    assert set(reading) == names("DRAFTING", "READING")
     assert all("tenant_id" not in tool.input_schema["properties"] for tool in reading.values())
     assert [each["name"] for each in body(answers[0])["entries"]] == ["of_acme"]
     assert answers[1].is_error
@@ -112,8 +119,8 @@ def test_a_tenant_is_read_and_only_changed_if_asked(tmp_path: Path) -> None:
             ("schedules_edit", {"schedule": "daily", "rules": "every day at 10"}),
         ],
     )
-    assert set(writing) - set(reading) == {name.replace(".", "_") for name in WRITING}
-    assert not any(writing[name.replace(".", "_")].annotations.read_only_hint for name in WRITING)
+    assert set(writing) - set(reading) == names("WRITING")
+    assert not any(writing[name].annotations.read_only_hint for name in names("WRITING"))
     created, edited = body(answers[1]), body(answers[2])
     assert (created["text"], edited["text"]) == (
         "Every day at 09:00 (Europe/Berlin)",

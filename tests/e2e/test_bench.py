@@ -15,7 +15,6 @@ from lodger.bench.budgets import MAX_STATEMENTS, statements, whole_runs
 from lodger.bench.runs import Measured
 from lodger.bench.runs import Row as RunRow
 from lodger.bench.wall_cases import RUNTIMES, cases
-from lodger.bench.wall_picture import picture
 from lodger.bench.walls import figure, spread
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
@@ -24,6 +23,8 @@ from lodger.engine.sync import Engine
 @pytest.fixture(autouse=True, scope="module")
 def fonts() -> None:
     """Matplotlib keeps the files of its fonts open from the first picture on."""
+    from lodger.bench.wall_picture import picture  # not when tests are collected: matplotlib takes long to import
+
     picture([])
 
 
@@ -64,6 +65,8 @@ def test_a_folder_of_other_programs_that_does_not_exist(measured: str) -> None:
 
 
 def test_a_promise_that_does_not_hold_is_seen() -> None:
+    from lodger.bench.wall_picture import picture
+
     loop, memory = cases("quickjs")[0], cases("quickjs")[-1]
     assert figure("quickjs", loop, [1.0] * 99 + [250.0]).holds
     assert not figure("quickjs", loop, [1.0] * 98 + [101.0] * 2).holds, "99 of 100 within 100 ms"

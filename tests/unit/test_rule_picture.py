@@ -5,7 +5,11 @@ from xml.etree import ElementTree
 import pytest
 from tests.unit.drawn_marks import marks
 
-from lodger.bench.rule_picture import picture
+
+def picture(rows: list[dict[str, str | float | None]]) -> str:
+    from lodger.bench import rule_picture  # not when tests are collected: matplotlib takes long to import
+
+    return rule_picture.picture(rows)
 
 
 @pytest.fixture(autouse=True, scope="module")
