@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from lodger.engine.core.errors import NotFound
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service.bulk import Matched
 from lodger.engine.web.page import PAGE, Reader, Values
@@ -108,7 +109,11 @@ def asked_of(noun: str, terms: Callable[[Reader], str] = lambda _reader: "") -> 
 
 
 def exported(reader: Reader, operation: str, asked: Values, form: str) -> Response:
-    """Return everything that an operation lists as a file: JSON, or CSV with one column for each field."""
+    """Return everything that an operation lists as a file: JSON, or CSV with one column for each field.
+
+    Raises:
+        NotFound: operation_unknown, of one that lists nothing.
+    """
     known = {each.name for route in reader.table.routes if route.name == operation for each in route.parameters}
     at_once = {"limit": EXPORTED_AT_ONCE if "cursor" in known else MAX_LISTED} if "limit" in known else {}
     noun, _dot, verb = operation.partition(".")
@@ -117,10 +122,13 @@ def exported(reader: Reader, operation: str, asked: Values, form: str) -> Respon
     cursor: Values = {}
     while len(entries) < MAX_EXPORTED:
         page = reader.ask(operation, **{**asked, **at_once, **cursor})
+        if not isinstance(page, list):
+            raise NotFound("operation_unknown", name=operation)
         entries += page
-        if getattr(page, "next", None) is None:
+        following = getattr(page, "next", None)
+        if following is None:
             break
-        cursor = {"cursor": page.next}
+        cursor = {"cursor": following}
     else:
         name = f"{name}-first-{MAX_EXPORTED}"
     headers = {"content-disposition": f'attachment; filename="{name}.{form}"'}

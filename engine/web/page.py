@@ -94,7 +94,7 @@ class Reader:
         require(self.request, tenant, route.role)
         verb = getattr(getattr(self._api.engine, route.noun), route.verb)
         with unreachable_ledgers() as missing:
-            found = verb(**arguments)
+            found = verb(**({"tenant_id": None} if route.everywhere else {}) | arguments)
         self.request.scope["state"].setdefault("unreachable", set()).update(missing)
         return found
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 from html import unescape
+from itertools import cycle
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx2
 import pytest
@@ -88,6 +89,44 @@ def matches(route: Route, call: str) -> bool:
 
 def _as_admin(hostile: RunningApi, page: Page) -> None:
     page.goto(hostile.url + str(sign_in.link(hostile.engine)))
+
+
+#: What no page asks for: another type, a number out of range, a byte that no text may hold, another script.
+ODD = ("x", "-1", "9" * 20, "\0", "\U0001f600", "..")
+
+
+def test_a_page_asked_for_what_cannot_be_says_so(hostile: RunningApi) -> None:
+    operations: dict[str, set[str]] = {}
+    for route in hostile.engine.table.routes:
+        operations.setdefault(route.name, set()).update(each.name for each in route.parameters)
+    odds, asked = cycle(ODD), list[str]()
+    for name, fields in operations.items():
+        for base in ("", "/t/acme"):
+            odd = next(odds)
+            ids = {each: odd for each in fields if each.endswith("id") and each != "tenant_id"}
+            asked += [
+                f"{base}/operations/{name}?{urlencode(query)}"
+                for query in (ids, dict.fromkeys(fields, odd), {"format": "csv"})
+            ]
+    queries = (
+        "version",
+        "older",
+        "range",
+        "filter",
+        "cursor",
+        "trail",
+        "state",
+        "outcome",
+        "since",
+        "script",
+        "format",
+    )
+    for path in ("/", "/tenants", "/actions", "/t/acme/schedules", "/t/acme/scripts/first"):
+        asked += [f"{path}?{urlencode({each: next(odds)})}" for each in queries]
+    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+        browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
+        answers = {path: browser.get(path).status_code for path in dict.fromkeys(asked)}
+    assert {path: status for path, status in answers.items() if status not in {200, 400, 404, 422}} == {}
 
 
 def test_every_page_is_accessible_and_no_wider_than_its_window_prints_its_tables_and_runs_no_hostile_text(
