@@ -93,6 +93,8 @@ const LAST_WORD = /#?[A-Za-z_$\u0080-\uffff][\w$\u0080-\uffff]*$/;
 const READ = /^cannot (?:read|set) property '([^]{1,100})' of (undefined|null)$/;
 const NO_CALL = /(?:^|[^.\w$])(?:if|for|while|switch|catch|return|await|typeof|void|of|in|case)\s*$/;
 const typeErrors = TypeError.prototype;
+const rangeErrors = RangeError.prototype;
+const setPrototype = Object.setPrototypeOf;
 
 const NOT_OBJECT = "Cannot convert undefined or null to object";
 const NOT_ITERABLE = "value is not iterable";
@@ -105,11 +107,17 @@ const AS_V8 = {
   "circular reference": "Converting circular structure to JSON",
   "empty array": "Reduce of empty array with no initial value",
   "expecting hex digit": "URI malformed",
+  "invalid array length": "Invalid array length",
+  "invalid string length": "Invalid string length",
 };
 
 function explain(error, top) {
   if (!isError(error)) return;
   const message = member(error, "message");
+  if (message === "string too long" && prototypeOf(error) === internal) {
+    setPrototype(error, rangeErrors);
+    defineProperty(error, "message", { value: "Invalid string length", configurable: true, writable: true, enumerable: false });
+  }
   if (top.native && AS_V8[message] !== undefined) defineProperty(error, "message", { value: AS_V8[message], configurable: true, writable: true, enumerable: false });
   if (prototypeOf(error) !== typeErrors) return;
   const read = exec(READ, message);

@@ -117,6 +117,11 @@ MESSAGES = [
     ("function* g(o) { yield* o.rows } return [...g({})]", "o.rows is not iterable: it is undefined"),
     ("return [1].map(([a]) => a)", "an argument of the function is not iterable"),
     ("await Promise.any([Promise.reject(1), Promise.reject(2)])", "All promises were rejected"),
+    (
+        "let s = 'x'; try { for (;;) s += s } catch (e) { throw new Error(e.name + (e instanceof RangeError) + e.message) }",
+        "RangeErrortrueInvalid string length",
+    ),
+    ("'x'.repeat(2 ** 30)", "Invalid string length"),
     ("await Promise.any([])", "All promises were rejected"),
     ("await Promise.any(5)", "the argument of any is not iterable"),
     ("const {a} = undefined", "Cannot destructure property 'a' of 'undefined' as it is undefined"),
