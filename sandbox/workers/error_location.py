@@ -12,11 +12,12 @@ from dataclasses import replace
 
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.workers.verdict import Verdict
-from lodger.stdlib.declarations import INSTEAD
+from lodger.stdlib import declarations
 
 _NAME = r"[A-Za-z_$][\w$]*"
 _PROPERTY = re.compile(rf"cannot (?:read|set) property '({_NAME})' of (?:undefined|null)(?:: .*)?", re.DOTALL)
 _VARIABLE = re.compile(rf"({_NAME}) is not defined")
+_CALLED = re.compile(rf"([a-z]+)\.{_NAME} is not a function")
 _FARTHEST = 4096
 #: Tokens of JavaScript; a string is recognised as a key only in ``["name"]``.
 _TOKEN = re.compile(
@@ -58,11 +59,13 @@ def restrict_to_script(found: Verdict, modules: Mapping[str, str]) -> Verdict:
 def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     """Return the verdict with the error's location moved to the use of the name in its message, which searches 4 KiB.
 
-    The message of a name of another platform says what to use.
+    The message of a name of another platform says what to use, and that of a member which a run's does not have, which it has.
     """
     error = found.error
     if error is None or error.file is None or error.line is None or error.column is None:
         return found
+    if (called := _CALLED.fullmatch(error.message)) and error.name == "TypeError" and (said := _has(called[1])):
+        return replace(found, error=replace(error, message=f"{error.message}: {said}"))
     source = modules.get(error.file)
     wanted = _PROPERTY.fullmatch(error.message)
     variable = wanted is None
@@ -71,9 +74,21 @@ def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
         return found
     start = _offset(source, error.line, error.column)
     at = None if start is None else _reading(source, start, wanted[1], variable=variable)
-    if variable and wanted[1] in INSTEAD and error.name == "ReferenceError":
-        error = replace(error, message=f"{error.message}: use {INSTEAD[wanted[1]]}")
+    if variable and wanted[1] in declarations.INSTEAD and error.name == "ReferenceError":
+        error = replace(error, message=f"{error.message}: use {declarations.INSTEAD[wanted[1]]}")
     return replace(found, error=error if at is None else _relocated(error, source, at))
+
+
+def _has(name: str) -> str:
+    """Return what a member of a run has that can be called; "" for another name."""
+    if name == "db":
+        return "name the set first, such as db.orders.find(…)"
+    members = (
+        declarations.members(declarations.run_types().get(name, ""))
+        if name in ("kv", "mail", "events", "schedule")
+        else ()
+    )
+    return f"{name} has {', '.join(sorted(members))}" if members else ""
 
 
 def _offset(source: str, line: int, column: int) -> int | None:

@@ -53,6 +53,14 @@ def test_reading_a_hostile_source_is_cheap(bomb: str, place: tuple[int, int]) ->
         ("ReferenceError", "sleep is not defined", "sleep is not defined: use new Promise with setTimeout"),
         ("ReferenceError", "process is not defined", "process is not defined: use action.input and secrets"),
         ("ReferenceError", "thing is not defined", "thing is not defined"),
+        ("TypeError", "mail.sendMail is not a function", "mail.sendMail is not a function: mail has send"),
+        (
+            "TypeError",
+            "db.query is not a function",
+            "db.query is not a function: name the set first, such as db.orders.find(…)",
+        ),
+        ("TypeError", "my.query is not a function", "my.query is not a function"),
+        ("Error", "kv.gett is not a function", "kv.gett is not a function"),
         ("Error", "sleep is not defined", "sleep is not defined"),
     ],
 )
