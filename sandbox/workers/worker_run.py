@@ -566,13 +566,4 @@ class WorkerRun:
             ok, text = False, b'{"code":"reply_too_large","message":"the reply is larger than the limit frame_bytes"}'
         if self._decided.done():
             return
-        head = (
-            frames.HEAD.pack(frames.CALL_ID.size + 1 + len(text), frames.REPLY)
-            + frames.CALL_ID.pack(number)
-            + bytes((ok,))
-        )
-        if len(text) < _CHUNK:
-            self._write(head + text)
-        else:  # avoids a copy of a large reply
-            self._write(head)
-            self._write(text)
+        self._write(_framed(frames.REPLY, frames.CALL_ID.pack(number) + bytes((ok,)) + text))
