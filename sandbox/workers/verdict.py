@@ -144,7 +144,7 @@ def of_death(status: int, cpu_ms: float, peak_bytes: int, limits: Limits, last_c
     number = -code
     # The guest's memory is protected at the limit, and the host may have entered it meanwhile: SIGSEGV.
     spent = cpu_ms + _TICK_MS >= limits.cpu_ms and number in (signal.SIGKILL, signal.SIGSEGV)
-    if spent or number == signal.SIGXCPU:
+    if spent or number in (signal.SIGXCPU, signal.SIGPROF):  # the second is sent to runtimes that handle it
         return cpu_limit(limits, last_call)
     if number == signal.SIGKILL:
         if peak_bytes >= limits.memory_bytes:

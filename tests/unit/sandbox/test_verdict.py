@@ -20,6 +20,7 @@ LIMITS = Limits(cpu_ms=100, memory_bytes=32 * MIB)
         (signal.SIGKILL, 99, 0, Outcome.CPU_LIMIT),
         (signal.SIGKILL, 152, 0, Outcome.CPU_LIMIT),
         (signal.SIGXCPU, 1, 0, Outcome.CPU_LIMIT),
+        (signal.SIGPROF, 1, 0, Outcome.CPU_LIMIT),
         (signal.SIGKILL, 10, 40 * MIB, Outcome.MEMORY_LIMIT),
         (signal.SIGKILL, 10, 1 * MIB, Outcome.WORKER_LOST),
         (signal.SIGSYS, 1, 0, Outcome.CRASHED),
