@@ -5,6 +5,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,47 @@ def test_the_work_of_a_slot_stays_the_same(bench: Bench) -> None:
             assert "autovacuum_vacuum_scale_factor=0.02" in options, (
                 f"{name} changes at every slot and is vacuumed late"
             )
+
+
+def reads_of_pages(bench: Bench, *, server: bool) -> dict[str, Callable[[], object]]:
+    """Return reads of the pages, by name, that cost the same whatever has finished."""
+    engine = bench.engine
+    tenants, schedules, actions = engine.tenants, engine.schedules, engine.actions
+    schedule, action = schedules.get("t0", "s0").id, actions.list("t0", limit=1)[0].id
+    reads: dict[str, Callable[[], object]] = {
+        "tenants": lambda: tenants.list(limit=20), "tenant": lambda: tenants.get("t0"), "usage": lambda: tenants.usage("t0"),
+        "schedules": lambda: schedules.list("t0", limit=20), "schedule": lambda: schedules.get("t0", "s0"),
+        "last run": lambda: schedules.last_run("t0", "s0"),
+        "recent": lambda: schedules.recent("t0", schedule_ids=[schedule], runs=5),
+        "actions": lambda: actions.list(limit=20), "actions of a tenant": lambda: actions.list("t0", limit=20),
+        "action": lambda: actions.get("t0", action), "attempts": lambda: actions.attempts("t0", action),
+        "logs": lambda: actions.logs("t0", action), "errors": lambda: actions.errors("t0"), "running": actions.running,
+        "overdue": actions.overdue, "metrics": engine.metrics.read, "nodes": engine.nodes.list,
+        "audit": lambda: engine.audit.list(limit=20),
+    }  # fmt: skip
+    return reads | ({"failed": lambda: actions.list(filter="state:failed", limit=20)} if server else {})
+
+
+def test_what_a_page_reads_does_not_grow_with_the_history(bench: Bench) -> None:
+    server = bench.engine.context.database.driver.name == "postgresql"
+    for tenant in range(2):
+        bench.tenant(f"t{tenant}")
+        for number in range(20):
+            bench.schedule("every 60s", tenant_id=f"t{tenant}", name=f"s{number}")
+    work = growth.Work(bench)
+    counted: list[dict[str, int]] = []
+    for first, rows in ((1, 1000), (1001, 12_000)):
+        growth.fill(bench, rows, first)
+        found = {}
+        for name, read in reads_of_pages(bench, server=server).items():
+            read()
+            work.begin()
+            read()
+            found[name] = work.done().get("blocks" if server else "steps", 0)
+        counted.append(found)
+    small, large = counted
+    # Beside the depth of indexes: a page of each that is looked at.
+    assert {name for name in small if large[name] > 1.2 * small[name] + (20 if server else 200)} == set(), counted
 
 
 def test_the_past_of_a_schedule_is_read_from_the_end_of_an_index(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
