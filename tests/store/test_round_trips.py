@@ -167,6 +167,25 @@ def test_doctor_is_told_of_a_server_that_is_far_away(server: "Server", name: str
     assert checks["distance"].fix
 
 
+def test_a_node_keeps_its_lease_and_each_slot_with_a_server_in_another_region(server: "Server", name: str) -> None:
+    async def scenario(url: str) -> None:
+        settings = Settings(slots=8, concurrent_runs=8, min_interval_s=1)
+        async with Engine.open(url, settings=settings) as engine:
+            signals = Signals(engine)
+            for number in range(3):
+                await engine.tenants.create(f"t{number}")
+                await engine.scripts.put(f"t{number}", "job", "export default () => 1", force=True)
+                await engine.schedules.create(f"t{number}", "s", script="job", rules="every 1s")
+            async with engine.node(Script(answer=lambda _claim: DONE), "n1"):
+                await signals.wait("finished", 12)
+            rows = await engine.actions.list(state="done", limit=None)
+            assert {each.attempt for each in rows} == {1}, "no lease was lost"
+            assert len({(each.tenant_id, each.slot) for each in rows}) == len(rows) >= 12
+
+    with SlowProxy(server.url(name), rtt_ms=20) as far:
+        asyncio.run(scenario(far.url))
+
+
 #: Of an API call that reads, and of one that changes.
 MAX_READ, MAX_CHANGE = 5, 8
 #: Verbs that wait more often, because they read or write rows of every table: how often for a tenant with a page of each.
