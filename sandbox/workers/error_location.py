@@ -64,9 +64,10 @@ def relocate(found: Verdict, modules: Mapping[str, str]) -> Verdict:
     error = found.error
     if error is None or error.file is None or error.line is None or error.column is None:
         return found
-    if (called := _CALLED.fullmatch(error.message)) and error.name == "TypeError" and (said := _has(called[1])):
-        return replace(found, error=replace(error, message=f"{error.message}: {said}"))
     source = modules.get(error.file)
+    if (called := _CALLED.fullmatch(error.message)) and error.name == "TypeError" and (said := _has(called[1])):
+        own = re.search(rf"\b(?:const|let|var|function|class|import)\s+{called[1]}\b", source or "", re.ASCII)
+        return found if own else replace(found, error=replace(error, message=f"{error.message}: {said}"))
     wanted = _PROPERTY.fullmatch(error.message)
     variable = wanted is None
     wanted = wanted or _VARIABLE.fullmatch(error.message)

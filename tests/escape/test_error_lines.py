@@ -60,6 +60,7 @@ def test_reading_a_hostile_source_is_cheap(bomb: str, place: tuple[int, int]) ->
             "db.query is not a function: name the set first, such as db.orders.find(…)",
         ),
         ("TypeError", "my.query is not a function", "my.query is not a function"),
+        ("TypeError", "events.emitt is not a function", "events.emitt is not a function"),
         ("Error", "kv.gett is not a function", "kv.gett is not a function"),
         ("Error", "sleep is not defined", "sleep is not defined"),
     ],
@@ -68,7 +69,7 @@ def test_the_record_of_every_run_says_what_a_name_of_another_platform_is_here(
     name: str, message: str, told: str
 ) -> None:
     error = ScriptError(name, message, "    at f (main.js:1:1)", "main.js", 1, 1)
-    found = relocate(Verdict(Outcome.SCRIPT_ERROR, error), {"main.js": "sleep(process, thing)"}).error
+    found = relocate(Verdict(Outcome.SCRIPT_ERROR, error), {"main.js": "sleep(process, thing); const events = 1"}).error
     assert found is not None
     assert found.message == told
 
