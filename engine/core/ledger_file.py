@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lodger.engine.core.errors import InputError
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
 MAX_LENGTH = 256 * 1024
 
 
@@ -51,7 +51,7 @@ def _ledger(name: str, value: object, folder: Path) -> NamedLedger:
     """Return one line of the file as a ledger, checked; a relative path is from ``folder``."""
     keys = {"url": value} if isinstance(value, str) else value
     if (
-        not _NAME.fullmatch(name)
+        not NAME.fullmatch(name)
         or not isinstance(keys, dict)
         or not isinstance(keys.get("url"), str)
         or not keys["url"]

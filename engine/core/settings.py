@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 
 from lodger.engine.core import ledger_file
 from lodger.engine.core.access.grants import DEFAULT
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import InputError, NotFound
 
 #: Settings of which an empty text is a value: no grant, no port. Any other variable that is empty counts as not set.
 _EMPTY_COUNTS = frozenset({"grants", "egress_ports"})
@@ -269,6 +269,7 @@ def load(**overrides: Any) -> Settings:
 
     Raises:
         InputError: ``setting_invalid``, naming the variable.
+        NotFound: ``ledger_unknown``.
     """
     for name, nearest in unknown_variables():
         if name not in _warned:
@@ -293,6 +294,9 @@ def load(**overrides: Any) -> Settings:
         return made
     urls = {each.name: each.url for each in ledger_file.read(made.ledgers)}
     wanted = made.database if "database" in made.model_fields_set else next(iter(urls))
+    if wanted not in urls and ledger_file.NAME.fullmatch(wanted):
+        # Taken as a path, a misspelt name would become a new, empty ledger.
+        raise NotFound("ledger_unknown.place", ledger=wanted, names=list(urls))
     return made.model_copy(update={"database": urls.get(wanted, wanted)})
 
 

@@ -1,10 +1,10 @@
 """Parsing of command-line input: JSON and instants."""
 
-import json
 from datetime import datetime
 from typing import Any
 
 from lodger.engine.core.errors import Usage
+from lodger.sandbox import prescan
 
 
 def instant(name: str, given: str) -> datetime:
@@ -36,24 +36,11 @@ def value(name: str, given: str | None) -> Any:
     """Read an option that is JSON text.
 
     Raises:
-        Usage: it is not JSON.
+        Usage: it is not strict JSON, in which no object has a name twice.
     """
     if given is None:
         return None
     try:
-        return json.loads(given, parse_constant=_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise Usage("not_json", name=name, reason=error) from None
-
-
-def _constant(name: str) -> None:
-    """Refuse NaN and Infinity."""
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    """Return the number of a JSON text; raise ValueError if a double cannot hold it."""
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{text[:40]} is larger than the largest number")
-    return number
+        return prescan.decode(given)
+    except prescan.JsonRefused as refused:
+        raise Usage("not_json", name=name, reason=refused.__cause__ or refused) from None

@@ -22,6 +22,7 @@ from lodger.engine.recurrence.rule_errors import RuleInvalid, SearchEnded
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SAVE_STEPS, SearchedTo
 from lodger.engine.recurrence.words import sentence
+from lodger.sandbox import prescan
 
 MAX_SLOTS = 1000
 DEFAULT_SLOTS = 5
@@ -243,7 +244,10 @@ def _line(line: str, now: datetime | None) -> dict[str, Any]:
     if len(line) > LONGEST_LINE:
         return {"id": None, "error": _shown(InputError("bad_request.long", maximum=LONGEST_LINE))}
     try:
-        request = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return {"id": None, "error": _shown(InputError("bad_request.json", reason=f"{error}"[:200]))}
+        request = prescan.decode(line)
+    except prescan.JsonRefused as refused:
+        return {
+            "id": None,
+            "error": _shown(InputError("bad_request.json", reason=f"{refused.__cause__ or refused}"[:200])),
+        }
     return answer(request, now=now)

@@ -21,6 +21,7 @@ from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.store.tenants import sessions
 from lodger.engine.web import sign_in
 from lodger.engine.web.pages import operations
+from lodger.sandbox import prescan
 
 if TYPE_CHECKING:
     from lodger.engine.web.dashboard import Dashboard
@@ -182,7 +183,7 @@ def _body(route: Route, fields: Mapping[str, str], nest: str | None, given: Valu
 def _json(text: str) -> Any:
     """Return the value of a JSON text; the text itself if it is none, which the API refuses by the field's name."""
     try:
-        return json.loads(text)
+        return prescan.decode(text)
     except ValueError:
         return text  # which the API refuses by the name of the field
 

@@ -36,6 +36,7 @@ from lodger.engine.workbench.findings import Finding, nearest, similar
 from lodger.engine.workbench.schedules_file import script_names
 from lodger.engine.workbench.script_folder import ScriptFolder
 from lodger.engine.workbench.stocking import store_schedule, store_script
+from lodger.sandbox import prescan
 from lodger.sandbox.source_faults import faults
 
 #: The tenant of the tests' own runs, and the script that gives a case its documents and values.
@@ -274,10 +275,10 @@ class _Play:
         """Read the recorded responses of a case."""
         path = recordings_of(case.path)
         try:
-            return check_recordings(json.loads(script_files.regular(path, MAX_BYTES)))
+            return check_recordings(prescan.decode(script_files.regular(path, MAX_BYTES)))
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise InputError("recording_invalid.file", name=path.name, reason=error) from None
 
     def _run(self, case: Case, tenant_id: str) -> None:

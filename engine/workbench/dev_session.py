@@ -30,6 +30,7 @@ from lodger.engine.workbench.check import TENANT
 from lodger.engine.workbench.deployment import everything
 from lodger.engine.workbench.findings import Finding, similar
 from lodger.engine.workbench.script_folder import ScriptFolder
+from lodger.sandbox import prescan
 from lodger.sandbox.job import LogLine
 
 #: One report: its ``kind`` is run, log, skipped, reload, finding or time.
@@ -115,8 +116,8 @@ class DevSession:
         recordings: list[dict[str, Any]] = []
         for path in sorted(self.folder.path.glob("*.fetches.json")):
             try:
-                recordings += check_recordings(json.loads(script_files.regular(path, MAX_BYTES)))
-            except (OSError, ValueError, RecursionError) as error:
+                recordings += check_recordings(prescan.decode(script_files.regular(path, MAX_BYTES)))
+            except (OSError, ValueError) as error:
                 self._report(
                     {"kind": "finding"}
                     | asdict(Finding("error", path.name, None, None, "recording_invalid", str(error)))

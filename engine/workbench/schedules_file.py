@@ -4,7 +4,6 @@ A table ``[schedules.NAME]`` has the parameters of ``schedules.create``, a table
 read from the declared operations, so that a new parameter is a new key.
 """
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -31,6 +30,7 @@ from lodger.engine.service.nouns.base import specs
 from lodger.engine.service.operations.route import Parameter
 from lodger.engine.store.records import Schedule
 from lodger.engine.workbench.findings import Finding, nearest
+from lodger.sandbox import prescan
 
 NAME = "schedules.toml"
 #: Maximum size of the file and number of its schedules; a larger folder is more than one.
@@ -212,9 +212,11 @@ class _Reader:
             return given
         left = {key: value for key, value in given.items() if key != PARAMS_JSON}
         try:
-            return left | {"params": json.loads(given[PARAMS_JSON])}
-        except (ValueError, TypeError, RecursionError) as error:
-            self._note((*path, PARAMS_JSON), "toml_key_invalid", f"{PARAMS_JSON} is not JSON text: {error}")
+            return left | {"params": prescan.decode(given[PARAMS_JSON])}
+        except (ValueError, TypeError) as error:
+            self._note(
+                (*path, PARAMS_JSON), "toml_key_invalid", f"{PARAMS_JSON} is not JSON text: {error.__cause__ or error}"
+            )
             return left
 
     def _check_schedule(self, name: str, table: dict[str, Any]) -> None:

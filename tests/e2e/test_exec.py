@@ -165,6 +165,8 @@ def test_stdin_is_a_script() -> None:
         (("/",), "file_is_folder"),
         (("-", "--input", "{"), "not_json"),
         (("-", "--input", "NaN"), "not_json"),
+        (("-", "--input", "[" * 100_000), "not_json"),
+        (("-", "--input", '{"a": 1, "a": 2}'), "not_json"),
         (("-", "--cpu-ms", "0"), "limit_out_of_range"),
         (("-", "--memory-mb", "99999"), "limit_out_of_range"),
         (("-", "--runtime", "node"), "runtime_unknown"),

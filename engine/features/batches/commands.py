@@ -13,6 +13,7 @@ from lodger.engine.output import groups
 from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import bar
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
+from lodger.sandbox import prescan
 
 #: Maximum size of a file, and number of objects and of characters of one batch: what a server takes by default.
 MAX_BYTES, PART, PART_CHARACTERS = 1 << 30, 2000, 512 * 1024
@@ -38,9 +39,10 @@ def _parts(given: dict[str, Any]) -> Iterator[dict[str, list[Any]]]:
 def _read(file: Path) -> dict[str, Any]:
     """Return the content of a batch's file; raises InputError (batch_file_invalid)."""
     try:
-        given = json.loads(read_whole(file, maximum=MAX_BYTES))
+        content = read_whole(file, maximum=MAX_BYTES)
+        given = prescan.decode(content.decode(json.detect_encoding(content)))
     except ValueError as error:
-        raise InputError("batch_file_invalid", file=str(file), reason=str(error)) from None
+        raise InputError("batch_file_invalid", file=str(file), reason=error.__cause__ or error) from None
     if (
         not isinstance(given, dict)
         or set(given) - set(_KINDS)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dateutil.rrule import DAILY, rrule
 from sqlalchemy import event
+from tests.e2e.command import inside
 from tests.store.bench import Bench
 
 from lodger.engine.core.errors import InputError
@@ -181,3 +182,14 @@ def test_scripts_of_a_batch_are_parsed_in_the_sandbox(tmp_path: Path) -> None:
         assert list(engine.scripts.list("a")) == []
         made = engine.batches.create(scripts=[*good, bad | {"force": True}])
         assert (made.scripts, made.unchecked) == (7, 1)
+
+
+def test_a_file_that_is_no_batch_creates_nothing(tmp_path: Path) -> None:
+    ledger, file = str(tmp_path / "ledger.db"), tmp_path / "file.json"
+    # An object with a name twice has lost what stood under the first one.
+    for content in ("[" * 100_000, '{"tenants": [{"tenant_id": "a"}], "tenants": []}', '{"tenants": NaN}', "[]", ""):
+        file.write_text(content)
+        said = inside("batch", "import", file, "--db", ledger, "--json")
+        assert (said.code, said.json["error"]["code"]) == (1, "batch_file_invalid")
+    file.write_text('{"tenants": [{"tenant_id": "a"}]}', encoding="utf-8-sig")
+    assert inside("batch", "import", file, "--db", ledger, "--json").json["tenants"] == 1

@@ -322,6 +322,11 @@ def test_the_command_line_names_the_ledgers(tmp_path: Path) -> None:
     left = inside("tenant", "list", LODGER_LEDGERS=file)
     assert left.code == 0
     assert "cannot be reached, and their part is missing: far" in left.err
+    # Not as a path: a misspelt name would become a new, empty ledger.
+    for command in (("tenant", "create", "eve"), ("up", "--role", "node"), ("db", "check")):
+        wrong = inside(*command, "--db", "farr", "--json", LODGER_LEDGERS=file)
+        assert (wrong.code, wrong.json["error"]["code"]) == (1, "ledger_unknown")
+    assert inside("tenant", "create", "eve", "--db", str(tmp_path / "farr"), LODGER_LEDGERS=file).code == 0
 
 
 def test_a_file_without_a_ledger_that_has_tenants_says_so(tmp_path: Path) -> None:
