@@ -79,6 +79,22 @@ def parse_window(text: str) -> Window:
     raise InputError("quiet_hours_invalid", text=text)
 
 
+def require_loud(windows: Iterable[str]) -> None:
+    """Require windows that leave a minute of the week: in hours without an end alerts would wait for ever.
+
+    Raises:
+        InputError: quiet_hours_invalid.
+    """
+    quiet = 0  # one bit for each minute of the week; a window that begins on Sunday goes beyond it
+    for window in map(parse_window, windows):
+        length = (window.end - window.start) % _DAY_MINUTES or _DAY_MINUTES
+        for day in window.days:
+            quiet |= ((1 << length) - 1) << (day * _DAY_MINUTES + window.start)
+    week = (1 << 7 * _DAY_MINUTES) - 1
+    if (quiet | quiet >> 7 * _DAY_MINUTES) & week == week:
+        raise InputError("quiet_hours_invalid.endless")
+
+
 def _days(text: str) -> frozenset[int]:
     """Return the weekdays of a list of days and ranges; none if a name is unknown."""
     found: set[int] = set()

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.features.alerts.kinds import AlertKind, parse_window
+from lodger.engine.features.alerts.kinds import AlertKind, require_loud
 from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
 from lodger.engine.recurrence.calendar.zones import zone as known_zone
 from lodger.engine.store.connection.database import read_together
@@ -114,8 +114,7 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
         raise InputError("alert_kind_unknown", kind=shown, kinds=AlertKind)
     if not 0 < len(lists["mail"]) + len(lists["webhooks"]) <= MAX_RECEIVERS:
         raise InputError("alert_receiver_missing", name=name, max_receivers=MAX_RECEIVERS)  # fmt: skip
-    for window in lists["quiet"]:
-        parse_window(window)
+    require_loud(lists["quiet"])
     known_zone(wanted["zone"])
     thresholds = {each: wanted[each] for each in ("late_s", "overran_s", "silent_s")}
     for each, value in thresholds.items():

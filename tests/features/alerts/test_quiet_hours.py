@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.features.alerts.kinds import is_quiet, parse_window
+from lodger.engine.features.alerts.kinds import is_quiet, parse_window, require_loud
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,8 @@ def test_what_is_no_window_is_refused(text: str) -> None:
     with pytest.raises(InputError) as refused:
         parse_window(text)
     assert refused.value.code == "quiet_hours_invalid"
+
+
+def test_hours_that_leave_a_minute_of_the_week_have_an_end() -> None:
+    require_loud(["mon-sat 00:00-24:00", "sun 00:00-23:59"])
+    require_loud(["tue-sun 07:00-06:59", "06:59-07:00"])

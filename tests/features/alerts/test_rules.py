@@ -273,7 +273,7 @@ def test_webhooks_of_a_rule_receive_the_alerts_as_data(acme: Bench) -> None:
 
 
 def test_a_test_message_goes_to_every_receiver_even_in_quiet_hours(acme: Bench) -> None:
-    rule(acme, quiet=["00:00-24:00"])
+    rule(acme, quiet=["mon-sat 00:00-24:00", "sun 00:00-23:59"])
     assert acme.engine.alerts.test("acme", "all") == 1
     assert "test of alert rule all" in messages(acme)[0]["subject"]
 
@@ -330,6 +330,8 @@ def test_a_suspended_tenant_is_not_evaluated_and_its_failures_wait(acme: Bench) 
         ({"mail": ["someone@else.example"]}, "alert_address_denied"),
         ({"mail": ["a b@acme.example"]}, "alert_address_denied"),
         ({"quiet": ["25:00-07:00"]}, "quiet_hours_invalid"),
+        ({"quiet": ["00:00-24:00"]}, "quiet_hours_invalid"),
+        ({"quiet": ["mon-sat 07:00-05:00", "sun 07:00-05:01", "05:00-07:00"]}, "quiet_hours_invalid"),
         ({"tz": "Mars/Base"}, "zone_unknown"),
         ({"late_s": 0}, "alert_threshold_invalid"),
         ({"webhooks": ["none"]}, "webhook_unknown"),
