@@ -9,7 +9,7 @@ from lodger.sandbox.job import LogLine, Reply
 from lodger.sandbox.limits import Limits
 
 #: Environment variable with the canary secret of a run.
-SECRET_NAME = "LODGER_ESCAPE_CANARY"  # noqa: S105 - a name, and no real secret
+SECRET_NAME = "ESCAPE_CANARY"  # noqa: S105 - a name, and no real secret
 
 
 class Switchboard:
