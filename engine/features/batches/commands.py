@@ -52,6 +52,20 @@ def _read(file: Path) -> dict[str, Any]:
     return given
 
 
+def _of_file(error: InputError, before: dict[str, int], done: int) -> InputError:
+    """Return the refusal of a later part with the positions of the file, and what is stored of it already."""
+    refused = []
+    for each in error.details["refused"]:
+        kind, position = each["kind"], before[each["kind"]] + each["position"]
+        told = each["message"].replace(f"{kind}[{each['position']}] of the batch", f"{kind}[{position}] of the file")
+        refused.append(each | {"position": position, "message": told})
+    first = f"{refused[0]['kind']}[{refused[0]['position']}]: {refused[0]['message']}"
+    count = error.details["count"]
+    return InputError(
+        "batch_refused.part", count=count, done=done, first=first, details={"refused": refused, "count": count}
+    )
+
+
 def _add(app: typer.Typer, opened: groups.Opened) -> None:
     """Add the commands of batches to the command line."""
 
@@ -70,12 +84,16 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
         given = _read(file)
         total = dict.fromkeys((*_KINDS, "kept", "unchecked"), 0)
         with opened(db, creates=True) as engine, bar("importing", "objects", as_json=as_json) as progress:
-            done = 0
+            done, before = 0, dict.fromkeys(_KINDS, 0)
             for part in _parts(given):
-                made = engine.batches.create(**part, keep=keep)
+                try:
+                    made = engine.batches.create(**part, keep=keep)
+                except InputError as error:
+                    raise (_of_file(error, before, done) if done and error.code == "batch_refused" else error) from None
                 for name in total:
                     total[name] += getattr(made, name)
                 done += sum(map(len, part.values()))
+                before |= {kind: before[kind] + len(items) for kind, items in part.items()}
                 progress(done)
         if as_json:
             write_json(total)

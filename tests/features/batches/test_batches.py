@@ -1,5 +1,6 @@
 """Batches: tenants, scripts and schedules in one transaction, all of them or none. On both databases."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -193,3 +194,16 @@ def test_a_file_that_is_no_batch_creates_nothing(tmp_path: Path) -> None:
         assert (said.code, said.json["error"]["code"]) == (1, "batch_file_invalid")
     file.write_text('{"tenants": [{"tenant_id": "a"}]}', encoding="utf-8-sig")
     assert inside("batch", "import", file, "--db", ledger, "--json").json["tenants"] == 1
+
+
+def test_a_refusal_in_a_later_part_of_a_file_names_the_position_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "file.json"
+    tenants: list[Any] = [{"tenant_id": f"t{n}"} for n in range(2005)]
+    tenants[2002] |= {"tz": "Mars/Base"}
+    tenants[2004] |= {"zone": "UTC"}
+    file.write_text(json.dumps({"tenants": tenants}))
+    said = inside("batch", "import", file, "--db", str(tmp_path / "ledger.db"), "--json").json["error"]
+    assert said["code"] == "batch_refused"
+    assert "after its first 2000 were stored" in said["message"]
+    assert sorted(each["position"] for each in said["refused"]) == [2002, 2004]
+    assert any("tenants[2004] of the file" in each["message"] for each in said["refused"])
