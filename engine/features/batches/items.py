@@ -1,5 +1,6 @@
 """The items of a batch: the arguments of the verbs that create one tenant, script or schedule."""
 
+import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -74,6 +75,10 @@ class NewSchedule(TypedDict):
     version: NotRequired[int | str | None]
 
 
+_FIELDS = {
+    kind: tuple(item.__annotations__)
+    for kind, item in {"tenants": NewTenant, "scripts": NewScript, "schedules": NewSchedule}.items()
+}
 _READERS: dict[str, TypeAdapter[Any]] = {
     "tenants": TypeAdapter(NewTenant),
     "scripts": TypeAdapter(NewScript),
@@ -133,10 +138,8 @@ def read(kind: str, given: Iterable[Mapping[str, Any]], refusals: Refusals) -> l
             try:
                 made = _READERS[kind].validate_python(item)
             except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                place = ".".join(map(str, first["loc"][:2]))
                 raise InputError(
-                    "batch_item_invalid", kind=kind, position=index, reason=f"{place}: {first['msg']}"
+                    "batch_item_invalid", kind=kind, position=index, reason=_first_mistake(error, _FIELDS[kind])
                 ) from None
             identity = (made["tenant_id"], None if kind == "tenants" else made["name"])
             if identity in seen:
@@ -146,6 +149,16 @@ def read(kind: str, given: Iterable[Mapping[str, Any]], refusals: Refusals) -> l
         except Explained as refused:
             refusals.add(kind, index, item if isinstance(item, Mapping) else {}, refused)
     return found
+
+
+def _first_mistake(error: ValidationError, known: Iterable[str]) -> str:
+    """Return the most telling error of an item: a misspelt field is also a missing one."""
+    first = min(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
+    place = ".".join(map(str, first["loc"][:2]))
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        near = difflib.get_close_matches(place[:100], known, 1)
+        return f"there is no field {place[:100]!r}" + (f"; did you mean {near[0]}?" if near else "")
+    return f"{place}: {first['msg']}"
 
 
 def _is_of_python(value: object) -> bool:

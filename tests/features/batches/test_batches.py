@@ -98,7 +98,7 @@ def test_one_refused_object_refuses_all_and_each_is_named(bench: Bench) -> None:
         {"tenant_id": "t1", "name": "d", "script": "s", "rules": "evry day"},
         {"tenant_id": "asleep", "name": "x", "script": "s", "rules": DAILY_AT_9},
         {"tenant_id": "t1", "name": "x", "script": "s", "rules": DAILY_AT_9, "params": {"n": "one"}},
-        {"tenant_id": "t1", "name": "y", "script": "s", "rules": DAILY_AT_9, "rulez": 1},
+        {"tenant_id": "t1", "name": "y", "script": "s", "rulez": DAILY_AT_9},
         {"tenant_id": "t1", "name": "z", "script": "s"},
         {"tenant_id": "t1", "name": "w", "script": "s", "rules": DAILY_AT_9, "start": "yesterday"},
         "nonsense",
@@ -108,6 +108,7 @@ def test_one_refused_object_refuses_all_and_each_is_named(bench: Bench) -> None:
     with pytest.raises(InputError) as refused:
         engine.batches.create(**(unreadable | {"schedules": odd}))
     assert refused.value.code == "batch_refused"
+    assert "there is no field 'rulez'; did you mean rules?" in str(refused.value)
     assert codes(refused.value) == [
         ("schedules", 5, "batch_item_invalid"),
         ("schedules", 6, "batch_item_invalid"),
