@@ -35,7 +35,7 @@ _PARAMETERS = {
     "free_value": 1,
 }
 #: Addresses that the host reads from realm.numbers.
-_NUMBERS = "start=1 settle=2 tick=2 stuck=2 halted=2 touch=2 undefined=1 scratch=1024 seed=2048"
+_NUMBERS = "start=1 settle=2 tick=2 stuck=2 halted=2 touch=2 undefined=1 scratch=1024 seed=2048 interrupt_counter=3072"
 #: Whether a script is started by an attempt, not by the rehearsal: its result limit does not begin with the digit 1.
 _NO_REHEARSAL = "(i32.ne (i32.load8_u (i32.const 4097)) (i32.const 49))"
 #: Results of exports; 0 for others.

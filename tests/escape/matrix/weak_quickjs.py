@@ -139,11 +139,11 @@ class Unchecked(Guest):
 
     def peek(self, address: int, count: int) -> bytes:
         """Return bytes from any address."""
-        return string_at(self._base + address, count)
+        return string_at(self.base + address, count)
 
     def poke(self, address: int, data: bytes) -> None:
         """Write bytes to any address."""
-        memmove(self._base + address, data, len(data))
+        memmove(self.base + address, data, len(data))
 
 
 class Runtime(quickjs.Runtime):
