@@ -13,7 +13,18 @@ from lodger.engine.data.filtering import aggregate
 from lodger.engine.data.filtering.aggregate import AggregateQuery, Measure, PartialAggregates
 from lodger.engine.data.filtering.cursor import read_cursor, write_cursor
 from lodger.engine.data.filtering.evaluator import Row, terms_of, value_of
-from lodger.engine.data.filtering.parsing import Compare, Filter, Lookup, Op, never_instants, read_filter, read_order
+from lodger.engine.data.filtering.parsing import (
+    Compare,
+    Filter,
+    Lookup,
+    Not,
+    Op,
+    Or,
+    never_instants,
+    operand,
+    read_filter,
+    read_order,
+)
 from lodger.engine.data.reading.document_index import asks_paths
 from lodger.engine.data.reading.reader import Reader
 from lodger.engine.data.reading.related import RelatedRows, Relation, fields_of, lookup_of, relations
@@ -199,14 +210,16 @@ async def aggregates(session: Session, given: dict[str, Any]) -> list[dict[str, 
 
 
 async def refuse_misread(session: Session, rows: Dataset, tree: Filter) -> None:
-    """Refuse a filter without a match that compares stored instants with values that are none: one more query for each such field.
+    """Refuse a filter without a match that compares a field of instants alone with values that are none: a query or two for each.
 
     Raises:
         CallRefused: ``bad_request``.
     """
     for field in dict.fromkeys(never_instants(tree)):
-        _, held = await _parts(session, rows, Compare(field, Op.GTE, (TIME, "")), AggregateQuery())
-        if held:
+        instants = Compare(field, Op.GTE, (TIME, ""))
+        others = Not(Or((instants, Compare(field, Op.EQ, operand(field, None, Op.EQ)))))
+        held = [(await _parts(session, rows, wanted, AggregateQuery()))[1] for wanted in (instants, others)]
+        if held[0] and not held[1]:
             raise bad_request(
                 f"{field.name} holds instants, which no such text or number matches; compare it with an instant (now.subtract(…)), "
                 "a Date, text such as 2026-11-27T08:00:00Z or milliseconds since 1970"

@@ -66,7 +66,7 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
         with httpx2.Client(
             headers={"accept": "text/html"}, trust_env=False, timeout=120, follow_redirects=True
         ) as browser:
-            assert "Signed in" in browser.get(link).text
+            assert "Continue" in browser.get(link).text
             assert "Tenants" in browser.get(f"{url}/").text, "the link signs in"
             assert '<a href="/t/acme">' in browser.get(f"{url}/tenants").text
         assert service.end() == 0

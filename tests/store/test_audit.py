@@ -179,6 +179,7 @@ READS = {
     "actions.limits",
     "actions.list",
     "actions.logs",
+    "actions.outbox",
     "actions.overdue",
     "actions.record",
     "actions.running",
