@@ -30,7 +30,7 @@ def asked(
         command = StdioServerParameters(
             command=sys.executable, args=["-m", "lodger.engine.cli", "mcp", *arguments], env=bare() | env
         )
-        async with Client(stdio_client(command)) as client:
+        async with Client(stdio_client(command, errlog=sys.__stderr__ or sys.stderr)) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             answers = [await client.call_tool(name, given) for name, given in calls]
             uris = [resource.uri for resource in (await client.list_resources()).resources]
