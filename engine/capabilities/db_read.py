@@ -218,12 +218,16 @@ async def refuse_misread(session: Session, rows: Dataset, tree: Filter) -> None:
     for field in dict.fromkeys(never_instants(tree)):
         instants = Compare(field, Op.GTE, (TIME, ""))
         others = Not(Or((instants, Compare(field, Op.EQ, operand(field, None, Op.EQ)))))
-        held = [(await _parts(session, rows, wanted, AggregateQuery()))[1] for wanted in (instants, others)]
-        if held[0] and not held[1]:
+        if await _any_row(session, rows, instants) and not await _any_row(session, rows, others):
             raise bad_request(
                 f"{field.name} holds instants, which no such text or number matches; compare it with an instant (now.subtract(…)), "
                 "a Date, text such as 2026-11-27T08:00:00Z or milliseconds since 1970"
             )
+
+
+async def _any_row(session: Session, rows: Dataset, tree: Filter) -> bool:
+    """Whether the filter matches a row."""
+    return bool((await _parts(session, rows, tree, AggregateQuery()))[1])
 
 
 async def _parts(

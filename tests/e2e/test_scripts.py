@@ -230,6 +230,7 @@ return [
   await count({ at: { gt: "2020-01-01" } }), await count({ at: { gte: "2020-01-01 10:00" } }),
   await count({ text: { lte: now.toString() } }),
   await count({ ms: now.epochMilliseconds }), await count({ text: { gt: "zz" } }), await count({ n: { gt: 99 } }),
+  (await db.mixed.insertMany([{ at: now }, { at: 5 }]), await db.mixed.count({ at: { gt: 99 } })),
   ...(await Promise.all([
     { gt: "yesterday" }, { lt: "" }, { lt: 5 }, { gt: now.epochMilliseconds / 1000 }, { lte: true }, { contains: "20" }, "11/27/2020",
     { in: ["27.11.2020", "x"] }, { gt: "2020-13-45" }, { gte: "2020-01-01", lt: "tomorrow" },
@@ -261,7 +262,7 @@ NESTED = (
 
 def test_filters_find_instants_and_names_of_other_libraries_are_answered(shop: Shop) -> None:
     assert result(shop, DATA) == [
-        1, 1, 1, 1, 1, 2, 0, 2, 2, 1, 1, 0, 0, *[NO_INSTANT] * 13,
+        1, 1, 1, 1, 1, 2, 0, 2, 2, 1, 1, 0, 0, 0, *[NO_INSTANT] * 13,
         f"there is no operator $gt; did you mean gt? {OPERATORS}", f"there is no operator like; did you mean contains? {OPERATORS}",
         f"there is no operator greaterThan; did you mean gt? {OPERATORS}",
         "there is no operator $or; did you mean or? (a filter joins conditions by and, or, not)",
