@@ -19,9 +19,7 @@ from tests.api.every_verb import answers, assert_same_answers
 from tests.api.running_api import ONE, RunningApi, running_api
 from tests.store.virtual_clock import VirtualClock
 
-from lodger.engine import Engine as AsyncEngine
 from lodger.engine.client import AsyncClient, Client, requests
-from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.features import TABLE
@@ -137,13 +135,6 @@ def test_errors_are_those_of_the_engine(client: Client) -> None:
         client.tenants.create()  # type: ignore[call-arg]  # as Python itself would
     with pytest.raises(AttributeError):
         client.tenants.destroy("acme")  # type: ignore[attr-defined]  # there is no such verb
-
-
-def test_who_and_why_go_along(client: Client, lodge: RunningApi) -> None:
-    with audit_as(why="größer, ticket 4711"):
-        client.tenants.create("acme")
-    row = lodge.engine.audit.list("acme")[0]
-    assert (row.why, row.via) == ("größer, ticket 4711", "http")
 
 
 def test_lists_are_whole_unless_a_page_is_asked_for(client: Client, lodge: RunningApi) -> None:
@@ -337,15 +328,6 @@ def test_nobody_at_home(tmp_path: Path) -> None:
             Client(wrong, "t")
     with pytest.raises(InputError):
         Client("http://x", "to\nken")
-
-
-async def compared(folder: Path) -> bool:
-    async with AsyncEngine.open(str(folder / "x.db")) as engine:
-        return (await engine.tenants.create("a")).id == "a"
-
-
-def test_the_async_engine_still_carries(tmp_path: Path) -> None:
-    assert asyncio.run(compared(tmp_path))
 
 
 def test_objects_of_dateutil_travel_as_text(client: Client) -> None:

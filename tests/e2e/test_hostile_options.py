@@ -12,7 +12,7 @@ import typer
 from lodger.engine.cli import entry
 from lodger.engine.sync import Engine
 
-JSON = ("-1", "99999999999999999999999", "[]", "null", "true", "{", '"x"', "[1]", '{"a": NaN}')
+JSON = ("-1", "null", "{", "[1]", '{"a": NaN}')
 OTHERS = {
     "INTEGER": ("x", "1.5", "99999999999999999999999"),
     float: ("x", "nan", "inf", "1e400"),

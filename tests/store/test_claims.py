@@ -1,16 +1,14 @@
 """Claiming and committing: fair, within caps, fenced by the lease, all or nothing."""
 
 import pytest
-from tests.store.bench import OK, THROWN, Bench
+from tests.store.bench import THROWN, Bench
 from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Finished
-from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
-
-LOST = Finished(Outcome.ENGINE_FAULT, error=ScriptError("Bug", "ours"))
 
 
 def ask(bench: Bench, number: int, tenant_id: str = "acme") -> None:
@@ -35,28 +33,6 @@ def test_a_claim_tells_the_script_about_its_schedule(bench: Bench) -> None:
     assert (claim.slot_us, claim.attempt, claim.origin) == (now, 1, "slot")
 
 
-def test_the_least_recently_served_tenant_is_first_and_none_gets_more_than_its_share(bench: Bench) -> None:
-    for tenant in ("flood", "one", "two"):
-        bench.tenant(tenant)
-    ask(bench, 50, "flood")
-    ask(bench, 1, "one")
-    ask(bench, 1, "two")
-    assert sorted(claim.tenant_id for claim in bench.claim(6)) == ["flood", "flood", "one", "two"]
-    bench.clock.advance(1)
-    ask(bench, 1, "two")
-    assert {bench.claim(1)[0].tenant_id for _ in range(2)} == {"flood", "two"}
-
-
-def test_a_tenant_runs_no_more_at_once_than_its_cap(bench: Bench) -> None:
-    bench.tenant(concurrent_runs=3)
-    ask(bench, 10)
-    first = bench.claim()
-    assert len(first) == 3
-    assert bench.claim() == []
-    bench.commit(first[0])
-    assert len(bench.claim()) == 1
-
-
 def test_a_commit_stores_result_logs_usage_and_the_attempt(bench: Bench) -> None:
     bench.tenant()
     ask(bench, 1)
@@ -77,20 +53,6 @@ def test_a_commit_stores_result_logs_usage_and_the_attempt(bench: Bench) -> None
     assert (attempt.usage, attempt.effects, attempt.outcome) == (finished.usage, finished.effects, Outcome.OK)
     assert bench.engine.actions.logs(None, claim.action_id) == [LogLine("info", "hello", 5)]
     assert bench.scalar("SELECT cpu_us FROM lodger_usage_days WHERE runs = 1") == 1500
-
-
-def test_our_fault_is_tried_three_times_and_never_billed(bench: Bench) -> None:
-    bench.tenant()
-    ask(bench, 1)
-    states = []
-    for _ in range(3):
-        (claim,) = bench.claim()
-        states.append(bench.commit(claim, finished=LOST).settled[0].state)
-        bench.clock.advance(100)
-    assert states == ["ready", "ready", "failed"]
-    assert bench.claim() == []
-    assert bench.scalar("SELECT count(*) FROM lodger_usage_days") == 0
-    assert len(bench.engine.actions.attempts(None, claim.action_id)) == 3
 
 
 def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
@@ -175,37 +137,3 @@ def test_the_same_request_key_is_the_same_action(bench: Bench) -> None:
     bench.schedule()
     now = bench.engine.actions.run_now("acme", "s", request_key="now")
     assert bench.engine.actions.run_now("acme", "s", request_key="now").id == now.id
-
-
-def test_run_now_waits_for_an_unfinished_action_of_its_schedule(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule()
-    first = bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
-    (claim,) = bench.claim()
-    second = bench.engine.actions.run_now(schedule.tenant_id, schedule.id, params=[2])
-    assert bench.claim() == []
-    bench.commit(claim, finished=OK)
-    (following,) = bench.claim()
-    assert (first.id, second.id) == (claim.action_id, following.action_id)
-    assert following.params == [2]
-
-
-def test_many_schedules_end_in_one_commit_and_each_lets_its_next_action_go(bench: Bench) -> None:
-    bench.tenant()
-    for number in range(5):
-        bench.schedule(name=f"s{number}", missed="all")
-    bench.clock.advance(150)
-    bench.tick()
-    assert [len(bench.run()) for _ in range(3)] == [5, 5, 0]
-
-
-def test_cancelling_a_held_chain_lets_the_next_one_go(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule()
-    bench.engine.actions.run_now(schedule.tenant_id, schedule.id)
-    (running,) = bench.claim()
-    held = [bench.engine.actions.run_now(schedule.tenant_id, schedule.id) for _ in range(3)]
-    bench.engine.actions.cancel(None, held[0].id)
-    bench.engine.actions.cancel(None, running.action_id)
-    assert [claim.action_id for claim in bench.claim()] == [held[1].id]
-    assert bench.engine.actions.attempts(None, running.action_id)[0].outcome is Outcome.CANCELLED

@@ -65,10 +65,3 @@ def test_a_tenant_has_so_many_schedules_and_a_deleted_one_makes_room(bench: Benc
     assert refused.value.code == "schedules_full"
     bench.engine.schedules.delete("acme", "a")
     assert bench.schedule(name="c").name == "c"
-
-
-def test_an_edit_changes_one_policy_and_leaves_the_others(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(jitter_s=5, priority="low")
-    conduct = bench.engine.schedules.edit("acme", "s", jitter_s=7).conduct
-    assert (conduct["jitter_s"], conduct["priority"]) == (7, "low")

@@ -12,29 +12,8 @@ from lodger.engine.core.errors import NotFound
 from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine
 from lodger.engine.testing import Stage
-from lodger.sandbox.job import LogLine
 
 TALKS = 'export default () => { console.log("one"); console.log("two"); return 7; }'
-
-
-def test_an_action_with_its_lines_until_it_is_over() -> None:
-    with Stage() as stage:
-        stage.engine.tenants.create("acme")
-        stage.engine.scripts.put("acme", "job", TALKS)
-        asked = stage.engine.run_in("acme", "job", 0)
-        reported = stage.engine.live("acme", asked.id)
-        first = next(reported)
-        assert isinstance(first, Action)
-        assert first.state == "ready"
-        stage.settle()
-        rest = list(reported)
-        assert [each.text for each in rest if isinstance(each, LogLine)] == ["one", "two"]
-        assert isinstance(rest[-1], Action)
-        assert (rest[-1].state, rest[-1].result) == ("done", 7)
-        with pytest.raises(NotFound):
-            next(stage.engine.live("acme", "nothing"))
-        with pytest.raises(NotFound):
-            next(stage.engine.live("nobody"))
 
 
 def test_a_tenants_actions_from_now_on() -> None:

@@ -8,37 +8,6 @@ from lodger.engine.store.lifecycle import leases
 from lodger.sandbox.outcome import Outcome
 
 
-def test_a_renewed_lease_is_never_rescued(bench: Bench) -> None:
-    bench.tenant()
-    bench.engine.run_in("acme", "job", 0)
-    bench.claim()
-    for _ in range(10):
-        bench.clock.advance(3)
-        assert bench.renew()
-        assert bench.rescue() == leases.Rescued((), ())
-
-
-def test_a_node_that_begins_again_takes_back_what_it_held_under_a_new_epoch(bench: Bench) -> None:
-    bench.tenant()
-    bench.engine.run_in("acme", "job", 0)
-    (old,) = bench.claim()
-    first = bench.nodes.pop("n1")
-    assert bench.lease().epoch == first.epoch + 1
-    assert bench.states() == ["ready"]
-    assert bench.commit(old).lost == (old,)
-
-
-def test_a_node_that_resigns_hands_back_what_it_held_without_blame(bench: Bench) -> None:
-    bench.tenant()
-    bench.engine.run_in("acme", "job", 0)
-    (claim,) = bench.claim()
-    with bench.engine.context.database.write() as connection:
-        assert leases.unregister(connection, bench.lease(), bench.clock.us) == [(claim.tenant_id, claim.action_id)]
-    (again,) = bench.claim(node="n2")
-    assert again.attempt == 2
-    assert bench.scalar("SELECT engine_faults FROM lodger_actions") == 0
-
-
 def test_an_attempt_that_is_silent_past_its_deadline_is_taken_from_a_living_node(bench: Bench) -> None:
     bench.tenant()
     bench.engine.run_in("acme", "job", 0)

@@ -7,7 +7,6 @@ from itertools import product
 import pytest
 from tests.store.bench import OK, THROWN, Bench
 
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects import cancelled_usage
 from lodger.engine.effects.finished import Finished
@@ -92,18 +91,6 @@ def test_the_next_slot_finds_it_like_a_running_action(bench: Bench, how: str, ov
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_it_keeps_its_place_in_the_line(bench: Bench, how: str) -> None:
-    bench.tenant(concurrent_runs=1)
-    bench.schedule(name="first", overlap="allow")
-    next_slot(bench)
-    (claim,) = bench.claim()
-    bench.clock.advance(1)
-    bench.engine.run_at("acme", "job", from_us(bench.clock.us))
-    take_away(bench, claim, how)
-    assert [each.action_id for each in bench.claim()] == [claim.action_id]
-
-
-@pytest.mark.parametrize("how", WAYS)
 def test_it_has_begun_and_does_not_expire(bench: Bench, how: str) -> None:
     schedule, claim = running(bench, expires_s=5)
     take_away(bench, claim, how)
@@ -131,16 +118,6 @@ def test_it_is_free_and_the_budget_of_a_day_does_not_end_it(bench: Bench, how: s
     other = bench.engine.run_in("acme", "job", 0)
     assert [each.action_id for each in bench.claim()] == [claim.action_id]
     assert bench.engine.actions.get(None, other.id).state == "skipped"
-
-
-@pytest.mark.parametrize("how", WAYS)
-def test_each_attempt_number_has_its_row(bench: Bench, how: str) -> None:
-    _schedule, claim = running(bench)
-    take_away(bench, claim, how)
-    bench.run(OK)
-    outcomes = [each.outcome for each in bench.engine.actions.attempts(None, claim.action_id)]
-    assert len(outcomes) == 2
-    assert outcomes[-1] is Outcome.OK
 
 
 @pytest.mark.parametrize("how", ["node died", "worker lost", "node stopped", "script suspended"])

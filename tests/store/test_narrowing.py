@@ -14,24 +14,6 @@ from lodger.engine.core.ids import PLATFORM
 ONE, TWO = "export default () => 1", "export default () => 2"
 
 
-def test_actions_of_one_tenant_one_schedule_one_state(bench: Bench) -> None:
-    bench.tenant()
-    bench.tenant("other")
-    first, second = bench.schedule(name="s"), bench.schedule(name="t")
-    bench.schedule(tenant_id="other")
-    bench.clock.advance(60)
-    bench.tick()
-    bench.run()
-    ready = bench.engine.actions.run_now("acme", "t")
-    listed = bench.engine.actions.list
-    assert [each.schedule_id for each in listed("acme", first.id)] == [first.id]
-    assert {each.schedule_id for each in listed("acme", second.id)} == {second.id}
-    assert {each.tenant_id for each in listed("acme")} == {"acme"}
-    assert {each.tenant_id for each in listed()} == {"acme", "other"}
-    assert [each.id for each in listed("acme", state="ready")] == [ready.id]
-    assert [each.id for each in listed("acme", second.id, "ready")] == [ready.id]
-
-
 def test_what_was_said_in_another_order_or_kind_is_told_so(bench: Bench) -> None:
     bench.tenant()
     with pytest.raises(NotFound) as swapped:
@@ -71,18 +53,6 @@ def test_what_belongs_to_one_tenant_is_listed_for_it_alone(bench: Bench, tmp_pat
     assert {each.tenant_id for each in engine.actions.overdue()} == {"acme", "other"}
     bench.claim()
     assert {each.tenant_id for each in engine.actions.running("other")} == {"other"}
-
-
-def test_schedules_of_one_state(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(name="s")
-    bench.schedule(name="t")
-    bench.engine.schedules.pause("acme", "t")
-    listed = bench.engine.schedules.list
-    assert [each.name for each in listed("acme", state="paused")] == ["t"]
-    assert [each.name for each in listed("acme", state="armed")] == ["s"]
-    assert listed("acme", state="ended") == []
-    assert [each.name for each in listed(state="paused")] == ["t"]
 
 
 def test_a_schedules_rollback_brings_every_term_back(bench: Bench) -> None:

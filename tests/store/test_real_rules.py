@@ -11,7 +11,6 @@ from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.rule import Kind, RuleSpec
-from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.sync import Engine
 
 
@@ -70,36 +69,6 @@ def test_what_was_meant_in_three_days_stays_there(real: Bench, url: str) -> None
         assert [spec.text for spec in found.rules.exclusions] == ["at 2026-01-03T00:00:00Z"]
         later = other.schedules.edit("acme", "s", rules="in 3 days")
         assert later.next_at == made.next_at + timedelta(days=1), "said anew, it counts from now"
-
-
-def test_a_hundred_days_off_under_each_missed_policy(real: Bench) -> None:
-    owed = from_us(real.clock.us) - timedelta(days=100)
-    rows = {}
-    for missed in ("skip", "latest", "all", "within:1d", "within:10h"):
-        made = real.schedule("0 9 * * *", name=missed, missed=missed, first_after=owed)
-        real.tick()
-        rows[missed] = [action.state for action in real.actions(made)]
-    assert rows == {
-        "skip": ["skipped"],
-        "latest": ["skipped", "ready"],
-        "all": ["ready"] * 100,
-        "within:1d": ["skipped", "ready"],
-        "within:10h": ["skipped"],
-    }
-
-
-@pytest.mark.parametrize("rule", ["0 0 30 2 *", "DTSTART:20200101T000000Z\nRRULE:FREQ=DAILY;COUNT=5"])
-def test_a_rule_that_never_fires_is_refused_with_the_reason(real: Bench, rule: str) -> None:
-    with pytest.raises(RuleNeverFires) as refused:
-        real.schedule(rule)
-    assert refused.value.why
-    assert real.engine.schedules.list() == []
-
-
-@pytest.mark.parametrize(("rule", "tz"), [("when I feel like it", None), ("0 9 * * *", "Mars/Olympus"), ("", None)])
-def test_what_is_no_rule_is_refused(real: Bench, rule: str, tz: str | None) -> None:
-    with pytest.raises(RuleInvalid):
-        real.schedule(rule, tz=tz)
 
 
 def test_the_least_interval_is_measured_over_the_union_of_rules(url: str) -> None:

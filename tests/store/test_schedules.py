@@ -103,20 +103,6 @@ def test_an_edit_that_is_wrong_changes_nothing(bench: Bench) -> None:
     assert bench.actions() == []
 
 
-def test_a_queued_action_keeps_its_script_version(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule()
-    bench.clock.advance(60)
-    bench.tick()
-    bench.engine.scripts.put("acme", "job", "export default () => 2")
-    (claim,) = bench.claim()
-    assert (claim.script_version, claim.modules["main.js"]) == (1, "export default () => 1")
-    bench.commit(claim)
-    bench.clock.advance(60)
-    bench.tick()
-    assert bench.claim()[0].modules["main.js"] == "export default () => 2"
-
-
 def test_a_pause_takes_effect_at_once_and_ends_by_itself(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule()

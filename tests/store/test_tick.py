@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
-from tests.store.bench import THROWN, Bench
+from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
@@ -47,29 +47,6 @@ def test_the_engine_was_off_for_ten_minutes(bench: Bench, missed: str, states: l
         assert (bench.seconds(first), first.reason) == ((60.0, last), "missed")
 
 
-def test_all_runs_every_missed_one_oldest_first_one_after_the_other(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(missed="all")
-    bench.clock.advance(330)
-    bench.tick()
-    slots = []
-    while claimed := bench.run():
-        assert len(claimed) == 1
-        slots.append(claimed[0].slot_us)
-    assert slots == sorted(slots)
-    assert len(slots) == 5
-
-
-def test_a_month_of_seconds_off_owes_two_rows(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule("every 1s")
-    bench.clock.advance(MONTH)
-    bench.tick()
-    gap, latest = bench.actions(schedule)
-    assert bench.seconds(gap) == (1.0, MONTH - 1)
-    assert bench.seconds(latest) == (MONTH, None)
-
-
 def test_a_month_of_seconds_paused_owes_one_row(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule("every 1s")
@@ -89,50 +66,6 @@ def test_catching_up_is_bounded(bench: Bench) -> None:
     actions = bench.actions(schedule)
     assert len(actions) == 1001
     assert (actions[0].reason, bench.seconds(actions[0])) == ("catch_up_max", (1.0, 4000.0))
-
-
-@pytest.mark.parametrize(
-    ("overlap", "states"),
-    [
-        ("skip", ["running", "skipped"]),
-        ("queue_one", ["running", "ready", "skipped"]),
-        ("queue_all", ["running", "ready", "ready", "ready"]),
-        ("cancel_other", ["running", "cancelled", "cancelled", "ready"]),
-        ("cancel_running", ["cancelled", "cancelled", "cancelled", "ready"]),
-        ("allow", ["running", "ready", "ready", "ready"]),
-    ],
-)
-def test_the_first_run_does_not_end(bench: Bench, overlap: str, states: list[str]) -> None:
-    bench.tenant()
-    schedule = bench.schedule(overlap=overlap)
-    bench.clock.advance(60)
-    bench.tick()
-    bench.claim()
-    for _ in range(3):
-        bench.clock.advance(60)
-        bench.tick()
-    rows = bench.states(schedule)
-    if overlap in {"skip", "queue_one"}:
-        assert rows == states + ["skipped"] * (4 - len(states))
-    else:
-        assert rows == states
-    assert len(bench.claim()) == (3 if overlap == "allow" else overlap == "cancel_running")
-
-
-def test_a_due_slot_supersedes_a_waiting_retry(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule(retry={"attempts": 5, "backoff_s": 500})
-    bench.clock.advance(60)
-    bench.tick()
-    bench.run(THROWN)
-    assert bench.states(schedule) == ["waiting_retry"]
-    bench.clock.advance(60)
-    bench.tick()
-    assert sorted((action.state, action.reason) for action in bench.actions(schedule)) == [
-        ("failed", "superseded"),
-        ("ready", None),
-    ]
-    assert len(bench.claim()) == 1
 
 
 def test_a_schedule_that_ends_is_ended_and_a_schedule_that_never_fires_is_refused(bench: Bench) -> None:

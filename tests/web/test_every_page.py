@@ -22,6 +22,7 @@ from lodger.engine.web import sign_in
 OF_PLATFORM = {"/tenants", "/nodes"}
 #: Tags of axe's rules: WCAG 2.2, levels A and AA.
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+OF_COLOURS_AND_WIDTH = ["color-contrast", "target-size", "scrollable-region-focusable"]
 PHONE, TABLET, WIDE = ({"width": width, "height": 740} for width in (360, 820, 1280))
 #: An A4 page without its margins.
 PRINTED = {"width": 718, "height": 1047}
@@ -170,10 +171,10 @@ def _runs_no_hostile_text(page: Page, path: str) -> bool:
 
 
 def _is_accessible(page: Page, path: str) -> None:
-    """Check a page at both widths and in both colours; what is about neither is checked at both widths."""
+    """Check a page by every rule, and again what colours and a small window can change."""
     assert page.locator("h1").count() == 1, path
-    every, contrast = {"type": "tag", "values": WCAG}, {"type": "rule", "values": ["color-contrast"]}
-    for size, scheme, rules in ((WIDE, "light", every), (WIDE, "dark", contrast), (PHONE, "dark", every)):
+    every, changed = {"type": "tag", "values": WCAG}, {"type": "rule", "values": OF_COLOURS_AND_WIDTH}
+    for size, scheme, rules in ((WIDE, "light", every), (PHONE, "dark", changed)):
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
         _check(page, path, rules)

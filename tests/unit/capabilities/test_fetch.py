@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.egress.forms import all_forms
 from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
 from tests.unit.data.shop import Shop
 
@@ -130,22 +129,6 @@ def test_a_body_crosses_whole_in_pieces_that_fit(bench: FetchBench, body: bytes)
 def test_requests_that_are_none(bench: FetchBench, more: dict[str, Any], code: str) -> None:
     assert ask(bench.attempt(), "http.fetch", **fetch_arguments(bench.peer.url()) | more) == code
     assert bench.peer.connections == 0
-
-
-def test_every_forbidden_spelling_is_refused_with_one_answer(bench: FetchBench) -> None:
-    """With the widest grants: what a script says arrives here unread. Nothing listens on these ports, and names go nowhere.
-
-    A missing grant and another scheme have their own messages: they are seen in the URL alone.
-    """
-    attempt = bench.attempt("fetch:*", "fetch:http://*", budgets={"fetches": 1000})
-    replies = {
-        url: asyncio.run(attempt.call("http.fetch", json.dumps(fetch_arguments(url, id=number))))
-        for number, url in enumerate(all_forms())
-    }
-    answers = [json.loads(reply.json) for url, reply in replies.items() if "\0" not in url and len(url) < 8000]
-    assert {each["code"] for each in answers} == {"fetch_refused"}
-    of_text = ("it needs the grant", "fetch has the schemes")
-    assert len({each["message"] for each in answers if not any(said in each["message"] for said in of_text)}) == 1
 
 
 def test_a_host_that_is_not_granted_is_refused_alike_and_ends_as_denied(bench: FetchBench) -> None:
@@ -284,17 +267,6 @@ def test_a_run_that_ends_breaks_its_requests_off(bench: FetchBench) -> None:
 
     asyncio.run(go())
     assert attempt.fetch_state.running == {}
-
-
-def test_in_a_dry_run_only_reading_leaves(bench: FetchBench) -> None:
-    attempt = bench.attempt(dry=True)
-    methods = ("GET", "POST", "HEAD", "DELETE")
-    calls = [fetch_arguments(bench.peer.url(), id=number, method=method) for number, method in enumerate(methods)]
-    reported = [ask(attempt, "http.fetch", **call) for call in calls]
-    assert [each.line.split()[0] for each in bench.peer.asked] == ["GET", "HEAD"]
-    assert [each.get("notSent", False) for each in reported] == [False, True, False, True]
-    shown = [(each["method"], each["sent"]) for each in attempt.effects()]
-    assert shown == [("GET", True), ("POST", False), ("HEAD", True), ("DELETE", False)]
 
 
 def test_without_a_way_out_nothing_is_asked(shop: Shop) -> None:

@@ -79,23 +79,6 @@ def test_every_slot_is_accounted_exactly_once(
             assert before.reason != step.reason, "one stretch with one reason is one row"
 
 
-@pytest.mark.parametrize(
-    ("missed", "kinds"),
-    [
-        ("skip", ["gap", "run", "skip"]),
-        ("latest", ["gap", "caught_up"]),
-        ("within:10m", ["gap", "caught_up"]),
-        ("all", ["caught_up"] * 31),
-    ],
-)
-def test_missed_policies_after_five_minutes_of_a_ten_second_rule(missed: str, kinds: list[str]) -> None:
-    recurrence = Every(10 * SECOND)
-    steps = plan(UnfinishedCounts(), SlotPolicies(parse_missed(missed)), recurrence, NOW - timedelta(seconds=301), NOW)
-    assert [
-        (getattr(step, "reason", None) == "caught_up" and "caught_up") or type(step).__name__.lower() for step in steps
-    ] == kinds
-
-
 def test_latest_runs_the_latest_and_within_only_while_it_is_fresh() -> None:
     hourly = Every(3600 * SECOND)
     now = NOW + timedelta(minutes=20)
@@ -136,27 +119,6 @@ def test_a_month_of_seconds_is_one_gap_and_costs_a_handful_of_questions() -> Non
     (gap,) = stretch(every, NOW - timedelta(days=31), NOW, "paused")
     assert isinstance(gap, Gap)
     assert Counted.asked == 2
-
-
-@pytest.mark.parametrize(
-    ("overlap", "standing", "expected"),
-    [
-        ("skip", UnfinishedCounts(), Run(NOW)),
-        ("skip", UnfinishedCounts(busy=1), Skip(NOW, "overlap")),
-        ("queue_one", UnfinishedCounts(busy=1), Run(NOW, held=True)),
-        ("queue_one", UnfinishedCounts(busy=1, waiting=1), Skip(NOW, "overlap")),
-        ("queue_all", UnfinishedCounts(busy=1, waiting=7), Run(NOW, held=True)),
-        ("queue_all", UnfinishedCounts(busy=1, waiting=1000), Skip(NOW, "queue_full")),
-        ("cancel_other", UnfinishedCounts(), Run(NOW)),
-        ("CancelOther", UnfinishedCounts(busy=1, waiting=1), Run(NOW, held=True, cancels=True)),
-        ("cancel_running", UnfinishedCounts(), Run(NOW)),
-        ("cancel_running", UnfinishedCounts(busy=1), Run(NOW, cancels=True)),
-        ("allow", UnfinishedCounts(busy=9), Run(NOW)),
-    ],
-)
-def test_the_decision_table_of_overlap(overlap: str, standing: UnfinishedCounts, expected: Step) -> None:
-    terms = SlotPolicies(overlap=parse_overlap(overlap))
-    assert plan(standing, terms, Every(3600 * SECOND), NOW - timedelta(seconds=1), NOW) == [expected]
 
 
 @given(st.integers(1, 366 * 86_400))
