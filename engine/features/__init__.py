@@ -15,6 +15,7 @@ import lodger.engine.features.backfills as backfills
 import lodger.engine.features.batches as batches
 import lodger.engine.features.branding as branding
 import lodger.engine.features.connections as connections
+import lodger.engine.features.documents as documents
 import lodger.engine.features.ledgers as ledgers
 import lodger.engine.features.locks as locks
 import lodger.engine.features.openid as openid
@@ -73,6 +74,7 @@ class Tenants(
 
 class Nouns(
     alerts.AlertNouns[M],
+    documents.DocumentNouns[M],
     ledgers.LedgerNouns[M],
     batches.BatchNouns[M],
     connections.ConnectionNouns[M],

@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -59,7 +59,8 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     body = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
     if route.secret:
         fields.pop("_key", None)  # answers with secrets are not kept
-    answer = await sent_to_api(pages, request, method, path, body, fields)
+    query = urlencode({each.name: text for each in route.at("query") if (text := fields.get(each.name))})
+    answer = await sent_to_api(pages, request, method, path, body, fields, query)
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
     value = json.loads(bytes(answer.body) or b"null")
@@ -215,7 +216,13 @@ def _value(name: str, kind: str, text: str) -> Any:
 
 
 async def sent_to_api(
-    pages: "Dashboard", request: Request, method: str, path: str, body: Values | None, fields: Mapping[str, str]
+    pages: "Dashboard",
+    request: Request,
+    method: str,
+    path: str,
+    body: Values | None,
+    fields: Mapping[str, str],
+    query: str = "",
 ) -> Response:
     """Return the API's answer to a request of this browser, with the token and the key among a form's fields."""
     encoded, started, found = b"" if body is None else json.dumps(body).encode(), dict[str, Any](), list[bytes]()
@@ -224,7 +231,7 @@ async def sent_to_api(
     own |= {"idempotency-key": fields.get("_key")}
     scope = {name: value for name, value in request.scope.items() if name not in _OF_THE_ROUTE} | {
         "method": method, "path": _root(request) + unquote(ROOT + path), "raw_path": (_root(request) + ROOT + path).encode(),
-        "query_string": b"", "headers": kept + [(name.encode(), value.encode()) for name, value in own.items() if value],
+        "query_string": query.encode(), "headers": kept + [(name.encode(), value.encode()) for name, value in own.items() if value],
         "state": {"request_id": request.scope["state"]["request_id"]},
     }  # fmt: skip
     parts = [encoded]

@@ -46,6 +46,11 @@ def carry_out_every_verb(engine: Any, ledger: Engine, said: Callable[[str, objec
     said("collections.index", engine.collections.index("acme", "carts", "address.city"))
     said("collections.list", engine.collections.list("acme"))
     said("collections.drop_index", engine.collections.drop_index("acme", "carts", "address.city"))
+    documents = engine.documents
+    said("documents.put", documents.put("acme", "carts", "a/b", {"city": "Bonn"}))
+    assert said("documents.get", documents.get("acme", "carts", "a/b")).document == "a/b"
+    said("documents.list", documents.list("acme", "carts", filter='{"city": "Bonn"}'))
+    said("documents.delete", documents.delete("acme", "carts", "a/b"))
     webhooks = engine.webhooks
     made = said("webhooks.put", webhooks.put("acme", "hook", "https://example.com/in", events=["order.*"]))
     assert made.secret

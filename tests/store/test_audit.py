@@ -117,6 +117,11 @@ CHANGES: dict[str, Callable[[Engine], object]] = {
     ),
     "schedules.bulk": lambda engine: engine.schedules.bulk("acme", "pause", filter="name:s"),
     "actions.cancel": lambda engine: engine.actions.cancel("acme", engine.actions.run_now("acme", "s").id),
+    "documents.put": lambda engine: engine.documents.put("acme", "carts", "a", {"n": 1}),
+    "documents.delete": lambda engine: (
+        engine.documents.put("acme", "carts", "a", {"n": 1}),
+        engine.documents.delete("acme", "carts", "a"),
+    ),
     "collections.index": lambda engine: engine.collections.index("acme", "carts", "city"),
     "collections.drop_index": lambda engine: (
         engine.collections.index("acme", "carts", "city"),
@@ -189,6 +194,8 @@ READS = {
     "audit.export",
     "audit.list",
     "collections.list",
+    "documents.get",
+    "documents.list",
     "grants.list",
     "locks.list",
     "metrics.blocked",

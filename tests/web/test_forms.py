@@ -127,6 +127,13 @@ def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) 
         "&#34;outcome&#34;: &#34;ok&#34;"
         in browser.agrees(browser.sends(page, "dry-run", source="export default () =>\n 5")).text
     )
+    # A document of a collection is found by the pages of its collection, and edited.
+    engine.documents.put("acme", "carts", "a b", {"city": "Bonn"})
+    page = browser.open("/t/acme/operations/collections.list")
+    page = browser.open(re.search('"([^"]*documents.list[^"]*)"', page.text)[1])
+    page = browser.open(unescape(re.search('"([^"]*documents.put[^"]*)"', page.text)[1]))
+    assert browser.agrees(browser.sends(page, "PUT", values='{"city": "Kiel", "at": 1}')).status_code == 200
+    assert engine.documents.get("acme", "carts", "a b").values == {"city": "Kiel", "at": 1}
     page = browser.open("/t/acme/settings")
     # A question has the words of the page; a secret of an answer is shown once.
     asked = browser.sends(page, "/tenants/acme/suspend")

@@ -38,6 +38,7 @@ WORDS = {
     "note": "Note that is shown with the schedule.",
     "until": "Show only entries before this instant.", "since": "Show only entries at or after this instant.",
     "collection": "Name of the collection.", "path": "Path of a field, such as address.city.",
+    "document": "ID of the document.",
     "at": "Instant, such as 2027-01-31T09:00:00Z or +30m.", "token": "ID or prefix of the token.",
     "version": "Version number.", "revision": "Revision number.",
 }  # fmt: skip

@@ -100,7 +100,9 @@ def operation(reader: Reader) -> tuple[str, Values]:
     if tenant is not None and "tenant_id" in wanted:
         path["tenant_id"] = tenant
     complete = wanted <= asked.keys() | path.keys()
-    others = {key: each for key, each in _names(reader).items() if each.noun == route.noun and key != name}
+    names = {key: each for key, each in _names(reader).items() if key != name}
+    others = {key: each for key, each in names.items() if each.noun == route.noun}
+    inner = {key: each for key, each in names.items() if route.noun[:-1] in {of.name for of in each.at("path")}}
     result = refusal = None
     if route.method == "GET" and allowed and complete:
         try:
@@ -111,7 +113,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
             if asked:
                 raise
             refusal = error  # nothing was asked that could be wrong: the engine is not set up for it
-    present = asked | (_present(reader, route, path) if complete and allowed else {})
+    present = asked | (_present(reader, route, asked, path) if complete and allowed else {})
     shown = [_field(route, each, present) for each in route.parameters if _is_shown(each, tenant)]
     call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
@@ -127,7 +129,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
         else "",
         "was": {each.name: each.value[:SECONDS] if each.kind == "instant" else each.value for each in shown},
         "seconds": SECONDS,
-        "rows": None if result is None else _rows(reader, others, result),
+        "rows": None if result is None else _rows(reader, others | inner, result),
         "refusal": refusal,
         "others": others,
         "listed": isinstance(result, list),
@@ -171,12 +173,15 @@ def _query(route: Route, asked: Mapping[str, str]) -> Values:
         raise not_valid(field_errors(wrong), "query", dict(asked), model.model_fields) from None
 
 
-def _present(reader: Reader, route: Route, path: Values) -> Values:
+def _present(reader: Reader, route: Route, asked: Mapping[str, str], path: Values) -> Values:
     """Return the stored values of what an operation edits, by the names of its parameters; nothing for what is new."""
     reading = _route(reader, f"{route.noun}.get")
     if reading is None or not route.changes or {each.name for each in reading.at("path")} != path.keys():
         return {}
-    record: Values | None = to_jsonable(reader.find(reading.name, **path))
+    needed = {each.name for each in reading.at("query") if each.needed}
+    if not needed <= asked.keys():
+        return {}
+    record: Values | None = to_jsonable(reader.find(reading.name, **path, **{name: asked[name] for name in needed}))
     if record is None:
         return {}
     if route.method == "POST":  # no change of what is stored
@@ -259,13 +264,15 @@ def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Itera
     """Yield those operations that are about one object, each with the query for this one."""
     for name, other in others.items():
         places = [each.name for each in other.at("path") if each.name != "tenant_id"]
-        if not places:
-            continue
-        by = ("id",) if places[0] in {"token", "node", "action_id"} else (places[0], "name", "id")
-        found = next((record[each] for each in by if isinstance(record.get(each), str)), None)
-        if found is not None:
+        needed = {*places, *(each.name for each in other.parameters if each.needed)}
+        found = {each: record[each] for each in needed if isinstance(record.get(each), str)}
+        # The first part of the path that the record does not name is its own.
+        if (own := next((each for each in places if each not in found), None)) is not None:
+            by = ("id",) if own in {"token", "node", "action_id"} else ("name", "id")
+            found |= dict([(own, record[each]) for each in by if isinstance(record.get(each), str)][:1])
+        if places and places[0] in found:
             of = {"tenant_id": record["tenant_id"]} if other.of_tenant and record.get("tenant_id") else {}
-            yield name, urlencode({places[0]: found} | (of if reader.tenant["tenant_id"] is None else {}))
+            yield name, urlencode(found | (of if reader.tenant["tenant_id"] is None else {}))
 
 
 def _record(value: Any) -> Values:

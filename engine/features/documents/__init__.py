@@ -1,0 +1,5 @@
+"""Wing: the documents of collections, read and changed by people."""
+
+from lodger.engine.features.documents.operations import DocumentNouns
+
+__all__ = ["DocumentNouns"]
