@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from lodger.engine.demo.demo_rows import SHOPS
+from lodger.engine.demo.shops import SHOPS
 
 #: For how long the demo's engine was off before its first second.
 OFF_DAYS = 100

@@ -10,14 +10,11 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import Event
 from lodger.engine.core.plain_text import code_frame
 from lodger.engine.service.humanize import humanize_duration
-from lodger.sandbox.limits import LIMITS
 from lodger.sandbox.outcome import Outcome
 
 if TYPE_CHECKING:
     from lodger.engine import Engine
     from lodger.engine.effects.finished import Finished
-
-_LIMITED = ({spec.outcome for spec in LIMITS} | {Outcome.STACK_LIMIT}) - {Outcome.OK, Outcome.BAD_REQUEST}
 
 _NOTES = {
     "lost": "{subject}: the run ended after another node had taken it over, and is discarded",
@@ -137,16 +134,12 @@ def _missed(details: Any) -> str:
 
 def _stopped(outcome: Outcome, finished: "Finished") -> str | None:
     """Return the limit that ended a run in words, None if none did."""
-    if outcome not in _LIMITED:
+    error = finished.error
+    if error is None or error.name != "LimitExceeded":
         return None
-    used: Any = {
-        Outcome.CPU_LIMIT: f"after {finished.usage.cpu_ms:.0f} ms of CPU",
-        Outcome.WALL_LIMIT: f"after {finished.usage.wall_ms:.0f} ms",
-        Outcome.MEMORY_LIMIT: f"at {finished.usage.memory_peak_bytes / 1_048_576:.0f} MiB",
-    }.get(outcome, "")
-    line = f" in line {finished.error.line}" if finished.error is not None and finished.error.line else ""
-    last = f"; last log line{line}: {finished.logs[-1].text}" if finished.logs else ""
-    return f"stopped by the {outcome.value.replace('_', ' ')} {used}{last}".rstrip()
+    last = f"; last log line: {finished.logs[-1].text}" if finished.logs else ""
+    line = f" (line {error.line})" if error.line else ""
+    return f"stopped by the {outcome.value.replace('_', ' ')}: {error.message}{line}{last}"
 
 
 def _result(text: str | None) -> str:

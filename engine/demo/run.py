@@ -6,7 +6,6 @@ import json
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,29 +14,20 @@ from sqlalchemy import Row, inspect
 
 from lodger.engine import Engine, sync
 from lodger.engine.core.access.audit_context import audit_as
-from lodger.engine.core.clock import Clock, from_us
+from lodger.engine.core.clock import Clock, SystemClock, from_us
 from lodger.engine.core.settings import Settings, load
 from lodger.engine.demo.cast import CAST, OFF_DAYS, ONCE_AFTER_S
 from lodger.engine.demo.demo_feed import Feed
-from lodger.engine.demo.demo_rows import SHOPS, fill
-from lodger.engine.demo.summary import Summary, summarise
-from lodger.engine.demo.tables import carts, customers, orders, products, tickets
+from lodger.engine.demo.shops import SHOPS, carts, customers, fill, orders, products, tickets
+from lodger.engine.demo.summary import summarise
 from lodger.engine.node.outbox.sender import Sender
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.web import dashboard_link
 from lodger.sandbox.runtimes.js.artefact import ensure
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """The result of the set-up; ``rows`` by table, empty if the demo's ledger existed already."""
-
-    fresh: bool
-    rows: dict[str, int]
-
-
-def set_up(engine: sync.Engine) -> Stage:
-    """Fill the ledger; continue the set-up of an earlier run that was interrupted."""
+def set_up(engine: sync.Engine) -> dict[str, int]:
+    """Fill the ledger, or continue the set-up of an earlier run; return the numbers of new rows by table, none if it was filled."""
     now = from_us(engine.context.clock.now_us())
     rows: dict[str, int] = {}
     with engine.context.database.write() as connection:
@@ -66,7 +56,7 @@ def set_up(engine: sync.Engine) -> Stage:
                 limits=part.limits or None,
                 first_after=now - timedelta(days=OFF_DAYS),
             )
-    return Stage(bool(rows), rows)
+    return rows
 
 
 #: How often the outbox is emptied.
@@ -106,23 +96,6 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 DATABASE = "ledger.db"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Options of a run.
-
-    Attributes:
-        folder: where the ledger is, or is made.
-        for_s: seconds until it ends by itself; None runs until it is interrupted.
-        serve: whether engine and dashboard stay up after that, until interrupted.
-        dashboard: whether the dashboard is served.
-    """
-
-    folder: Path
-    for_s: float | None
-    serve: bool = False
-    dashboard: bool = False
-
-
 def expose(engine: Engine) -> None:
     """Expose the shops' tables to scripts as ``db.NAME``."""
     engine.expose(customers, tenant_column="shop")
@@ -132,24 +105,35 @@ def expose(engine: Engine) -> None:
     engine.expose(tickets, tenant_column="shop", write=["state", "answered"], insert=False, delete=False)
 
 
-async def play(plan: Plan, clock: Clock, say: Callable[[str], None]) -> Summary:
+async def play(
+    folder: Path, for_s: float | None, say: Callable[[str], None], *, serve: bool, dashboard: bool
+) -> dict[str, Any]:
     """Play the demo to its end, and return the summary.
 
     Args:
+        folder: where the ledger is, or is made.
+        for_s: seconds until it ends by itself; None runs until it is interrupted.
         say: prints a line.
+        serve: whether engine and dashboard stay up after that, until interrupted.
+        dashboard: whether the dashboard is served.
     """
-    settings = load(database=str(plan.folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1, api_port=0)
+    clock, settings = (
+        SystemClock(),
+        load(database=str(folder / DATABASE), missed_after_s=MISSED_AFTER_S, min_interval_s=1, api_port=0),
+    )
     await asyncio.to_thread(ensure, settings.cache_dir, progress=say)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(Engine.open(settings.database, clock=clock, settings=settings))
-        stage = await asyncio.to_thread(set_up, engine.inner)
-        say(_prepared(stage, plan))
-        if plan.dashboard:
+        rows = await asyncio.to_thread(set_up, engine.inner)
+        new = f"Two shops with {', '.join(f'{count} {name}' for name, count in rows.items())}."
+        off = f"The engine was off for {OFF_DAYS} days and starts now."
+        say(f"{new} {off}" if rows else f"Continuing with the ledger in {folder}.")
+        if dashboard:
             await _dashboard(stack, engine, say)
         begun = from_us(clock.now_us())
         async with _at_work(engine, say, settings) as feed:
-            interrupted = await _watch(feed, clock, plan.for_s)
-            if plan.serve and not interrupted:
+            interrupted = await _watch(feed, clock, for_s)
+            if serve and not interrupted:
                 say("The engine and its dashboard stay up; Ctrl-C ends them.")
                 await _watch(feed, clock, None)
         return await asyncio.to_thread(summarise, engine.inner, begun, from_us(clock.now_us()), feed.late_ms)
@@ -178,14 +162,6 @@ async def _dashboard(stack: AsyncExitStack, engine: Engine, say: Callable[[str],
         return
     found = await asyncio.to_thread(dashboard_link.link, engine.inner, server.url)
     say(f"Its dashboard, signed in once by this link for 15 minutes: {found}")
-
-
-def _prepared(stage: Stage, plan: Plan) -> str:
-    """Return the sentence that the demo prints once its ledger is set up."""
-    if not stage.fresh:
-        return f"Continuing with the ledger in {plan.folder}."
-    rows = ", ".join(f"{count} {name}" for name, count in stage.rows.items())
-    return f"Two shops with {rows}. The engine was off for {OFF_DAYS} days and starts now."
 
 
 @asynccontextmanager

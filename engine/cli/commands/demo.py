@@ -59,9 +59,8 @@ def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> N
     """Run the demonstration in a folder."""
     import asyncio
 
-    from lodger.engine.core.clock import SystemClock
     from lodger.engine.core.errors import Unavailable
-    from lodger.engine.demo.run import Plan, play
+    from lodger.engine.demo.run import play
     from lodger.engine.demo.summary import shown
 
     try:
@@ -71,10 +70,10 @@ def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> N
     # What the node notes is told among the demo's lines.
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())
-    plan = Plan(folder, for_s, serve=serve, dashboard=serve or not as_json)
-    summary = asyncio.run(play(plan, SystemClock(), _silent if as_json else _print_now))
+    write = _silent if as_json else _print_now
+    summary = asyncio.run(play(folder, for_s, write, serve=serve, dashboard=serve or not as_json))
     if as_json:
-        write_json(summary.as_dict())
+        write_json(summary)
     else:
         say()
         shown(summary, say)
