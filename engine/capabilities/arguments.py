@@ -2,7 +2,9 @@
 
 import binascii
 import re
-from typing import Any
+from collections.abc import Callable
+from types import UnionType
+from typing import Any, NamedTuple
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import bad_request
@@ -48,149 +50,85 @@ def read_arguments(call: HostCall, text: str) -> dict[str, Any]:
         elif value is None and argument.optional:
             made[name] = None
         else:
-            made[name] = CHECKS[argument.type](value, f"{call.name}: '{name}'")
+            made[name] = _read(argument.type, value, f"{call.name}: '{name}'")
     return made
 
 
-def _name(value: Any, what: str) -> str:
-    """Check that an argument is a name: a text of 1 to 63 characters. ``what`` names the argument in the refusal."""
-    if not isinstance(value, str) or not 0 < len(value) <= 63:
-        raise bad_request(f"{what} must be a name of at most 63 characters")
-    return value
+class Form(NamedTuple):
+    """What an argument must be, in words that follow ``must be``; ``listed`` takes a single one for a list of one."""
+
+    holds: Callable[[Any], bool]
+    words: str = ""
+    listed: bool = False
 
 
-def _id(value: Any, what: str) -> Any:
-    """Check the id of a row."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise bad_request(f"{what} must be an id: text or a whole number")
-    return value
+def _texts(words: str, least: int, most: int) -> Form:
+    """Return the form of a text with a number of characters from ``least`` to ``most``."""
+    return Form(lambda value: isinstance(value, str) and least <= len(value) <= most, words)
 
 
-def _any(value: Any, _what: str) -> Any:
-    """Accept any JSON value."""
-    return value
-
-
-def _limit(value: Any, what: str) -> int:
-    """Check a maximum number of rows that a script asks for. ``what`` names the argument in the refusal."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
-        raise bad_request(f"{what} must be a whole number from 1 to 10000")
-    return value
-
-
-def _text(value: Any, what: str) -> str:
-    """Check that an argument is text within its maximum length. ``what`` names the argument in the refusal."""
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise bad_request(f"{what} must be text of at most {MAX_TEXT} characters")
-    return value
-
-
-def _key(value: Any, what: str) -> str:
-    """Check the key of a keyed value."""
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_KEY:
-        raise bad_request(f"{what} must be text of 1 to {MAX_KEY} characters")
-    return value
-
-
-def _names(value: Any, what: str) -> list[str]:
-    """Check a list of names; one name is a list of one."""
-    names = value if isinstance(value, list) else [value]
-    if len(names) > MAX_NAMES or not all(isinstance(name, str) for name in names):
-        raise bad_request(f"{what} must be a name or a list of at most {MAX_NAMES} names")
-    return names
-
-
-def _groups(value: Any, what: str) -> list[Any]:
-    """Check what an aggregate is grouped by: names of columns, or periods."""
-    terms = value if isinstance(value, list) else [value]
-    if len(terms) > MAX_NAMES or not all(isinstance(term, str | dict) for term in terms):
-        raise bad_request(
-            f"{what} must be a name, a period such as {{ day: 'created' }}, or a list of at most {MAX_NAMES}"
-        )
-    return terms
-
-
-def _values(value: Any, what: str) -> dict[str, Any]:
-    """Check the values of a row."""
-    if not isinstance(value, dict) or not value:
-        raise bad_request(f"{what} must be an object with at least one property")
-    return value
-
-
-def _rows(value: Any, what: str) -> list[dict[str, Any]]:
-    """Check a list of rows."""
-    if not isinstance(value, list) or not 0 < len(value) <= MAX_ROWS:
-        raise bad_request(f"{what} must be a list of 1 to {MAX_ROWS} objects")
-    return [_values(each, what) for each in value]
-
-
-def _number(value: Any, what: str) -> int | float:
-    """Check a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise bad_request(f"{what} must be a number")
-    return value
-
-
-def _flag(value: Any, what: str) -> bool:
-    """Check that an argument is true or false."""
-    if not isinstance(value, bool):
-        raise bad_request(f"{what} must be true or false")
-    return value
-
-
-def _addresses(value: Any, what: str) -> list[str]:
-    """Check a list of mail addresses; one address is a list of one."""
-    found = value if isinstance(value, list) else [value]
-    if not 0 < len(found) <= MAX_ADDRESSES or not all(isinstance(item, str) for item in found):
-        raise bad_request(f"{what} must be an address or a list of 1 to {MAX_ADDRESSES} addresses")
-    return found
-
-
-def _pairs(value: Any, what: str) -> list[tuple[str, str]]:
-    """Check a list of pairs of texts."""
-    good = isinstance(value, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in value
+def _some(kinds: type | UnionType, words: str, least: int = 0, most: int = MAX_NAMES, *, listed: bool = True) -> Form:
+    """Return the form of a list with ``least`` to ``most`` values of these kinds."""
+    return Form(
+        lambda value: (
+            isinstance(value, list)
+            and least <= len(value) <= most
+            and all(isinstance(each, kinds) and each != {} for each in value)
+        ),
+        words,
+        listed,
     )
-    if not good:
-        raise bad_request(f"{what} must be a list of pairs of texts")
-    return [(name, text) for name, text in value]
 
 
-def _line(value: Any, what: str) -> str:
-    """Check the position of a call in the script, ``file:line``."""
-    if not isinstance(value, str) or not _LINE.fullmatch(value):
-        raise bad_request(f"{what} must have the form file:line")
-    return value
-
-
-def _base64(value: Any, what: str) -> bytes:
-    """Return the bytes of an argument that is base64 text."""
+def _is_base64(value: Any) -> bool:
+    """Whether a value is base64 text within its maximum length."""
     if not isinstance(value, str) or len(value) > MAX_BASE64 or not value.isascii():
-        raise bad_request(f"{what} must be base64 of at most 512 KiB")
+        return False
     try:
-        return binascii.a2b_base64(value, strict_mode=True)
+        binascii.a2b_base64(value, strict_mode=True)
     except binascii.Error:
-        raise bad_request(f"{what} must be base64") from None
+        return False
+    return True
 
 
-CHECKS = {
-    "name": _name,
-    "id": _id,
-    "filter": _any,
-    "order": _any,
-    "limit": _limit,
-    "cursor": _text,
-    "names": _names,
-    "groups": _groups,
-    "values": _values,
-    "rows": _rows,
-    "text": _text,
-    "key": _key,
-    "value": _any,
-    "number": _number,
-    "flag": _flag,
-    "addresses": _addresses,
-    "pairs": _pairs,
-    "line": _line,
-    "base64": _base64,
-}
+def _is_pair(value: Any) -> bool:
+    """Whether a value is a list of two texts."""
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(part, str) for part in value)
+
+
+_ANY = Form(lambda _value: True)
+_LONG = _texts(f"text of at most {MAX_TEXT} characters", 0, MAX_TEXT)
+#: By the type that the table of calls names. Values come from JSON: a whole number is exactly an int, and no bool.
+FORMS = {
+    "name": _texts("a name of at most 63 characters", 1, 63),
+    "id": Form(lambda value: type(value) in (str, int), "an id: text or a whole number"),
+    "filter": _ANY,
+    "order": _ANY,
+    "limit": Form(lambda value: type(value) is int and 1 <= value <= 10_000, "a whole number from 1 to 10000"),
+    "cursor": _LONG,
+    "names": _some(str, f"a name or a list of at most {MAX_NAMES} names"),
+    "groups": _some(str | dict, f"a name, a period such as {{ day: 'created' }}, or a list of at most {MAX_NAMES}"),
+    "values": Form(lambda value: isinstance(value, dict) and value != {}, "an object with at least one property"),
+    "rows": _some(dict, f"a list of 1 to {MAX_ROWS} objects, each with at least one property", 1, MAX_ROWS, listed=False),
+    "text": _LONG,
+    "key": _texts(f"text of 1 to {MAX_KEY} characters", 1, MAX_KEY),
+    "value": _ANY,
+    "number": Form(lambda value: type(value) in (int, float), "a number"),
+    "flag": Form(lambda value: isinstance(value, bool), "true or false"),
+    "addresses": _some(str, f"an address or a list of 1 to {MAX_ADDRESSES} addresses", 1, MAX_ADDRESSES),
+    "pairs": Form(lambda value: isinstance(value, list) and all(map(_is_pair, value)), "a list of pairs of texts"),
+    "line": Form(lambda value: isinstance(value, str) and _LINE.fullmatch(value) is not None, "of the form file:line"),
+    "base64": Form(_is_base64, "base64 of at most 512 KiB"),
+}  # fmt: skip
+
+
+def _read(kind: str, value: Any, what: str) -> Any:
+    """Return an argument of this type; ``what`` names it in the refusal."""
+    form = FORMS[kind]
+    if form.listed and not isinstance(value, list):
+        value = [value]
+    if not form.holds(value):
+        raise bad_request(f"{what} must be {form.words}")
+    if kind == "base64":
+        return binascii.a2b_base64(value)
+    return [tuple(pair) for pair in value] if kind == "pairs" else value

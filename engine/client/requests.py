@@ -32,6 +32,8 @@ CONNECT_S, ANSWER_S = 10.0, 330.0
 SILENCE_S = 60.0
 #: Maximum size of an answer, unpacked: a server that lies ends here, not in all the memory of this machine.
 MAX_ANSWER_BYTES = 256 << 20
+#: Most entries of a list, and pages that it comes in; a server that gives more is none of ours.
+MAX_ENTRIES, MAX_PAGES = 1_000_000, 20_000
 KINDS: dict[str, type[Action] | type[LogLine]] = {"action": Action, "log": LogLine}
 #: Statuses after which the same request may be sent again, with its own idempotency key.
 AGAIN = {429, 502, 503, 504}
@@ -204,7 +206,11 @@ def _text(value: Any) -> str:
 
 
 def call(url: str, operation: Operation, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Conversation[Any]:
-    """Carry out an operation, and return its result; a list comes in as many requests as the server's pages need."""
+    """Carry out an operation, and return its result; a list comes in as many requests as the server's pages need.
+
+    Raises:
+        Unavailable: answer_unreadable: there is no end to the pages.
+    """
     sent = build(operation, args, kwargs)
     route = sent.route
     assert route is not None
@@ -213,11 +219,15 @@ def call(url: str, operation: Operation, args: tuple[Any, ...], kwargs: Mapping[
     arguments = arguments_of(operation, args, kwargs)
     wanted: int | None = arguments.get("limit", signature(operation.function).parameters["limit"].default)
     found: Page[Any] = Page()
+    pages = 0
     while wanted is None or len(found) < wanted:
         left = route.max_page if wanted is None else min(route.max_page, wanted - len(found))
         page = result_of(route, (yield from ask(url, replace(sent, query=sent.query | {"limit": str(left)}))))
         found.extend(page)
         found.next = page.next
+        pages += 1
+        if len(found) > MAX_ENTRIES or pages > MAX_PAGES:  # empty pages have an end, too
+            raise Unavailable("answer_unreadable.entries", maximum=MAX_ENTRIES)
         if page.next is None:
             break
         sent = replace(sent, query=sent.query | {"cursor": page.next})

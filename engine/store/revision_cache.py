@@ -4,7 +4,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -12,12 +12,13 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.serialization import adapter
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
 from lodger.engine.policy.plan import Overlap, SlotPolicies, parse_missed
 from lodger.engine.policy.retry import Retry, parse_retry
 from lodger.engine.recurrence.compile import with_absolute_times, with_present_starts
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.bulk import QueryMany
@@ -310,31 +311,14 @@ def zone_of(rules: ScheduleRules) -> str:
 
 def encode_rules(rules: ScheduleRules) -> str:
     """Return the JSON text of a schedule's rules."""
-    body = asdict(rules)
-    for end in ("start", "end"):
-        body[end] = body[end].isoformat() if body[end] else None
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return str(adapter(ScheduleRules).dump_json(rules).decode())
 
 
 @lru_cache(maxsize=4096)
 def decode_rules(text: str) -> ScheduleRules:
     """Decode the result of :func:`encode_rules`."""
-    body = json.loads(text)
-    dst = body["dst"]
-    return ScheduleRules(
-        rules=tuple(_spec(rule) for rule in body["rules"]),
-        exclusions=tuple(_spec(rule) for rule in body["exclusions"]),
-        tz=body["tz"],
-        dst=DstPolicy(dst["gap"] and Gap(dst["gap"]), dst["fold"] and Fold(dst["fold"])),
-        start=body["start"] and datetime.fromisoformat(body["start"]),
-        end=body["end"] and datetime.fromisoformat(body["end"]),
-    )
-
-
-def _spec(body: dict[str, Any]) -> RuleSpec:
-    """Return a rule from its stored form."""
-    kind = body["kind"] and Kind(body["kind"])
-    return RuleSpec(body["text"], kind, body["dtstart"], body["tz"], body.get("counted_from"))
+    rules: ScheduleRules = adapter(ScheduleRules).validate_json(text)
+    return rules
 
 
 def _unreadable(error: Exception) -> str:

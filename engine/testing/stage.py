@@ -193,14 +193,8 @@ class Stage:
 
     def actions(self, tenant_id: str, schedule: str | Schedule | None = None) -> list[Action]:
         """Return the actions of a tenant, or of one of its schedules, in the order in which they were due."""
-        found: list[Action] = []
-        identity, cursor = self._schedule(tenant_id, schedule), None
-        while True:
-            page = self.engine.actions.list(tenant_id, identity, limit=500, cursor=cursor)
-            found += page
-            cursor = page.next
-            if cursor is None:
-                return sorted(found, key=lambda action: (action.due_at, action.id))
+        found = self.engine.actions.list(tenant_id, self._schedule(tenant_id, schedule), limit=None)
+        return sorted(found, key=lambda action: (action.due_at, action.id))
 
     def sent(self, tenant_id: str) -> list[Sent]:
         """Return the mails and webhooks that a tenant's runs asked for, in the order of asking."""

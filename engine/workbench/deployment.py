@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.access.grants import parse
-from lodger.engine.core.errors import NotFound, Unavailable
+from lodger.engine.core.errors import NotFound
 from lodger.engine.core.params import dump_fields, read_fields
-from lodger.engine.store.records import Page, Schedule, ScriptVersion
+from lodger.engine.store.records import Schedule, ScriptVersion
 from lodger.engine.store.scripts import differences
 from lodger.engine.workbench import schedules_file, stocking
 from lodger.engine.workbench.findings import Finding
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MARK = "lodger deploy "
 #: Maximum number of slots that are shown of each change.
 SLOTS = 5
-#: Maximum number of entries of a list that a server gives; no tenant has so many scripts, schedules or revisions.
-MAX_ENTRIES = 100_000
 _DETAILS = ("create", "change", "delete")
 
 
@@ -65,9 +63,9 @@ def make_plan(
     """
     tz = engine.tenants.get(tenant_id).tz
     findings = [each for each in (*folder.findings, *stocking.unused(folder)) if each.level == "error"]
-    stored = {each.name for each in everything(lambda cursor: engine.scripts.list(tenant_id, cursor=cursor))}
+    stored = {each.name for each in engine.scripts.list(tenant_id)}
     steps = list(_scripts(engine, tenant_id, folder, stored))
-    existing = {each.name: each for each in everything(lambda cursor: engine.schedules.list(tenant_id, cursor=cursor))}
+    existing = {each.name: each for each in engine.schedules.list(tenant_id)}
     for name, fields in folder.file.schedules.items():
         absent = [each for each in stocking.absent_scripts(folder, fields) if each not in stored]
         findings += [stocking.absent_script(folder, name, each) for each in absent]
@@ -89,32 +87,10 @@ def make_plan(
     return steps, findings
 
 
-def everything(read: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
-    """Yield the entries of all pages of a list.
-
-    Raises:
-        Unavailable: answer_unreadable, if there is no end to them.
-    """
-    cursor = None
-    count = 0
-    while True:
-        page = read(cursor)
-        yield from page
-        count += len(page) or MAX_ENTRIES // 1000  # empty pages have an end, too
-        if count > MAX_ENTRIES:
-            raise Unavailable("answer_unreadable.entries", maximum=MAX_ENTRIES)
-        cursor = page.next
-        if cursor is None:
-            return
-
-
 def is_made_by(engine: "Engine", schedule: Schedule, deployment: str) -> bool:
     """Whether a deployment of this name created a schedule: the reason of its first revision says so."""
-    first = None
-    for first in everything(  # noqa: B007 - the last one is wanted
-        lambda cursor: engine.schedules.revisions(schedule.tenant_id, schedule.id, cursor=cursor)
-    ):
-        pass
+    revisions = engine.schedules.revisions(schedule.tenant_id, schedule.id)
+    first = revisions[-1] if revisions else None
     return first is not None and first.revision == 1 and (first.why or "").split(": ")[0] == MARK + deployment
 
 

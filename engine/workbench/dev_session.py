@@ -27,7 +27,6 @@ from lodger.engine.testing.recordings import Recordings, check_recordings
 from lodger.engine.workbench import script_folder, stocking
 from lodger.engine.workbench.cases import SEED, SEEDING
 from lodger.engine.workbench.check import TENANT
-from lodger.engine.workbench.deployment import everything
 from lodger.engine.workbench.findings import Finding, similar
 from lodger.engine.workbench.script_folder import ScriptFolder
 from lodger.sandbox import prescan
@@ -82,16 +81,14 @@ class DevSession:
     def _store(self, changed: set[str], before: ScriptFolder | None) -> None:
         """Store changed scripts with those that import them, and changed schedules; report new versions, and refusals."""
         engine, folder = self._stage.engine, self.folder
-        old = {
-            each.name: each.version for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))
-        }
+        old = {each.name: each.version for each in engine.scripts.list(TENANT)}
         refused = stocking.store_scripts(
             engine, TENANT, folder, [script for script in folder.scripts.values() if script.name in changed]
         )
-        for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor)):
-            if before is not None and old.get(each.name) != each.version:
-                self._report({"kind": "reload", "at": zulu(self.now), "script": each.name, "version": each.version})
-        stored = {each.name for each in everything(lambda cursor: engine.scripts.list(TENANT, cursor=cursor))}
+        stored = {each.name: each.version for each in engine.scripts.list(TENANT)}
+        for script, version in stored.items() if before is not None else ():
+            if old.get(script) != version:
+                self._report({"kind": "reload", "at": zulu(self.now), "script": script, "version": version})
         for name, fields in folder.file.schedules.items():
             if before is not None and fields == before.file.schedules.get(name):
                 continue

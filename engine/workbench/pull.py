@@ -14,7 +14,6 @@ from lodger.engine.store.records import Schedule, ScriptVersion
 from lodger.engine.store.scripts import content
 from lodger.engine.store.stored_modules import ENTRIES, entry_of
 from lodger.engine.workbench import schedules_file
-from lodger.engine.workbench.deployment import everything
 from lodger.sandbox.limits import Limits
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def read_scripts(
     settings: dict[str, dict[str, Any]] = {}
     left_out: dict[str, str] = {}
     places: dict[str, tuple[str, str]] = {}  # spelling and script: some file systems do not tell A.js from a.js
-    for each in everything(lambda cursor: engine.scripts.list(tenant_id, cursor=cursor)):
+    for each in engine.scripts.list(tenant_id):
         if each.kind not in {"script", "library"}:
             left_out[each.name] = f"its kind is {each.kind}"
             continue

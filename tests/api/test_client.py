@@ -283,6 +283,16 @@ def test_an_endless_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         liar.join()
 
 
+def test_pages_without_an_end_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_PAGES", 3)
+    asking = requests.call("http://127.0.0.1:1", TABLE.operations["scripts.list"], ("acme",), {})
+    next(asking)
+    empty = requests.Answer(200, b'{"items": [], "next": "more"}', None)
+    with pytest.raises(Unavailable, match="lists more than"):
+        for _ in range(5):
+            asking.send(empty)
+
+
 @pytest.mark.parametrize("name", ["..", ".", "", "acme/schedules/s", "a\\b", "../schedules/s"])
 def test_a_name_never_turns_into_another_address(client: Client, lodge: RunningApi, name: str) -> None:
     """What would climb in the path, or be two segments of it, deletes something else: it is not sent."""

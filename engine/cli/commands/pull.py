@@ -10,7 +10,6 @@ from lodger.engine.cli.operations import confirm
 from lodger.engine.output import script_files
 from lodger.engine.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
 from lodger.engine.workbench import schedules_file, script_folder
-from lodger.engine.workbench.deployment import everything
 from lodger.engine.workbench.pull import new_file, read_scripts, table_of
 
 
@@ -24,10 +23,7 @@ def pull(
     """Write a tenant's scripts and schedules into a folder."""
     with opened(db) as engine:
         files, scripts, left_out = read_scripts(engine, tenant)
-        schedules = {
-            each.name: table_of(each)
-            for each in everything(lambda cursor: engine.schedules.list(tenant, cursor=cursor))
-        }
+        schedules = {each.name: table_of(each) for each in engine.schedules.list(tenant)}
     written = {path: text for path, text in files.items() if _present(folder / path) != text}
     file = new_file(folder, schedules, scripts)
     if file is not None:

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import (
@@ -29,6 +29,7 @@ from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.params import read_fields
+from lodger.engine.core.serialization import from_jsonable, to_jsonable
 from lodger.engine.features.replays import recorded
 from lodger.engine.features.replays.agreement import AGREES, DIFFERS, UNDECIDED, ShadowRun
 from lodger.engine.store import audit
@@ -181,7 +182,7 @@ def get(connection: Connection, live: ScriptVersion) -> Shadow:
         NotFound: shadow_unknown.
     """
     row = _require(connection, live)
-    runs = tuple(_run(each) for each in json.loads(row.runs))
+    runs: tuple[ShadowRun, ...] = from_jsonable(tuple[ShadowRun, ...], json.loads(row.runs))
     verdicts = Counter(each.verdict for each in runs)
     outdated = row.state != PROMOTED and row.live_version != live.version
     return Shadow(
@@ -289,8 +290,7 @@ def add(
     runs = json.loads(row.runs)
     if any((each["action_id"], each["step"]) == (run.action_id, run.step) for each in runs):
         return None
-    slot = None if run.slot is None else run.slot.isoformat()
-    runs.append(asdict(run) | {"slot": slot})
+    runs.append(to_jsonable(run))
     state = FINISHED if len(runs) >= row.wanted else RUNNING
     mine = (_t.tenant_id == tenant_id, _t.id == shadow_id)
     prepared.write(connection, update(script_shadows).where(*mine).values(runs=json.dumps(runs), state=state))
@@ -326,12 +326,6 @@ def miss(connection: Connection, missed: Iterable[tuple[str, str, int]]) -> None
     for tenant_id, shadow_id, number in missed:
         mine = (_t.tenant_id == tenant_id, _t.id == shadow_id, _t.state == RUNNING)
         prepared.write(connection, update(script_shadows).where(*mine).values(missed=_t.missed + number))
-
-
-def _run(stored: dict[str, object]) -> ShadowRun:
-    """Return a comparison from its stored JSON."""
-    slot = stored["slot"]
-    return ShadowRun(**stored | {"slot": None if slot is None else datetime.fromisoformat(str(slot))})  # type: ignore[arg-type]  # as add() wrote it
 
 
 def _of(live: ScriptVersion) -> tuple[ColumnElement[bool], ...]:

@@ -293,11 +293,11 @@ def test_writing_what_was_read_asks_nothing_more(shop: Shop) -> None:
 
 
 def test_the_table_and_the_handlers_are_one() -> None:
-    from lodger.engine.capabilities.arguments import CHECKS
+    from lodger.engine.capabilities.arguments import FORMS
     from lodger.engine.capabilities.call_handlers import HANDLERS
 
     assert set(HANDLERS) == set(CALLS)
-    assert {argument.type for call in CALLS.values() for argument in call.arguments.values()} == set(CHECKS)
+    assert {argument.type for call in CALLS.values() for argument in call.arguments.values()} == set(FORMS)
 
 
 def test_after_the_end_nothing_is_written(shop: Shop) -> None:
