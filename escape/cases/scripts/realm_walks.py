@@ -8,22 +8,19 @@ from typing import Any
 
 from lodger.escape.attack_files import attacks
 from lodger.escape.case import GUEST, Case, cases
-from lodger.escape.cases.scripts.realm_names import LANGUAGE, LIBRARY
+from lodger.escape.cases.scripts.realm_names import ALLOWED
 from lodger.escape.evidence import Escaped, Trial, answers, by_outcome, ends_as
 from lodger.escape.runner import ERROR
 from lodger.sandbox.outcome import Outcome
 
 _SCRIPTS = attacks(__file__)
 
-_ALLOWED = (*LANGUAGE, *LIBRARY)
-
-
 _WALK = dict(_SCRIPTS["shared"])["walk"]
 
 
 def _walk(expression: str) -> str:
     """Return a script that walks over all objects reachable from an expression."""
-    body = _WALK % (expression, json.dumps(sorted(_ALLOWED)))
+    body = _WALK % (expression, json.dumps(ALLOWED))
     return f"export default async function () {{\n{body}}}\n"
 
 
