@@ -85,20 +85,13 @@ CASES = [
             f"the name {name}",
             _CODE % (json.dumps(name), "{}"),
             seen=answers("unknown_call"),
-            story="A call's name is looked up in a table, never on an object.",
+            story=story,
         )
-        for number, name in enumerate(_DUNDER)
-    ),
-    *(
-        Case(
-            f"C48-{_slug(name)}-{number}",
-            "call_table",
-            f"the name {name}",
-            _CODE % (json.dumps(name), "{}"),
-            seen=answers("unknown_call"),
-            story="A call's name is data: no format, no path, no code.",
+        for first, names, story in (
+            (0, _DUNDER, "A call's name is looked up in a table, never on an object."),
+            (100, _UNKNOWN, "A call's name is data: no format, no path, no code."),
         )
-        for number, name in enumerate(_UNKNOWN, 100)
+        for number, name in enumerate(names, first)
     ),
     *(
         Case(

@@ -13,6 +13,7 @@ from lodger.sandbox.outcome import Outcome
 _SCRIPTS = attacks(__file__)
 
 ALL = (*SCRIPTS, *COMMANDS)
+_BIRTH = ("root", "namespaces")
 #: class, wall, fact, correct values, what an attack would use otherwise, other walls that stop it too
 _FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     (73, "seccomp", "seccomp", ("filter",), "any system call", ()),
@@ -21,6 +22,7 @@ _FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] 
     (91, "uid", "capabilities", ("none",), "a capability that was left", ("namespaces",)),
     (77, "uid", "uid", ("its own",), "what belongs to the engine's user", ("namespaces",)),
     (91, "uid", "gid", ("its own",), "what belongs to the engine's group", ("namespaces",)),
+    (91, "uid", "groups", ("none",), "a group that was kept", ("namespaces",)),
     (30, "rlimits", "limit of processes", ("zero",), "forks", ()),
     (32, "rlimits", "limit of file size", ("zero",), "filling a disk", ()),
     (81, "rlimits", "limit of core", ("zero",), "a core dump with a tenant's data", ()),
@@ -42,20 +44,16 @@ _FACTS: tuple[tuple[int, str, str, tuple[str, ...], str, tuple[str, ...]], ...] 
     (91, "namespaces", "user namespace", ("its own",), "users of the host", ()),
     (74, "root", "root", ("empty",), "any file", ()),
     (74, "root", "mounts", ("one, read-only",), "a writable mount", ()),
-)
-#: Facts that follow from how a worker is created, not from a single wall.
-_BIRTH: tuple[tuple[int, str, tuple[str, ...], str], ...] = (
-    (79, "descriptors", ("one socket",), "a descriptor that was inherited"),
-    (80, "arguments", ("no secret",), "a secret among the arguments"),
-    (80, "working folder", ("/",), "a working folder of the engine"),
-    (93, "threads", ("1",), "a thread without a filter"),
-    (77, "traced", ("no",), "a tracer that was let in"),
-    (85, "shared memory", ("none",), "memory shared with another worker"),
-    (34, "terminated", ("not ignored",), "a signal that is ignored"),
-)
-_HOLD = "await bridge.call('hold', null); return true;"
-_COMMAND = {"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}}
-_STORY = "While the script waits, the kernel's view of the worker shows its walls."
+    # how a worker is created, not a single wall
+    (79, "birth", "descriptors", ("one socket",), "a descriptor that was inherited", _BIRTH),
+    (80, "birth", "arguments", ("no secret",), "a secret among the arguments", _BIRTH),
+    (80, "birth", "working folder", ("/",), "a working folder of the engine", _BIRTH),
+    (93, "birth", "threads", ("1",), "a thread without a filter", _BIRTH),
+    (77, "birth", "traced", ("no",), "a tracer that was let in", _BIRTH),
+    (85, "birth", "shared memory", ("none",), "memory shared with another worker", _BIRTH),
+    (34, "birth", "terminated", ("not ignored",), "a signal that is ignored", _BIRTH),
+    (76, "seccomp", "writable code", ("none",), "memory that is writable and executable: trampolines of our own callbacks", ()),
+)  # fmt: skip
 
 
 def _id(number: int, name: str) -> str:
@@ -69,45 +67,16 @@ CASES = [
             _id(number, name),
             wall,
             what,
-            _HOLD,
+            "await bridge.call('hold', null); return true;",
             seen=fact(name, *wanted),
-            story=_STORY,
+            story="While the script waits, the kernel's view of the worker shows its walls.",
             behind=behind,
             inspect=inspect_worker,
             limits={"wall_ms": 5000},
-            runtimes=ALL,
-            on=_COMMAND,
+            runtimes=("quickjs", "wasm") if name == "writable code" else ALL,
+            on={"wasm": {"wasm": lambda: command("(call $hold)"), "script": ""}},
         )
         for number, wall, name, wanted, what, behind in _FACTS
-    ),
-    *(
-        Case(
-            _id(number, name),
-            "birth",
-            what,
-            _HOLD,
-            seen=fact(name, *wanted),
-            story=_STORY,
-            inspect=inspect_worker,
-            behind=("root", "namespaces"),
-            limits={"wall_ms": 5000},
-            runtimes=ALL,
-            on=_COMMAND,
-        )
-        for number, name, wanted, what in _BIRTH
-    ),
-    Case(
-        "E91-groups",
-        "uid",
-        "a group that was kept",
-        _HOLD,
-        seen=fact("groups", "none"),
-        story=_STORY,
-        behind=("namespaces",),
-        inspect=inspect_worker,
-        limits={"wall_ms": 5000},
-        runtimes=ALL,
-        on=_COMMAND,
     ),
     Case(
         "D66-residue",
@@ -121,18 +90,6 @@ CASES = [
         limits={"wall_ms": 8000},
         runtimes=ALL,
         on={"wasm": {"wasm": lambda: command("(drop (call $in (i32.const 4096))) (call $hold)"), "script": ""}},
-    ),
-    Case(
-        "E76-writable-code",
-        "seccomp",
-        "memory that is writable and executable: the trampolines of our own callbacks",
-        _HOLD,
-        seen=fact("writable code", "none"),
-        story=_STORY,
-        inspect=inspect_worker,
-        limits={"wall_ms": 5000},
-        runtimes=("quickjs", "wasm"),
-        on=_COMMAND,
     ),
     *(
         Case(
