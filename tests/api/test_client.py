@@ -288,9 +288,10 @@ def test_pages_without_an_end_end(monkeypatch: pytest.MonkeyPatch) -> None:
     asking = requests.call("http://127.0.0.1:1", TABLE.operations["scripts.list"], ("acme",), {})
     next(asking)
     empty = requests.Answer(200, b'{"items": [], "next": "more"}', None)
+    for _ in range(3):
+        asking.send(empty)
     with pytest.raises(Unavailable, match="lists more than"):
-        for _ in range(5):
-            asking.send(empty)
+        asking.send(empty)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "acme/schedules/s", "a\\b", "../schedules/s"])
