@@ -7,7 +7,6 @@ measured in the same run.
 """
 
 import asyncio
-import gc
 import os
 import resource
 import tempfile
@@ -194,7 +193,6 @@ async def _load(load: str, runs: int, tenants: int, over_s: float, url: str | No
             engine.on_event(recorder.add)
             with attempts.recorded_deaths() as deaths, _statements() as statements:
                 async with engine.node():
-                    gc.freeze()  # as lodger up does
                     await asyncio.sleep(max(0.0, begin.timestamp() - time.time() - 0.2))
                     before, sandbox = _own(statements()), _children_cpu_ms()
                     async with asyncio.timeout(over_s + _TIMEOUT_S):

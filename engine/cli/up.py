@@ -187,8 +187,6 @@ class Serving:
                 self._serve_metrics(stack, engine)
             if self._role != "api":
                 self._running = node = await self._node(stack, engine)
-                # What is there by now lives as long as the process; looking through it took 60 ms, several times a minute.
-                gc.freeze()
                 self.say(f"node {node.name} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
             await self._until(stopping, engine)

@@ -1,6 +1,7 @@
 """Before a storm what comes due is read, in its midst naming slots goes first; between storms one look serves all services."""
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from lodger.engine.testing.clock import FakeClock
 
 def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetcher, "PREFETCH_S", 200_000.0)
+    monkeypatch.setattr(prefetcher, "FREEZE_EACH", 50)
 
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, node, signals):
@@ -32,7 +34,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
                 made = [other.schedules.create("acme", f"s{n}", script="job", rules="every 86400s") for n in range(60)]
             book, keys = engine.inner.context.revision_cache, [("acme", each.id, each.revision, 0) for each in made]
             assert len(book.uncached(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
-            ahead = prefetcher.Prefetcher(node.context)
+            ahead, frozen = prefetcher.Prefetcher(node.context), gc.get_freeze_count()
             await ahead.start()
 
             async def read() -> bool:
@@ -40,6 +42,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
 
             await signals.until(read)
             await ahead.stop()
+            assert gc.get_freeze_count() > frozen + 60, "the collector looks through no cached revision"
 
     asyncio.run(scenario())
 
