@@ -88,7 +88,7 @@ class ScriptImages:
 
     def find(self, job: Job) -> VersionImage | None:
         """Return the image of a job's version if there is one in memory that fits its limits; the caller closes it."""
-        bound = self._known.get(_key(job))
+        bound = self._known and self._known.get(_key(job))
         code = bound and self._cache.find(bound)
         image = read_image(code.descriptor, code.size) if code else None
         if image is not None and image.memory_bytes - STACK_BYTES > job.limits.memory_bytes:
@@ -98,10 +98,10 @@ class ScriptImages:
 
     def want(self, job: Job) -> None:
         """Make the image of a job's version in the background, unless it is small, known to have none, or its tenant's turn is taken."""
-        key = _key(job)
         size = sum(map(len, job.bundle.modules.values()))
         if size < LEAST_BYTES and not standard_modules.imported(job.bundle.modules):
             return
+        key = _key(job)
         turns = {tenant for tenant, *_ in self._making}
         if self._known.get(key, b"") is not None and job.tenant not in turns and len(turns) < _MAX_WAITING:
             self._begin(key, job)

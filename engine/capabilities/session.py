@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection
@@ -82,13 +83,12 @@ class DatabaseWaits:
 
     def timed(self, ask: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
         """Return the query function with its waits counted."""
+        return partial(self._timed, ask)
 
-        async def timed(*args: P.args, **kwargs: P.kwargs) -> T:
-            """Call the query function, and count its time as a wait for the database."""
-            with self.waiting():
-                return await ask(*args, **kwargs)
-
-        return timed
+    async def _timed(self, ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a query function, and count its time as a wait for the database."""
+        with self.waiting():
+            return await ask(*args, **kwargs)
 
     def are_too_long(self, wall_s: float) -> bool:
         """Whether a question has waited for as long as a statement may take, or for half of the wall."""

@@ -151,7 +151,6 @@ class Serving:
     async def _serve(self) -> None:
         """Run the API and the node, as the role asks, until a signal comes."""
         import asyncio
-        import gc
         import signal
         from contextlib import AsyncExitStack
 

@@ -53,6 +53,7 @@ class RunningAttempts:
         self._begun_s: dict[Key, float] = {}
         self.claiming = self.in_doubt = False
         self._slot_reduction = SlotReduction()
+        self._in_flight_max = context.settings.in_flight_max
         self._slots = Slots(lambda: self.slots, lambda: context.bus.publish(SlotFreed()))
         self._empty = asyncio.Event()
         self._empty.set()
@@ -99,7 +100,7 @@ class RunningAttempts:
     def free(self) -> int:
         """How many more attempts may start: a computing one holds a slot, and at most as many as there are slots wait to be written."""
         free = self._slots.free
-        return min(free, free + self.slots - len(self._ended), self._context.settings.in_flight_max - len(self._claims))
+        return min(free, free + self.slots - len(self._ended), self._in_flight_max - len(self._claims))
 
     @property
     def over(self) -> int:
@@ -108,7 +109,7 @@ class RunningAttempts:
         if sum(since_s <= long_s and self._slots.holds(key) for key, since_s in self._begun_s.items()) < self.slots:
             return 0
         over = max(1, self.slots // 2)
-        return min(self.slots + over - self._slots.held, self._context.settings.in_flight_max - len(self._claims))
+        return min(self.slots + over - self._slots.held, self._in_flight_max - len(self._claims))
 
     @property
     def waiting(self) -> int:

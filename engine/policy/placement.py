@@ -4,7 +4,7 @@ A node that hardly keeps its lease uses half as many slots after each late renew
 renewal in time: its own runs may be what takes its CPU time.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lodger.sandbox.limits import Limits
 
@@ -44,12 +44,8 @@ class Room:
 
     def without(self, number: int, limits: Limits) -> "Room":
         """Return the room that is left when so many runs with these limits have started."""
-        return replace(
-            self,
-            slots=self.slots - number,
-            long=self.long - (number if limits.wall_ms > LONG_MS else 0),
-            memory_bytes=self.memory_bytes - number * limits.memory_bytes,
-        )
+        long = self.long - (number if limits.wall_ms > LONG_MS else 0)
+        return Room(self.slots - number, long, self.memory_bytes - number * limits.memory_bytes)
 
 
 def unbounded(slots: int) -> Room:

@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from lodger.sandbox import frames, prescan
@@ -17,6 +18,7 @@ from lodger.stdlib import npm_packages, standard_modules
 
 _NAME, _FILE, _MESSAGE, _STACK, _DETAILS = 256, 512, 8192, 16384, 16384
 _DEPTH = 24
+_limits = attrgetter(*frames.HEADER_FIELDS[: frames.HEADER_FIELDS.index("now_us")])
 #: Maximum size of a FAIL frame: its texts, with up to six bytes of JSON per character.
 MAX_FAILURE_BYTES = 6 * (_NAME + _FILE + _MESSAGE + _STACK + _DETAILS) + 4096
 _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.OK}}
@@ -25,15 +27,7 @@ _MAY_FAIL = {str(outcome): outcome for outcome in WORKER_MAY_REPORT - {Outcome.O
 def header(job: Job, *, image: bool = False) -> bytes:
     """Return the payload of the HEADER frame: the limits of a job, and whether an image follows."""
     seed = frames.SEED.unpack(job.seed or os.urandom(frames.SEED.size))
-    other = {
-        "now_us": job.now_us,
-        "replays": int(job.trace is not None),
-        "image": int(image),
-        **dict(zip(frames.SEED_FIELDS, seed, strict=True)),
-    }
-    return frames.LIMITS_WIRE.pack(
-        *[other[name] if name in other else getattr(job.limits, name) for name in frames.HEADER_FIELDS]
-    )
+    return frames.LIMITS_WIRE.pack(*_limits(job.limits), job.now_us, *seed, job.trace is not None, image)
 
 
 def bundle(content: Bundle) -> bytes:

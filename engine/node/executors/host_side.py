@@ -104,7 +104,7 @@ class HostSide:
         self._tokens = tokens
         self._script_check = check_script
         self._intl = IntlProcesses()
-        self._of_ledger, self._learnt_s = of_ledger, -math.inf
+        self._of_ledger, self._learn_s = of_ledger, -math.inf
         self._learning = asyncio.Lock()
 
     @classmethod
@@ -137,11 +137,11 @@ class HostSide:
     async def attempt(self, claim: Claim) -> Attempt:
         """Return a new attempt of a claim, ready to answer its host calls."""
         await inspect_databases(self._datasets, self._look)
-        if self._of_ledger:
+        if self._of_ledger and self.clock.elapsed_s() > self._learn_s:
             async with self._learning:
-                if self.clock.elapsed_s() - self._learnt_s > LEARN_S:
+                if self.clock.elapsed_s() > self._learn_s:
                     self._datasets.learn(await self._read(partial(node_rows.known_sets, now_us=self.clock.now_us())))
-                    self._learnt_s = self.clock.elapsed_s()
+                    self._learn_s = self.clock.elapsed_s() + LEARN_S
         return Attempt(
             claim,
             self._read,

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from lodger.engine.core import strict_json
+from lodger.engine.core.access.grants import Grants
 from lodger.engine.core.clock import EPOCH, from_us
 from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.datasets import Datasets
@@ -37,24 +38,26 @@ def context_json(claim: Claim, datasets: Datasets, now_us: int) -> str:
         "lastRun": _last_run(claim),
         "input": claim.params,
     }
-    return strict_json.dump(
-        {
-            "action": about,
-            "now_us": now_us,
-            "grants": claim.grants.shown(),
-            "datasets": _readable(claim, datasets),
-            **({"functions": names} if (names := datasets.function_names) else {}),
-            "offsets": offsets(claim.tz, now_us // _MONTH_US),
-        }
-    )
+    shared = _shared(claim.grants, datasets.pinned(), claim.tz, now_us // _MONTH_US)
+    return f'{{"action":{strict_json.dump(about)},"now_us":{now_us},{shared}'
 
 
-def _readable(claim: Claim, datasets: Datasets) -> dict[str, Any]:
-    """Describe the datasets that the run may read, with their columns and relations."""
+@lru_cache(maxsize=256)
+def _shared(grants: Grants, datasets: Datasets, tz: str, month: int) -> str:
+    """Return the members that many contexts share, as JSON text up to the end: ``datasets`` is a snapshot, which never changes."""
+    members = {
+        "grants": grants.shown(),
+        "datasets": _readable(grants, datasets),
+        **({"functions": names} if (names := datasets.function_names) else {}),
+        "offsets": offsets(tz, month),
+    }
+    return strict_json.dump(members)[1:]
+
+
+def _readable(grants: Grants, datasets: Datasets) -> dict[str, Any]:
+    """Describe the datasets that a run may read, with their columns and relations."""
     found = {
-        name: about
-        for name, about in datasets.described().items()
-        if claim.grants.of_rows(name, exposed=True, write=False)
+        name: about for name, about in datasets.described().items() if grants.of_rows(name, exposed=True, write=False)
     }
     return {
         name: about | {"links": {link: target for link, target in about["links"].items() if target in found}}
@@ -94,6 +97,7 @@ def _last_run(claim: Claim) -> dict[str, Any] | None:
     return {"slot": _tag(claim.previous_slot_us), "startedAt": started, "node": claim.last_node}
 
 
+@lru_cache(maxsize=4096)
 def _tag(us: int | None) -> dict[str, str] | None:
     """Return an instant in wire form; None for None."""
     return None if us is None else strict_json.tag_instant(from_us(us))

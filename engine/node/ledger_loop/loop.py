@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -135,8 +136,10 @@ class LedgerLoop(Service):
         """Return the present instant by both clocks."""
         return Instant(self.clock.now_us(), self.clock.elapsed_s())
 
-    def _awake(self) -> list[Part]:
+    def _awake(self) -> Sequence[Part]:
         """Return the parts of the loop that do not rest after a failure."""
+        if not self._rests:
+            return self._parts
         now_s = self.clock.elapsed_s()
         return [part for part in self._parts if self._rests.get(part, (0.0, now_s))[1] <= now_s]
 
