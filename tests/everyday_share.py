@@ -1,12 +1,13 @@
 """Cases that a run of whole files leaves out, always the same ones; every test keeps one.
 
 * ``quickjs-native`` is optional, and no tenant can choose it: one case in ten is everyday, with ``LODGER_RUNTIMES=all`` each.
-* A table of cases that runs on both databases is whole on SQLite, and a quarter of it on PostgreSQL; whole there, too, with
-  ``LODGER_DATABASES=all``.
+* A table of cases that runs on both databases is whole on SQLite, and a quarter of it on PostgreSQL, as of the files whose promises
+  are decisions of the engine; whole there, too, with ``LODGER_DATABASES=all``.
 """
 
 import os
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,17 @@ from lodger.sandbox.runtimes.native_libraries import has_native
 
 NATIVE = "quickjs-native"
 ONE_IN, ONE_IN_ON_POSTGRESQL = 10, 4
+#: Files that test what the engine decides, by statements that tests of the databases send as well.
+DECISIONS = {
+    "store": (
+        "budgets", "cancel_other", "conduct", "day_budgets", "every_node", "grants", "inputs", "labels", "last_runs", "lost_runs",
+        "mailer", "pausing", "placement", "platform_scripts", "real_rules", "retries", "schedules", "secrets", "steps", "stops",
+        "tick", "watching", "what_if",
+    ),
+    "unit/capabilities": ("attempt", "bulk", "finding", "grants", "kv", "related"),
+    "features/alerts": ("rules",), "features/backfills": ("backfills",), "features/plans": ("plans",),
+}  # fmt: skip
+_DECIDED = {Path(__file__).parent / folder / f"test_{name}.py" for folder, names in DECISIONS.items() for name in names}
 
 
 def runs_all() -> bool:
@@ -36,18 +48,18 @@ def left_out(items: list[pytest.Item]) -> set[pytest.Item]:
 
 
 def _on_postgresql(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests on PostgreSQL that are left out: their twins on SQLite are run, and here the first of each function and a share
-    of the rest."""
+    """Return the tests on PostgreSQL that are left out: their twins on SQLite are run, and here the first of each function, or of a
+    file of decisions, and a share of the rest."""
     found, names, seen = set(), {item.nodeid for item in items}, set()
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
         if (
             given.get("kind") != "postgresql"
             or item.nodeid.replace("postgresql", "sqlite") not in names
-            or len(given) < 2
+            or (len(given) < 2 and item.path not in _DECIDED)
         ):
             continue
-        test = item.nodeid.partition("[")[0]
+        test = item.nodeid.partition("[")[0] if len(given) > 1 else str(item.path)
         if test in seen and _turn(item, ONE_IN_ON_POSTGRESQL):
             found.add(item)
         seen.add(test)

@@ -36,20 +36,8 @@ from lodger.engine.sync import Engine
 BLOCK = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 #: Programs that pages name and that a test does not run.
 OTHER_PROGRAMS = {
-    "caddy",
-    "cd",
-    "cp",
-    "createdb",
-    "curl",
-    "git",
-    "nginx",
-    "pip",
-    "psql",
-    "python",
-    "python3",
-    "sudo",
-    "systemctl",
-}
+    "caddy", "cd", "cp", "createdb", "curl", "git", "nginx", "pip", "psql", "python", "python3", "sudo", "systemctl",
+}  # fmt: skip
 _ID = re.compile(r"\b[0-9a-f]{8}\b")
 _TITLE = re.compile(r'title="([^"]+)"')
 _EXIT = re.compile(r"#.*\bexit code (\d)")

@@ -46,28 +46,22 @@ def test_the_front_door_alone_loads_no_package(tmp_path: Path) -> None:
     assert python(code, tmp_path).split() == ["lodger"]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_modules_are_loaded_from_the_folders_of_the_checkout(package: str, tmp_path: Path) -> None:
+def test_modules_and_tracebacks_name_the_files_of_the_checkout(tmp_path: Path) -> None:
     """Tracebacks, breakpoints and coverage name files as the module and its code objects do."""
     code = (
-        "import importlib, pkgutil, sys, lodger\n"
-        f"import lodger.{package} as package\n"
-        "print(package.__file__)\n"
-        f"print(next(pkgutil.iter_modules(package.__path__, 'lodger.{package}.')).module_finder.path)"
-    )
-    assert python(code, tmp_path).splitlines() == [f"{ROOT}/{package}/__init__.py", f"{ROOT}/{package}"]
-
-
-def test_a_traceback_names_a_file_in_engine(tmp_path: Path) -> None:
-    code = (
-        "import traceback, lodger.engine.node.node as node\n"
+        "import importlib, pkgutil, traceback, lodger\n"
+        f"for package in {PACKAGES}:\n"
+        "    found = importlib.import_module(f'lodger.{package}')\n"
+        "    print(found.__file__, next(pkgutil.iter_modules(found.__path__, f'lodger.{package}.')).module_finder.path)\n"
+        "import lodger.engine.node.node as node\n"
         "print(node.__file__)\n"
         "from lodger.engine.recurrence.parse import parse_rule\n"
         "from lodger.engine.recurrence.rule import RuleSpec\n"
         "try: parse_rule(RuleSpec('FREQ=NEVER'))\n"
         "except Exception as error: print(traceback.extract_tb(error.__traceback__)[-1].filename)"
     )
-    module, frame = python(code, tmp_path).splitlines()
+    *packages, module, frame = python(code, tmp_path).splitlines()
+    assert packages == [f"{ROOT}/{package}/__init__.py {ROOT}/{package}" for package in PACKAGES]
     assert module == f"{ROOT}/engine/node/node.py"
     assert frame.startswith(f"{ROOT}/engine/recurrence/")
 

@@ -13,18 +13,10 @@ PUBLIC = {
     "lodger.engine.client": {"AsyncClient", "Client"},
     "lodger.engine.testing": {"FakeClock", "Sent", "Stage"},
     "lodger.sandbox": {
-        "Bundle",
-        "CallHandler",
-        "Job",
-        "Limits",
-        "Outcome",
-        "Pool",
-        "Report",
-        "ScriptError",
-        "Usage",
+        "Bundle", "CallHandler", "Job", "Limits", "Outcome", "Pool", "Report", "ScriptError", "Usage",
     },
     "lodger.stdlib": set(),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("package", sorted(PUBLIC))
@@ -42,17 +34,8 @@ def test_the_worker_imports_nothing_heavy() -> None:
         [sys.executable, "-I", "-S", "-E", "-c", code, "."], capture_output=True, text=True, check=True
     ).stdout.split()
     heavy = {
-        "typing",
-        "enum",
-        "dataclasses",
-        "asyncio",
-        "threading",
-        "json",
-        "msgspec",
-        "wasmtime",
-        "logging",
-        "random",
-    }
+        "typing", "enum", "dataclasses", "asyncio", "threading", "json", "msgspec", "wasmtime", "logging", "random",
+    }  # fmt: skip
     assert not heavy & set(out)
 
 

@@ -24,10 +24,7 @@ def test_version_is_that_of_the_package() -> None:
     ("arguments", "needed", "unneeded"),
     [
         ("--version", (), (WINGS, LEDGER, "rich", "pydantic")),
-        ("version", (), (WINGS, LEDGER)),
         ("next @daily", (), (WINGS, LEDGER, "rich")),
-        ("errors", (), (WINGS, LEDGER)),
-        ("profile list", (), (WINGS, "lodger.engine.service")),
         ("config show", (), (WINGS, "lodger.engine.service")),
         ("bench rules --help", (), (WINGS, LEDGER)),
         ("node list", (WINGS,), (API, "alembic", "sqlalchemy.orm", "lodger.engine.web", "lodger.engine.node.node")),
@@ -81,28 +78,6 @@ def test_next_in_words_and_instants() -> None:
     assert said.json["never"] is False
 
 
-def test_next_shows_people_local_time_and_what_dst_moved() -> None:
-    said = inside("next", "30 2 * * *", "--tz", "America/New_York", "--after", "2026-03-07T00:00:00Z", "-n", "2")
-    assert "Sat 2026-03-07 02:30:00 EST" in said.out
-    assert [line for line in said.out.splitlines() if "DST" in line and "2026-03-08 03:00:00 EDT" in line]
-    assert "Earlier slot: Fri 2026-03-06 02:30:00 EST, Fri 2026-03-06 07:30:00Z" in said.out
-    assert "Earlier slot: Wed 2026-03-04 02:30:00 EST" in said.out
-    assert "The rule never ends." in said.out
-
-
-def test_an_old_hourly_rule_answers_at_once() -> None:
-    rule = "DTSTART;TZID=Europe/Paris:20160101T003000\nRRULE:FREQ=HOURLY"
-    said = command.lodger("next", rule, "--after", "2026-11-21T00:00:00Z", "-n", "1", "--json")
-    assert said.json["next"] == ["2026-11-21T00:30:00Z"]
-
-
-def test_a_rule_that_never_fires_says_why() -> None:
-    said = inside("next", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "--json")
-    assert said.code == 0
-    assert said.json["never"] is True
-    assert said.json["reason"]
-
-
 def test_what_is_no_rule_is_refused_in_words() -> None:
     for rule in ("FREQ=DALY", "nonsense", "", "99 * * * *", "x" * 100_000):
         said = inside("next", rule)
@@ -113,10 +88,6 @@ def test_what_is_no_rule_is_refused_in_words() -> None:
         assert {"code", "message", "index"} <= set(inside("next", rule, "--json").json["error"])
     said = inside("next", "--batch", stdin=json.dumps({"rule": "\x00", "after": "2026-01-01T00:00:00Z"}))
     assert said.json["error"]["code"]
-
-
-def test_an_unknown_zone_is_refused() -> None:
-    assert inside("next", "0 9 * * *", "--tz", "Mars/Base", "--json").json["error"]["code"] == "zone_unknown"
 
 
 def test_batch_answers_every_line_in_order() -> None:

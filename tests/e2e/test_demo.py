@@ -17,25 +17,15 @@ from tests.e2e.ready import lodger
 
 Lines = dict[tuple[str, str], dict[str, Any]]
 OUTPUT = [
-    "The engine was off for 100 days",
-    "To print a link that signs in once: lodger token link",
-    "missed  bluebird/cart-reminders: slots ",
-    "missed while the engine was off; one gap row in the ledger",
-    "ran     bluebird/monthly-sales (missed",
-    "ran     bluebird/weekly-figure (missed",
-    "mail    to mara@bluebird.example: Sales of the week",
-    "cases without an answer for a day",
-    "You left something behind",
-    "failed  bluebird/broken-report",
-    "  return { report: total.padLeft(12) };",
-    "stopped harbor/endless",
-    "stopped by the cpu limit",
-    "rows of the other shop found 0",
-    "ran     bluebird/winter_sale",
-    "ran     harbor/confirm-orders",
-    "due     harbor/unanswered-tickets: ",
+    "The engine was off for 100 days", "To print a link that signs in once: lodger token link",
+    "missed  bluebird/cart-reminders: slots ", "missed while the engine was off; one gap row in the ledger",
+    "ran     bluebird/monthly-sales (missed", "ran     bluebird/weekly-figure (missed",
+    "mail    to mara@bluebird.example: Sales of the week", "cases without an answer for a day",
+    "You left something behind", "failed  bluebird/broken-report", "  return { report: total.padLeft(12) };",
+    "stopped harbor/endless", "stopped by the cpu limit", "rows of the other shop found 0",
+    "ran     bluebird/winter_sale", "ran     harbor/confirm-orders", "due     harbor/unanswered-tickets: ",
     "The ledger after",
-]
+]  # fmt: skip
 #: How long it is given, one after the other: a machine that has much else to do needs more for the same story.
 LENGTHS = ("10s", "30s", "90s")
 

@@ -180,9 +180,7 @@ def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Pat
     [
         ("all", "trusted_proxies_invalid", {"LODGER_TRUSTED_PROXIES": "my-proxy"}),
         ("all", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
-        ("api", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
         ("node", "keys_missing", {"LODGER_SECRET_KEYS": "absent"}),
-        ("all", "address_taken", {}),
         ("api", "address_taken", {}),
     ],
 )

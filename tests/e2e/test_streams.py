@@ -10,7 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from tests.e2e.command import ROOT, inside
 from tests.e2e.ready import lodger
 
@@ -62,18 +61,16 @@ def test_a_source_is_read_once_wherever_it_comes_from(tmp_path: Path) -> None:
         assert (said.code, found in said.out) == (code, True), (place, said)
 
 
-@pytest.mark.parametrize("verb", ["version --json", "version"])
-def test_a_full_disk_behind_stdout_is_told_on_stderr(verb: str) -> None:
-    said = _shell(f"{RUN} {verb} >/dev/full")
+def test_a_full_disk_behind_stdout_is_told_on_stderr() -> None:
+    said = _shell(f"{RUN} version --json >/dev/full")
     assert said.returncode == 1
     assert "No space left" in said.stderr
     assert "Traceback" not in said.stderr
 
 
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_hurts_nothing(closed: str, tmp_path: Path) -> None:
+def test_a_closed_stream_hurts_nothing(tmp_path: Path) -> None:
     lodger("tenant", "list", "--db", tmp_path / "l.db")  # sets the ledger up
-    said = _shell(f"{RUN} tenant create acme --db {tmp_path}/l.db {closed}")
+    said = _shell(f"{RUN} tenant create acme --db {tmp_path}/l.db <&- >&- 2>&-")
     assert said.returncode == 0
     assert "error" not in said.stderr
     # What is said with closed streams must not land in the ledger's file, which would get their numbers.
@@ -85,11 +82,10 @@ def test_a_closed_stream_hurts_nothing(closed: str, tmp_path: Path) -> None:
 CHARACTERS = 'export default () => "\\ud83d\\ude00 \\ud800 é"'
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_no_letter_is_too_strange_for_a_stream(encoding: str, tmp_path: Path) -> None:
+def test_no_letter_is_too_strange_for_a_stream(tmp_path: Path) -> None:
     (tmp_path / "s.js").write_text(CHARACTERS)
-    assert _shell(f"{RUN} exec {tmp_path}/s.js >/dev/null", PYTHONIOENCODING=encoding).returncode == 0
-    said = _shell(f"{RUN} exec {tmp_path}/s.js --json", PYTHONIOENCODING=encoding)
+    assert _shell(f"{RUN} exec {tmp_path}/s.js >/dev/null", PYTHONIOENCODING="utf-8").returncode == 0
+    said = _shell(f"{RUN} exec {tmp_path}/s.js --json", PYTHONIOENCODING="ascii")
     assert json.loads(said.stdout)["result"] == "\U0001f600 \ud800 é"
 
 

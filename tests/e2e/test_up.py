@@ -125,7 +125,7 @@ def test_what_is_no_function_is_said(folder: Path, place: str) -> None:
     assert json.loads(ran.out)["error"]["code"] == "expose_unknown"
 
 
-@pytest.mark.parametrize(("role", "replaced"), [("all", False), ("api", True), ("node", True)])
+@pytest.mark.parametrize(("role", "replaced"), [("all", False), ("api", True)])
 def test_up_ends_when_its_ledger_is_another_file(folder: Path, role: str, replaced: bool) -> None:
     place = folder / "ledger.db"
     command = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", role, "--port", "0", "--db", str(place)]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ SCRIPT = Path(__file__).with_name("standing_pool.py")
 OVERFLOW_UID = 65534
 
 
-def ordinary_python() -> str:
-    """Return the path of an interpreter that an ordinary user may execute."""
+@cache
+def ordinary_python() -> str | None:
+    """Return the path of an interpreter that an ordinary user may execute, None if there is none."""
     folders = [*os.get_exec_path(), "/usr/local/bin", "/usr/bin"]
     names = ("python3", "python3.13", "python3.12", "python3.11")
-    for candidate in (sys.executable, *(f"{folder}/{name}" for folder in folders for name in names)):
-        test = f"import sys, ctypes, wasmtime; open({str(SCRIPT)!r}).close(); sys.exit(sys.version_info < (3, 11))"
+    test = f"import sys, ctypes, wasmtime; open({str(SCRIPT)!r}).close(); sys.exit(sys.version_info < (3, 11))"
+    for candidate in dict.fromkeys((sys.executable, *(f"{folder}/{name}" for folder in folders for name in names))):
         try:
             done = subprocess.run(
                 [candidate, "-c", test], user=OVERFLOW_UID, group=OVERFLOW_UID, extra_groups=[], capture_output=True
@@ -31,9 +33,7 @@ def ordinary_python() -> str:
             continue
         if done.returncode == 0:
             return candidate
-    pytest.skip(
-        "NOT TESTED as an ordinary user: none may execute a Python 3.11+ with wasmtime here and read these tests"
-    )
+    return None
 
 
 @contextmanager
@@ -43,9 +43,14 @@ def standing(
     """Yield the report of the process; ``user`` is root, ordinary or own; ``under`` is a command that runs it."""
     if user in ("root", "ordinary") and os.geteuid() != 0:
         pytest.skip("NOT TESTED as root: needs root to choose the user (run as root)")
-    python, identity = sys.executable, {}
+    python: str = sys.executable
+    identity: dict[str, Any] = {}
     if user == "ordinary":
-        python, identity = ordinary_python(), {"user": OVERFLOW_UID, "group": OVERFLOW_UID, "extra_groups": []}
+        if (python := ordinary_python() or "") == "":
+            pytest.skip(
+                "NOT TESTED as an ordinary user: none may execute a Python 3.11+ with wasmtime here and read these tests"
+            )
+        identity = {"user": OVERFLOW_UID, "group": OVERFLOW_UID, "extra_groups": []}
     settings = json.dumps({"runtime_path": PROBE, "without": without})
     command = [*under, python, "-B", str(SCRIPT), str(ROOT), settings, *([code] if code else [])]
     process = subprocess.Popen(

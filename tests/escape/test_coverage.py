@@ -139,17 +139,8 @@ def sources(holding: Iterable[str]) -> dict[Path, ast.Module]:
 def test_no_codec_that_builds_objects_is_ever_loaded() -> None:
     """Class 51: tenants' bytes are read as JSON; no module imports a codec that can build objects."""
     builders = {
-        "pickle",
-        "cPickle",
-        "_pickle",
-        "marshal",
-        "shelve",
-        "dill",
-        "cloudpickle",
-        "jsonpickle",
-        "yaml",
-        "xmlrpc",
-    }
+        "pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle", "yaml", "xmlrpc",
+    }  # fmt: skip
     for path, tree in sources(builders).items():
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -211,17 +202,9 @@ def test_a_number_that_is_used_again_is_not_signalled() -> None:
     if unshare is None:
         pytest.skip("NOT TESTED with namespaces: no unshare (apt-get install util-linux)")
     command = [
-        unshare,
-        "--user",
-        "--map-root-user",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--mount-proc",
-        sys.executable,
-        "-c",
-        _WRAPPED,
-    ]
+        unshare, "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable,
+        "-c", _WRAPPED,
+    ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if "reached" not in done.stdout:
         pytest.skip(

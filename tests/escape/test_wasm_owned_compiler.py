@@ -44,21 +44,11 @@ def compile_by(code: str, **limits: int) -> SealedCode | Report:
 @pytest.mark.parametrize(
     "code",
     [
-        "done('0')",
-        "done('null')",
-        "send(10); done('11')",
-        "send(10); done('9')",
-        "send(10); done('10' + ' ' * 9)",
-        "log('hello')",
-        "ask(1, 'mail.send', '[]')",
-        "channel.send(22, bytes(4))",
-        "channel.send(24, b'')",
-        "channel.send(16, b'')",
-        "fail('ok')",
-        "fail('engine_fault')",
-        "fail('compile_error', 'no json')",
+        "done('0')", "done('null')", "send(10); done('11')", "send(10); done('9')", "send(10); done('10' + ' ' * 9)",
+        "log('hello')", "ask(1, 'mail.send', '[]')", "channel.send(22, bytes(4))", "channel.send(24, b'')",
+        "channel.send(16, b'')", "fail('ok')", "fail('engine_fault')", "fail('compile_error', 'no json')",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_answer_is_a_protocol_error(code: str) -> None:
     found = compile_by(code)
     assert isinstance(found, Report)

@@ -75,11 +75,14 @@ def test_the_tenant_is_first_in_the_key_of_every_table_of_tenants() -> None:
     assert {next(iter(table.primary_key.columns)).name for table in of_tenants} == {"tenant_id"}
 
 
-def test_a_ledger_is_set_up_and_opens_without_alembic(empty_url: str) -> None:
+def test_a_ledger_is_set_up_and_opens_without_alembic(tmp_path: Path) -> None:
     opened = "Engine.open(sys.argv[1]).close(); "
     code = f"import sys; from lodger.engine.sync import Engine; {opened * 2}assert 'alembic' not in sys.modules"
     subprocess.run(
-        [sys.executable, "-c", code, empty_url], check=True, timeout=120, env=os.environ | {"PYTHONPATH": "."}
+        [sys.executable, "-c", code, str(tmp_path / "ledger.db")],
+        check=True,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": "."},
     )
 
 

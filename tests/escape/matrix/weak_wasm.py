@@ -29,20 +29,10 @@ _OFFSET = 100  # the worker's own descriptors begin at 0, where a command has it
 _MAX_TABLE = 1 << 24
 #: Proposals that the weakened engine enables.
 _SWITCHED_ON = (
-    "wasm_threads",
-    "wasm_tail_call",
-    "wasm_function_references",
-    "wasm_gc",
-    "gc_support",
-    "wasm_relaxed_simd",
-    "wasm_multi_memory",
-    "wasm_memory64",
-    "wasm_wide_arithmetic",
-    "wasm_exceptions",
-    "wasm_custom_page_sizes",
-    "wasm_stack_switching",
-    "shared_memory",
-)
+    "wasm_threads", "wasm_tail_call", "wasm_function_references", "wasm_gc", "gc_support", "wasm_relaxed_simd",
+    "wasm_multi_memory", "wasm_memory64", "wasm_wide_arithmetic", "wasm_exceptions", "wasm_custom_page_sizes",
+    "wasm_stack_switching", "shared_memory",
+)  # fmt: skip
 
 
 class Weak:

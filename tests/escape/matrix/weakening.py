@@ -91,21 +91,9 @@ _OUTPUT = ("result_bytes", "frame_bytes")
 _NAIVE = Weakening(host="naive")
 _SHORT_STACK = Weakening(settings={"stack_bytes": str(1 << 20)})  # half of what a guest may use
 _OF_THE_ENGINE = [
-    "tenant_predicate",
-    "tenant_keys",
-    "grants",
-    "bound_values",
-    "budgets",
-    "mail_checks",
-    "closed_addresses",
-    "one_reading",
-    "bounded_rules",
-    "known_zones",
-    "linear_patterns",
-    "file_names",
-    "marked_lines",
-    "limited_node",
-]
+    "tenant_predicate", "tenant_keys", "grants", "bound_values", "budgets", "mail_checks", "closed_addresses",
+    "one_reading", "bounded_rules", "known_zones", "linear_patterns", "file_names", "marked_lines", "limited_node",
+]  # fmt: skip
 
 #: Maps a layer to its weakening.
 WEAKENINGS: dict[str, Weakening] = {

@@ -111,17 +111,9 @@ def test_a_mistake_is_shown_where_it_stands(rule: str, place: int, capsys: pytes
     assert "fix: " in reported
 
 
-@pytest.mark.parametrize(("rule", "code"), [(NEVER, 0), ("FREQ=NEVER", 1), ('at "noon"', 1)])
+@pytest.mark.parametrize(("rule", "code"), [(NEVER, 0), ("FREQ=NEVER", 1)])
 def test_the_process_ends_with_the_code_and_all_is_written(rule: str, code: int) -> None:
     command = [sys.executable, "-m", "lodger.engine.cli", "next", rule, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (code, "")
     assert ("error" in json.loads(done.stdout)) == bool(code)
-
-
-def test_an_answer_that_cannot_be_written_is_no_success() -> None:
-    command = [sys.executable, "-m", "lodger.engine.cli", "next", NEVER, "--json"]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    assert done.returncode
-    assert "Traceback" not in done.stderr

@@ -6,25 +6,9 @@ from typing import Any
 from tests.unit.data.shop import READ
 
 TEXTS = [
-    "",
-    "a",
-    "A",
-    "b",
-    "aa",
-    "é",
-    "e\u0301",
-    "Z",
-    "z",
-    "%",
-    "_",
-    "a%",
-    "\U0001f600",
-    "\uffff",
-    "' OR 1=1 --",
-    "canary",
-    "10",
-    "two",
-]
+    "", "a", "A", "b", "aa", "é", "e\u0301", "Z", "z", "%", "_", "a%", "\U0001f600", "\uffff", "' OR 1=1 --",
+    "canary", "10", "two",
+]  # fmt: skip
 DECIMALS = ["0", "0.10", "0.1", "12.34", "12.345", "-3.00", "99999999.99", "0.3", "1e1"]
 KINDS: dict[str, str] = {
     "id": "int", "customer_id": "int", "state": "text", "note": "text", "items": "int", "serial": "bigint", "weight": "float",

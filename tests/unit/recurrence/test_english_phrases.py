@@ -16,7 +16,7 @@ from lodger.engine.recurrence.rule_errors import RuleInvalid
 PHRASES = table("english_slots.txt")
 REFUSALS = table("english_refusals.txt")
 #: Slots of a phrase that are compared, and the end of them.
-_COMPARED, _END = 100, START.replace(year=2040)
+_COMPARED, _END = 40, START.replace(year=2040)
 
 
 def started(text: str, tz: str | None = None) -> Recurrence:

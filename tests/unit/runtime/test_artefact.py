@@ -37,15 +37,6 @@ def entry(folder: Path) -> Path:
 
 
 @pytest.mark.slow  # bakes a realm
-def test_the_second_time_nothing_is_baked(baked) -> None:
-    said: list[str] = []
-    before = entry(baked).stat().st_ino
-    ensure(baked, capabilities={}, progress=said.append)
-    assert said == []
-    assert entry(baked).stat().st_ino == before
-
-
-@pytest.mark.slow  # bakes a realm
 def test_the_first_time_says_so_and_a_home_that_cannot_be_written_is_passed_by(tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
@@ -141,18 +132,16 @@ def test_a_fault_of_the_folder_and_one_of_the_process_are_told_apart(tmp_path, m
 
 
 @pytest.mark.root
-@pytest.mark.slow  # bakes a realm
-@pytest.mark.parametrize("option", ["noexec", "size=64k"])
-def test_a_folder_whose_file_system_takes_no_realm_is_named(tmp_path, option) -> None:
+def test_a_folder_whose_file_system_takes_no_realm_is_named(tmp_path) -> None:
     (tmp_path / "home").mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"mode=700,{option}", "none", tmp_path / "home"], check=False
+        ["mount", "-t", "tmpfs", "-o", "mode=700,noexec", "none", tmp_path / "home"], check=False
     ).returncode:
         pytest.skip("NOT TESTED with a file system of its own: mounting one needs root")
     try:
         with pytest.raises(RealmUnavailable, match="no folder") as failure:
             ensure(tmp_path / "home", capabilities={})
-        assert {"noexec": "noexec", "size=64k": "No space left"}[option] in failure.value.why
+        assert "noexec" in failure.value.why
     finally:
         subprocess.run(["umount", tmp_path / "home"], check=True)
 

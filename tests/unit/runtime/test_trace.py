@@ -57,15 +57,6 @@ def test_the_zygote_imports_only_what_is_cheap() -> None:
     done = subprocess.run([sys.executable, "-I", "-S", "-E", "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {
-        "json",
-        "typing",
-        "enum",
-        "dataclasses",
-        "re",
-        "threading",
-        "wasmtime",
-        "quickjs_rs",
-        "asyncio",
-        "random",
+        "json", "typing", "enum", "dataclasses", "re", "threading", "wasmtime", "quickjs_rs", "asyncio", "random",
         "logging",
-    }
+    }  # fmt: skip

@@ -155,20 +155,10 @@ def test_keys_that_differ_only_by_escape_are_duplicates() -> None:
         b"{" + b",".join(b'"%d":1' % n for n in range(80_000)) + b"}",
     ],
     ids=[
-        "unterminated escapes",
-        "quotes",
-        "pairs",
-        "backslashes",
-        "trees",
-        "quote and escape",
-        "long numbers",
-        "zeros",
-        "digits",
-        "exponents",
-        "empty objects",
-        "keys",
+        "unterminated escapes", "quotes", "pairs", "backslashes", "trees", "quote and escape", "long numbers",
+        "zeros", "digits", "exponents", "empty objects", "keys",
     ],
-)
+)  # fmt: skip
 def test_bombs_are_linear(bomb: bytes) -> None:
     started = time.process_time()
     try:

@@ -9,54 +9,26 @@ from lodger.sandbox import Pool
 from lodger.sandbox.wasm.pool import WasmPool
 
 OURS = {
-    "lodger",
-    "lodger.sandbox",
-    "lodger.sandbox.child",
-    "lodger.sandbox.child.boot",
-    "lodger.sandbox.child.channel",
-    "lodger.sandbox.child.settings",
-    "lodger.sandbox.child.worker",
-    "lodger.sandbox.frames",
-    "lodger.sandbox.walls",
-    "lodger.sandbox.walls.bpf",
-    "lodger.sandbox.walls.cpu_timer",
-    "lodger.sandbox.walls.identity",
-    "lodger.sandbox.walls.landlock",
-    "lodger.sandbox.walls.libc",
-    "lodger.sandbox.walls.namespaces",
-    "lodger.sandbox.walls.process",
-    "lodger.sandbox.walls.rlimits",
-    "lodger.sandbox.walls.seccomp",
+    "lodger", "lodger.sandbox", "lodger.sandbox.child", "lodger.sandbox.child.boot", "lodger.sandbox.child.channel",
+    "lodger.sandbox.child.settings", "lodger.sandbox.child.worker", "lodger.sandbox.frames", "lodger.sandbox.walls",
+    "lodger.sandbox.walls.bpf", "lodger.sandbox.walls.cpu_timer", "lodger.sandbox.walls.identity",
+    "lodger.sandbox.walls.landlock", "lodger.sandbox.walls.libc", "lodger.sandbox.walls.namespaces",
+    "lodger.sandbox.walls.process", "lodger.sandbox.walls.rlimits", "lodger.sandbox.walls.seccomp",
     "lodger.sandbox.walls.syscalls",
-}
+}  # fmt: skip
 QUICKJS = {
-    "lodger.sandbox.runtimes",
-    "lodger.sandbox.runtimes.answer",
-    "lodger.sandbox.runtimes.js",
-    "lodger.sandbox.runtimes.js.guest",
-    "lodger.sandbox.runtimes.libwasmtime",
-    "lodger.sandbox.runtimes.js.machine",
-    "lodger.sandbox.runtimes.js.image",
-    "lodger.sandbox.runtimes.js.modules",
-    "lodger.sandbox.runtimes.js.overrun",
-    "lodger.sandbox.runtimes.quickjs",
-    "lodger.sandbox.runtimes.timeline",
-    "lodger.sandbox.runtimes.js.realm",
-    "lodger.sandbox.runtimes.warm_up",
-    "lodger.sandbox.runtimes.written",
-}
+    "lodger.sandbox.runtimes", "lodger.sandbox.runtimes.answer", "lodger.sandbox.runtimes.js",
+    "lodger.sandbox.runtimes.js.guest", "lodger.sandbox.runtimes.libwasmtime", "lodger.sandbox.runtimes.js.machine",
+    "lodger.sandbox.runtimes.js.image", "lodger.sandbox.runtimes.js.modules", "lodger.sandbox.runtimes.js.overrun",
+    "lodger.sandbox.runtimes.quickjs", "lodger.sandbox.runtimes.timeline", "lodger.sandbox.runtimes.js.realm",
+    "lodger.sandbox.runtimes.warm_up", "lodger.sandbox.runtimes.written",
+}  # fmt: skip
 WASM = {
-    "lodger.sandbox.runtimes",
-    "lodger.sandbox.runtimes.answer",
-    "lodger.sandbox.runtimes.libwasmtime",
-    "lodger.sandbox.runtimes.command",
-    "lodger.sandbox.runtimes.command.wasm_engine",
-    "lodger.sandbox.runtimes.command.machine",
-    "lodger.sandbox.runtimes.command.realm",
-    "lodger.sandbox.runtimes.command.wasi",
-    "lodger.sandbox.runtimes.timeline",
-    "lodger.sandbox.runtimes.wasm",
-}
+    "lodger.sandbox.runtimes", "lodger.sandbox.runtimes.answer", "lodger.sandbox.runtimes.libwasmtime",
+    "lodger.sandbox.runtimes.command", "lodger.sandbox.runtimes.command.wasm_engine",
+    "lodger.sandbox.runtimes.command.machine", "lodger.sandbox.runtimes.command.realm",
+    "lodger.sandbox.runtimes.command.wasi", "lodger.sandbox.runtimes.timeline", "lodger.sandbox.runtimes.wasm",
+}  # fmt: skip
 OS = {"os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"}
 THEIRS = OS | {
     "_blake2",  # randomness of a replay
@@ -82,19 +54,11 @@ THEIRS = OS | {
 BOOT = {"tests", "lodger.sandbox.child.zygote"}
 # signal and its imports, used by snippets of the probe runtime
 SNIPPETS = {
-    "signal",
-    "enum",
-    "functools",
-    "_functools",
-    "operator",
-    "_operator",
-    "collections",
-    "_collections",
-    "itertools",
+    "signal", "enum", "functools", "_functools", "operator", "_operator", "collections", "_collections", "itertools",
 } | {
     "keyword",
     "reprlib",
-}
+}  # fmt: skip
 # modules that call os.register_at_fork
 HOOKED = {"threading", "random", "logging", "concurrent.futures.thread", "asyncio"}
 
