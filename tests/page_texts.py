@@ -16,7 +16,7 @@ from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS, STORAGE_HELP
 from lodger.engine.policy.plan import MissedKind, Overlap
 from lodger.engine.service import humanize
 from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
-from lodger.engine.web import dashboard, texts
+from lodger.engine.web import dashboard, listing, texts
 from lodger.engine.web.pages import actions, tenants
 from lodger.sandbox.limits import LIMITS
 
@@ -30,7 +30,7 @@ CODES = [
     "dropped", "slot", "gap", "request", "overlap", "expired", "caught_up", "skipped", "cancelled", "superseded",
     "schedule_deleted", "tenant_suspended", "over_budget",
 ]  # fmt: skip
-NOUNS = ["actions", "schedules", "scripts", "tenants"]
+NOUNS = ["actions", *listing.WORDS.values(), "schedules", "scripts", "tenants"]
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 PERIODS = ["day", "tenant", "attempts", "CPU time", STORAGE_HELP]
 GROUPS = ["One attempt", "Budgets of one attempt", "The whole tenant"]

@@ -130,12 +130,12 @@ class AuditFilter:
 
 
 def list_page(
-    connection: Connection, filters: AuditFilter, *, limit: int | None, before: str | None = None
+    connection: Connection, filters: AuditFilter, *, limit: int | None, last: str | None = None, oldest: bool = False
 ) -> LimitedList[AuditEntry]:
-    """Return rows, newest first; ``before`` is the id of the last row of the previous page."""
-    statement = _select(filters).order_by(_t.id.desc())
-    if before is not None:
-        statement = statement.where(_t.id < before if is_id(before) else false())
+    """Return rows, newest or oldest first; ``last`` is the id of the last row of the previous page."""
+    statement = matching(filters).order_by(_t.id if oldest else _t.id.desc())
+    if last is not None:
+        statement = statement.where((_t.id > last if oldest else _t.id < last) if is_id(last) else false())
     return read(connection, statement, limit, lambda rows: [_entry(row) for row in rows])
 
 
@@ -143,7 +143,7 @@ def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry
     """Return rows, oldest first, reading one page at a time."""
     last: str | None = None
     while True:
-        statement = _select(filters).order_by(_t.id).limit(PAGE)
+        statement = matching(filters).order_by(_t.id).limit(PAGE)
         rows = connection.execute(statement if last is None else statement.where(_t.id > last)).all()
         yield from (_entry(row) for row in rows)
         if len(rows) < PAGE:
@@ -151,7 +151,7 @@ def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry
         last = rows[-1].id
 
 
-def _select(filters: AuditFilter) -> Select[Any]:
+def matching(filters: AuditFilter) -> Select[Any]:
     """Select the entries that filters match."""
     statement = select(audit)
     for column, value in ((_t.tenant_id, filters.tenant_id), (_t.actor, filters.actor)):

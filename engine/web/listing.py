@@ -20,6 +20,8 @@ from lodger.engine.web.page import PAGE, Reader, Values
 MAX_EXPORTED, EXPORTED_AT_ONCE, MAX_LISTED = 100_000, 1000, 10_000
 #: Operations that list a noun, where it is not its verb ``list``.
 OPERATIONS = {"tenants": "tenants.activity"}
+#: Words for the entries of a list, where they are not its noun.
+WORDS = {"audit": "changes"}
 #: Returns the operation of a list, with its arguments.
 Asked = Callable[[Reader], tuple[str, Values]]
 #: Query parameters of a list that are no part of its filter.
@@ -65,18 +67,20 @@ def _arguments(reader: Reader, noun: str, terms: str) -> Values:
     return ({} if noun == "tenants" else reader.tenant) | {"filter": text}
 
 
-def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
+def listing(reader: Reader, noun: str, terms: str = "", asked: Values | None = None) -> Listing:
     """Return one page of the list of a noun.
 
     Args:
         terms: terms of the filter from the other fields of the page.
+        asked: arguments of a list without a filter.
 
     Raises:
         InputError: filter_invalid, cursor_invalid.
     """
-    asked, query = _arguments(reader, noun, terms), dict(reader.request.query_params)
+    asked, query = asked or _arguments(reader, noun, terms), dict(reader.request.query_params)
     cursor, trail = query.get("cursor"), [each for each in query.get("trail", "").split("~") if each]
     kept = {name: value for name, value in query.items() if name not in _PLACE and value}
+    counts = {name: value for name, value in asked.items() if name != "oldest"}
     known: list[Any] = []
 
     def read_entries() -> None:
@@ -87,7 +91,7 @@ def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
     def count_matches() -> Any:
         """Count all matches, unless the page shows the whole list."""
         # A server is asked before it is known whether all are on the page.
-        return reader.ask(f"{noun}.count", **asked) if cursor or not known or known[0].next else None
+        return reader.ask(f"{noun}.count", **counts) if cursor or not known or known[0].next else None
 
     _, count = reader.together(read_entries, count_matches)
     (found,) = known
@@ -100,7 +104,7 @@ def listing(reader: Reader, noun: str, terms: str = "") -> Listing:
         before = {"cursor": trail[-1], "trail": "~".join(trail[:-1])} if trail else {}
         previous = "?" + urlencode(kept | before)
     following = "?" + urlencode(kept | {"cursor": found.next, "trail": "~".join(here)}) if found.next else None
-    return Listing(noun, found, asked["filter"], count, first, kept, previous, following)
+    return Listing(WORDS.get(noun, noun), found, asked.get("filter", ""), count, first, kept, previous, following)
 
 
 def asked_of(noun: str, terms: Callable[[Reader], str] = lambda _reader: "") -> Asked:

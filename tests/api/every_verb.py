@@ -43,6 +43,7 @@ def carry_out_every_verb(engine: Any, ledger: Engine, said: Callable[[str, objec
     said("secrets.list", engine.secrets.list("acme"))
     said("secrets.delete", engine.secrets.delete("acme", "KEY"))
     said("secrets.rotate", engine.secrets.rotate())
+    said("audit.count", engine.audit.count("acme", verb="tenants."))
     said("collections.index", engine.collections.index("acme", "carts", "address.city"))
     said("collections.list", engine.collections.list("acme"))
     said("collections.drop_index", engine.collections.drop_index("acme", "carts", "address.city"))

@@ -192,6 +192,7 @@ READS = {
     "alerts.list",
     "alerts.raised",
     "audit.export",
+    "audit.count",
     "audit.list",
     "collections.list",
     "documents.get",

@@ -72,6 +72,25 @@ def test_a_tenant_a_page_and_a_run_are_found_by_the_keyboard(lodge: RunningApi, 
     page.wait_for_url(f"**/t/acme/actions/{asked.id}")
 
 
+def test_the_audit_log_is_counted_and_read_from_either_end(page: Page, lodge: RunningApi) -> None:
+    total = lodge.engine.audit.count().count
+    assert total == len(lodge.engine.audit.list(limit=1000)) > 120
+    page.goto(lodge.url + "/audit")
+    expect(page.locator(".found")).to_contain_text(f"{total} changes, 1 to 50 shown")
+    newest = page.locator("tbody tr").first.inner_text()
+    page.click("a[rel=next]")
+    expect(page.locator(".found")).to_contain_text("51 to 100 shown")
+    page.click("a[rel=prev]")
+    expect(page.locator("tbody tr").first).to_have_text(newest, use_inner_text=True)
+    page.goto(lodge.url + "/audit?verb=tenants.create")
+    expect(page.locator(".found")).to_contain_text("121 changes")
+    page.select_option("[name=oldest]", "1")
+    page.click("button:text('Filter')")
+    expect(page.locator("tbody tr").first).to_contain_text("acme")
+    page.click("a[rel=next]")
+    expect(page.locator("tbody tr").first).to_contain_text("tenant-0049")
+
+
 def test_every_list_is_a_file(page: Page, lodge: RunningApi) -> None:
     for path, column in (
         ("/scripts", "version"), ("/audit?verb=tenants.create", "verb"), ("/t/acme/audit", "actor"), ("/operations/tokens.list", "role"),

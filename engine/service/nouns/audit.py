@@ -4,6 +4,7 @@ from collections.abc import Generator
 from datetime import datetime
 
 from lodger.engine.core.access.roles import Role
+from lodger.engine.service.bulk import Matched, counted
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation, stream
 from lodger.engine.store import audit, pages, signing_keys
@@ -26,6 +27,7 @@ class Audit(Noun[M]):
         actor: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        oldest: bool = False,
         limit: int | None = 100,
         cursor: str | None = None,
     ) -> EntryPage:
@@ -37,16 +39,33 @@ class Audit(Noun[M]):
             target: id or name of the changed object.
             since: only changes at this instant or later.
             until: only changes before this instant.
+            oldest: list the oldest first.
 
         Raises:
             InputError: cursor_invalid, limit_invalid.
         """
         sought = audit.AuditFilter(tenant_id, verb, target, actor, aware(since), aware(until))
         with self.context.database.read() as connection:
-            of = f"audit:{sought}"
-            before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = audit.list_page(connection, sought, limit=limit, before=before)
-            return pages.page(connection, of, found, lambda each: each.id)
+            of = f"audit:{sought}{':oldest' if oldest else ''}"
+            last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
+            found = audit.list_page(connection, sought, limit=limit, last=last, oldest=oldest)
+            return pages.page(connection, of, found, lambda each: each.id, falls=not oldest)
+
+    @operation("GET", "/tenants/{tenant_id}/audit-count", Role.VIEWER, everywhere=True)
+    def count(
+        self,
+        tenant_id: str | None = None,
+        *,
+        verb: str | None = None,
+        target: str | None = None,
+        actor: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Matched:
+        """Count changes. Arguments as for :meth:`list`."""
+        sought = audit.AuditFilter(tenant_id, verb, target, actor, aware(since), aware(until))
+        with self.context.database.read() as connection:
+            return counted(connection, audit.matching(sought))
 
     @stream("the result is a stream of lines: GET /audit/export and /tenants/{tenant_id}/audit/export")
     def export(

@@ -89,13 +89,11 @@ def _unit(name: str) -> str:
 
 def asked_audit(reader: Reader) -> tuple[str, Values]:
     """Return the operation that lists the audit log, and its arguments."""
-    return "audit.list", reader.tenant | reader.chosen("verb", "target", "actor")
+    oldest = {"oldest": True} if reader.chosen("oldest") else {}
+    return "audit.list", reader.tenant | reader.chosen("verb", "target", "actor") | oldest
 
 
 def audit(reader: Reader) -> tuple[str, Values]:
     """Return the page with the audit log: its template and values."""
-    operation, asked = asked_audit(reader)
-    return "audit.html", {
-        "entries": reader.ask(operation, **asked, limit=PAGE, **reader.chosen("cursor")),
-        "asked": asked,
-    }
+    _operation, asked = asked_audit(reader)
+    return "audit.html", {"listed": listing(reader, "audit", asked=asked), "asked": asked}
