@@ -59,11 +59,16 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter that was read: conditions, and an order."""
+    """A filter that was read: conditions, and an order.
+
+    Attributes:
+        positive: values and condition of the last term of each field without a minus.
+    """
 
     conditions: tuple[ColumnElement[bool], ...]
     keys: tuple[Sort, ...]
     falls: bool
+    positive: Mapping[str, tuple[list[str], ColumnElement[bool]]]
 
     def apply(self, statement: Select[Any], place: Sequence[Any] | None = None) -> Select[Any]:
         """Return a statement with the conditions and the order, beginning after a place."""
@@ -93,6 +98,7 @@ def read(language: Language, text: str | None, now_us: int) -> Filter:
     if len(text) > MAX_CHARACTERS:
         raise InputError("filter_invalid.long", maximum=MAX_CHARACTERS)
     conditions: list[ColumnElement[bool]] = []
+    positive: dict[str, tuple[list[str], ColumnElement[bool]]] = {}
     names = list(language.sorts)
     sort, falls = names[0], language.falls
     at = _end(_SPACE, text, 0)
@@ -116,9 +122,11 @@ def read(language: Language, text: str | None, now_us: int) -> Filter:
         condition = language.words if field is None else language.fields[field]
         either = or_(*(condition(value, now_us) for value in values))
         conditions.append(not_(func.coalesce(either, False)) if term["minus"] else either)
+        if field is not None and not term["minus"]:
+            positive[field] = values, either
     chosen = language.sorts[sort]
     tie = [each for each in language.tie if each is not chosen]
-    return Filter(tuple(conditions), (chosen, *tie), falls)
+    return Filter(tuple(conditions), (chosen, *tie), falls, positive)
 
 
 def _require_storable(values: list[str]) -> None:

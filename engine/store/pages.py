@@ -18,13 +18,21 @@ MAX_BYTES = 8 * 1024 * 1024
 
 
 class LimitedList(list[T], Generic[T]):
-    """Entries of one page; ``more`` is true if entries follow."""
+    """Entries of one page.
 
-    __slots__ = ("more",)
+    Attributes:
+        more: whether entries may follow.
+        end: place where the next page begins; None: after the last entry.
+        place_of: returns the place of an entry, if it is not that of the list's filter.
+    """
+
+    __slots__ = ("end", "more", "place_of")
 
     def __init__(self, entries: Iterable[T] = (), *, more: bool = False) -> None:
         super().__init__(entries)
         self.more = more
+        self.end: Json = None
+        self.place_of: Callable[[T], Json] | None = None
 
 
 def read(
@@ -55,5 +63,9 @@ def page(
         of: the list with all its filters.
         falls: whether the positions fall.
     """
-    following = encode_cursor(connection, of, place_of(found[-1])) if found.more else None
-    return Page(found, following, PageOrder(of, place_of, falls))
+    place_of = found.place_of or place_of
+    end = found.end
+    if found.more and end is None:
+        end = place_of(found[-1])
+    following = encode_cursor(connection, of, end) if found.more else None
+    return Page(found, following, PageOrder(of, place_of, falls, found.end))

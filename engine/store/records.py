@@ -27,11 +27,13 @@ class PageOrder:
         of: the list with all its filters.
         place: returns the place of an entry.
         falls: whether the places fall.
+        end: place up to which the page has looked; None: that of its last entry.
     """
 
     of: str
     place: Callable[[Any], Json]
     falls: bool
+    end: Json = None
 
 
 class Page(list[T], Generic[T]):

@@ -48,6 +48,16 @@ class Listing:
     previous: str | None
     next: str | None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the number of each entry is known, and the page shows some of them."""
+        return self.count.complete and self.count.count > len(self.entries)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the page ends where the database has looked at enough, not because it is full."""
+        return self.next is not None and len(self.entries) < PAGE
+
     def sorted_by(self, name: str) -> str:
         """Return the query of the list in an order, the other way round if it is in this order already."""
         text = str(self.query.get("filter", ""))

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
-from sqlalchemy import Connection, Table, event, select
+from sqlalchemy import Connection, Table, event, select, text
 from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import Bench
 from tests.web.every_page import paths
@@ -26,9 +26,14 @@ from lodger.engine.web.dashboard import Dashboard
 from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "developer"))
+from growth import SERIES
+
 TENANTS, SCHEDULES, SCRIPTS, ACTIONS, ENTRIES = 5000, 400, 200, 50_000, 10_000
-#: The time of all actions; the latest of them have not started.
-DAYS_US, WAITING = 2 * 86_400_000_000, 2000
+#: The days of all actions; the latest of them have not started.
+DAYS, DAY_US, WAITING = 2, 86_400_000_000, 2000
+#: Actions that one statement writes.
+CHUNK = 500_000
 #: Orders and filters of each list.
 SORTS = {
     "tenants": "-id name -created runs -failures -latest plan -budget",
@@ -46,6 +51,14 @@ FILTERS = {
     "scripts": ("name:script-00*",),
 }  # fmt: skip
 LISTS = ("/tenants", "/schedules", "/actions", "/t/acme/schedules", "/t/acme/actions", "/t/acme/scripts")
+#: Values of an action that are not its pattern's.
+OWN = {
+    "id": "each.id", "tenant_id": "each.tenant_id", "schedule_id": "coalesce(each.schedule_id, p.schedule_id)",
+    "origin": "'slot'", "slot": "at_us", "due_at": "at_us",
+    "started_us": "CASE WHEN each.state = 'ready' THEN p.started_us ELSE at_us + 5000 END",
+    "finished_us": "CASE WHEN each.state = 'ready' THEN p.finished_us ELSE at_us + 250000 END",
+    "error": "replace(p.error, 'order 0', 'order ' || CASE WHEN n % 8 > 0 THEN n ELSE n % 160 END)",
+}  # fmt: skip
 STACK = "\n".join(f"    at step{at} (main.js:{at}:7)" for at in range(8))
 Row = dict[str, Any]
 
@@ -159,7 +172,7 @@ def furnish(made: RunningApi) -> None:
         made.clock.advance(1)
 
 
-def fill(made: RunningApi, actions: int = ACTIONS) -> None:
+def fill(made: RunningApi, actions: int = ACTIONS, days: int = DAYS) -> None:
     """Add tenants, further schedules and scripts of acme, actions of which a fifth are acme's, and entries of the audit log."""
     with made.engine.context.database.write() as connection:
         for table in (tables.tenants, tables.turns, tables.scripts, tables.script_versions, tables.usage_days):
@@ -177,41 +190,55 @@ def fill(made: RunningApi, actions: int = ACTIONS) -> None:
             _add(connection, table, (row | {key: _id(3, n), "name": f"schedule-{n:03}"} for n in range(SCHEDULES)))
         entry = _rows(connection, audit)[0]
         _add(connection, audit, (entry | {"id": _id(5, n), "verb": "schedules.edit"} for n in range(ENTRIES)))
-        _add_actions(connection, made.clock.us, actions)
+        _add_actions(connection, made.clock.us, actions, days)
     with made.engine.context.database.write() as connection:
         connection.exec_driver_sql("ANALYZE")
 
 
-def _add_actions(connection: Connection, now_us: int, number: int) -> None:
+def _add_actions(connection: Connection, now_us: int, number: int, days: int) -> None:
     """Add actions of the last days, each with its attempt and its log: one in four failed, with a message of its own or a common one."""
-    states = {row["state"]: row for row in _rows(connection, tables.actions)}
-    patterns = {
-        table: {row["action_id"]: row for row in _rows(connection, table)}
-        for table in (tables.attempts, tables.attempt_logs)
-    }
-    rows: dict[Table, list[Row]] = {tables.actions: [], tables.attempts: [], tables.attempt_logs: []}
-    for n in range(number):
-        at_us = now_us - (number - n) * DAYS_US // number
-        own: Row = {"id": _id(4, n), "origin": "slot", "slot": at_us, "due_at": at_us}
-        own |= {"tenant_id": "acme"} if n % 5 == 0 else {"tenant_id": _tenant(1 + n % (TENANTS - 1))}
-        if n % 5:
-            own |= {"schedule_id": _id(1, 1 + n % (TENANTS - 1))}
-        elif n % 2:
-            own |= {"schedule_id": _id(3, n % SCHEDULES)}
-        state = "ready" if n >= number - WAITING else "failed" if n % 4 == 0 else "done"
-        if state != "ready":
-            own |= {"started_us": at_us + 5000, "finished_us": at_us + 250_000}
-        row = states[state] | own
-        if state == "failed":
-            row["error"] = row["error"].replace("order 0", f"order {n if n % 8 else n % 160}")
-        rows[tables.actions].append(row)
-        for table, pattern in patterns.items():
-            if state != "ready":
-                rows[table].append(
-                    pattern[states[state]["id"]] | {"tenant_id": row["tenant_id"], "action_id": row["id"]}
-                )
-    for table, each in rows.items():
-        _add(connection, table, each)
+    kind = connection.dialect.name
+    states = {row["state"]: row["id"] for row in _rows(connection, tables.actions)}
+    given = {
+        "now": now_us, "number": number, "us": days * DAY_US // number, "waiting": number - WAITING, "others": TENANTS - 1,
+        "schedules": SCHEDULES,
+    } | states  # fmt: skip
+    for low in range(0, number, CHUNK):
+        chunk = given | {"low": low, "high": min(number, low + CHUNK) - 1}
+        for table in (tables.actions, tables.attempts, tables.attempt_logs):
+            columns = [column.name for column in table.c if column.computed is None]
+            values = [OWN.get(name, "p." + name) for name in columns]
+            if table is not tables.actions:
+                own = {"action_id": "id", "tenant_id": "tenant_id"}
+                values = [f"each.{own[name]}" if name in own else "p." + name for name in columns]
+            key = "id" if table is tables.actions else "action_id"
+            connection.execute(
+                text(
+                    f"{_each(kind)} INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(values)} "
+                    f"FROM each JOIN {table.name} p ON p.tenant_id = 'acme' AND p.{key} = each.pattern"
+                ),
+                chunk,
+            )
+
+
+def _each(kind: str) -> str:
+    """Return the beginning of a statement whose rows ``each`` are actions from ``low`` to ``high``."""
+    id_type = "uuid" if kind == "postgresql" else "TEXT"
+    padded = {"postgresql": "lpad(CAST({} AS text), {}, '0')", "sqlite": "substr('000000000000' || {0}, -{1})"}[kind]
+
+    def uuid(kind: str, number: str) -> str:
+        return f"CAST('019b0000-0000-7000-8{kind}-' || {padded.format(number, 12)} AS {id_type})"
+
+    return f"""
+    {SERIES[kind]}, numbered AS (
+        SELECT n, :now - (:number - n) * :us AS at_us, 1 + n % :others AS other,
+            CASE WHEN n >= :waiting THEN 'ready' WHEN n % 4 = 0 THEN 'failed' ELSE 'done' END AS state FROM series
+    ), each AS (
+        SELECT n, at_us, state, {uuid("004", "n")} AS id,
+            CASE WHEN n % 5 = 0 THEN 'acme' ELSE 'tenant-' || {padded.format("other", 5)} END AS tenant_id,
+            CASE WHEN n % 5 > 0 THEN {uuid("001", "other")} WHEN n % 2 = 1 THEN {uuid("003", "n % :schedules")} END AS schedule_id,
+            CAST(CASE state WHEN 'ready' THEN :ready WHEN 'failed' THEN :failed ELSE :done END AS {id_type}) AS pattern FROM numbered
+    )"""
 
 
 def _tenant(n: int) -> str:

@@ -1,7 +1,7 @@
 """Answers of several ledgers as one: pages in their order, numbers as sums, lists in the order of their verb."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
 from typing import Any
@@ -38,7 +38,7 @@ def pages(
     order = next((page.order for page in answers.values() if page.order is not None), None)
     if order is None:
         return Page(), {}
-    ranked = [[(order.place(entry), name, entry) for entry in page] for name, page in answers.items()]
+    ranked = [list(_ranked(name, page)) for name, page in answers.items()]
     found: Page[Any] = Page(order=order)
     seen: Counter[str] = Counter()
     reached = dict(places)
@@ -46,6 +46,8 @@ def pages(
         if limit is not None and len(found) == limit:
             break
         reached[name] = place
+        if entry is None:
+            break
         seen[name] += 1
         if not any(each.tenant == _tenant(entry) and each.ledger != name for each in moved):
             found.append(entry)
@@ -58,6 +60,14 @@ def pages(
     }
     # Ledgers that cannot be reached do not make a list endless.
     return found, left if any(name in answers for name in left) else {}
+
+
+def _ranked(name: str, page: Page[Any]) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the place and the ledger of each entry of a page, and None in place of an entry where it has looked at more than it has."""
+    if page.order is not None:
+        yield from ((page.order.place(entry), name, entry) for entry in page)
+        if page.order.end is not None:
+            yield page.order.end, name, None
 
 
 def _tenant(entry: Any) -> str | None:

@@ -1,12 +1,12 @@
 """Actions by request (once, run now, again), their cancellation, and queries on actions and attempts."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
 
-from sqlalchemy import Connection, Select, String, cast, false, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, String, cast, false, func, literal_column, select, update
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, to_us
@@ -38,6 +38,8 @@ from lodger.sandbox.job import LogLine, ScriptError, Usage
 from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
+#: The condition of the indexes of actions that are not done.
+is_undone = _a.state != literal_column("'done'")
 #: The column of an action's id.
 IDENTITY = _a.id
 FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
@@ -47,6 +49,13 @@ ORIGINS = get_args(Origin)
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 #: Latest instant that a request may name: the end of year 9999.
 LATEST_US = 253_402_300_799_999_999
+#: Most actions that a page of a list, or a count, looks at.
+MOST_LOOKED_AT = 10_000
+#: Below and above all ids, and all ends of actions.
+_EXTREMES = (
+    ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"),
+    (-1, 2**62),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,17 +372,99 @@ def list_matching(
 ) -> LimitedList[Action]:
     """Return actions, newest first or in the filter's order.
 
+    A page with a limit looks at MOST_LOOKED_AT actions: where few of them match it has fewer entries, and the next page goes on.
+    An order other than by creation sorts so many at a time.
+
     Args:
         before, after: only actions created before, or after, the one with this id.
         place: place in the order at which the previous page ended.
     """
     found = filters.found or list_filter.read(language(), None, 0)
-    statement = found.apply(_filtered(filters), place)
+    between: list[ColumnElement[bool]] = []
     if before is not None:
-        statement = statement.where(_a.id < before if is_id(before) else false())
+        between.append(_a.id < before if is_id(before) else false())
     if after is not None:
-        statement = statement.where(_a.id > after if is_id(after) else false())
-    return pages.read(connection, statement, limit, lambda rows: [_action(row) for row in rows])
+        between.append(_a.id > after if is_id(after) else false())
+    statement = _filtered(filters).where(*between)
+    by_key = not found.conditions and found.keys[0].column is _a.id
+    if by_key and replace(filters, tenant_id=None, schedule_id=None, found=None) == ActionFilter():
+        return pages.read(connection, found.apply(statement, place), limit, _actions)
+    part = _Part.of(connection, filters, found, between, place, whole=limit is None)
+    within = None if place is None or part.is_order else place[1:]
+    listed = pages.read(connection, found.apply(statement.where(*part.conditions), within or None), limit, _actions)
+    if not part.is_order:
+        listed.place_of = lambda each: [part.start, *found.place(each)]
+    if not listed.more and part.end is not None:
+        listed.more, listed.end = True, [part.end]
+    return listed
+
+
+def count_matching(connection: Connection, filters: ActionFilter) -> tuple[int, bool]:
+    """Count the actions that match among the newest MOST_LOOKED_AT; return whether that is all of them."""
+    found = replace(filters.found or list_filter.read(language(), None, 0), falls=True)
+    part = _Part.of(connection, filters, found, (), None)
+    statement = _filtered(filters).where(*found.conditions, *part.conditions).with_only_columns(_a.id)
+    return connection.scalar(select(func.count()).select_from(statement.subquery())) or 0, part.end is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The actions that one page looks at: neighbours in an index.
+
+    Attributes:
+        start, end: values of the index's column: they begin after one and end with the other; None: at the end of the list.
+        is_order: whether the list is in the order of the index.
+    """
+
+    conditions: tuple[ColumnElement[bool], ...]
+    start: Any
+    end: Any
+    is_order: bool
+
+    @classmethod
+    def of(
+        cls,
+        connection: Connection,
+        filters: ActionFilter,
+        found: list_filter.Filter,
+        between: Sequence[ColumnElement[bool]],
+        place: Sequence[Any] | None,
+        *,
+        whole: bool = False,
+    ) -> "_Part":
+        """Find the part of a list that begins at a place; ``whole`` for all of the rest."""
+        which = [*between, *_in_index(connection, filters, found)]
+        ended = [found.positive[name][1] for name in ("ended_since", "ended_until") if name in found.positive]
+        column: Any = _a.id
+        if ended:
+            column = _a.finished_us
+            which += [column.is_not(None), *ended]
+        start = place[0] if place else _EXTREMES[bool(ended)][found.falls]
+        which.append(column < start if found.falls else column > start)
+        ordered = select(column).where(*which).order_by(column.desc() if found.falls else column)
+        end = None if whole else connection.scalar(ordered.offset(MOST_LOOKED_AT - 1).limit(1))
+        if end is not None:
+            which.append(column >= end if found.falls else column <= end)
+        return cls(tuple(which), start, end, found.keys[0].column is column)
+
+
+def _in_index(
+    connection: Connection, filters: ActionFilter, found: list_filter.Filter
+) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of a list that an index answers in the order of creation."""
+    if filters.tenant_id is not None:
+        yield _a.tenant_id == filters.tenant_id
+    states = {filters.state} if filters.state else set(found.positive.get("state", ((), None))[0])
+    if states and "done" not in states:
+        yield is_undone
+    if filters.schedule_id is not None:
+        yield _a.schedule_id == filters.schedule_id
+    elif filters.tenant_id is not None and "schedule" in found.positive:
+        schedule = tables.schedules.c
+        named = select(schedule.id).where(schedule.tenant_id == filters.tenant_id, found.positive["schedule"][1])
+        ids = connection.scalars(named.limit(2)).all()
+        if len(ids) == 1:
+            yield _a.schedule_id == ids[0]
 
 
 def matching(connection: Connection, *conditions: Any, order: Any, maximum: int) -> list[Action]:
@@ -404,7 +495,12 @@ def by_ids(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[A
 
 def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
     """Return the actions of a query."""
-    return [_action(row) for row in connection.execute(statement)]
+    return _actions(connection.execute(statement))
+
+
+def _actions(rows: Iterable[AnyRow]) -> list[Action]:
+    """Return the actions of rows."""
+    return [_action(row) for row in rows]
 
 
 def _action(row: AnyRow) -> Action:

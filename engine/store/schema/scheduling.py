@@ -364,6 +364,11 @@ actions = table_of_tenants(
         "slot",
         **partial("schedule_id IS NOT NULL"),
     ),
+    # Lists of a schedule's actions, and the ones beside each.
+    Index("ix_lodger_actions_of_schedule", "schedule_id", "id", **partial("schedule_id IS NOT NULL")),
+    # Lists of actions in any other state than that of most.
+    Index("ix_lodger_actions_undone", "tenant_id", "id", **partial("state <> 'done'")),
+    Index("ix_lodger_actions_undone_id", "id", **partial("state <> 'done'")),
     # The last run of a schedule, also for scripts.
     Index("ix_lodger_actions_started", "schedule_id", "started_us", **partial("started_us IS NOT NULL")),
     # Lists over all tenants; the overview of the last hours.

@@ -298,13 +298,13 @@ document.addEventListener("click", async (event) => {
   for (const each of form.querySelectorAll("button")) each.disabled = true;
   try {
     const before = await call("GET", `${bulk}-count?filter=${encodeURIComponent(filter)}`);
-    if (!confirm(t`${said} ${before.count} ${noun}?`)) return;
+    if (!confirm(t`${said} ${before.count}${before.complete ? "" : " " + t`or more`} ${noun}?`)) return;
     progress.hidden = false;
-    progress.max = before.count || 1;
     const body = { do: button.dataset.do, filter, ...(form.elements.why.value && { why: form.elements.why.value }), ...(!bulk.startsWith("/tenants/") && { tenant_id: null }) };
     for (let found; !found || found.next;) {
       found = await call("POST", `${bulk}-bulk`, { ...body, ...(found && { cursor: found.next }) });
       const refused = Object.entries(found.refused).map(([code, count]) => t`${count} refused (${code})`).join(", ");
+      progress.max = found.matched || 1;
       progress.value = found.done + Object.values(found.refused).reduce((sum, each) => sum + each, 0);
       output.textContent = t`${found.done} of ${found.matched} done` + (refused && ", " + refused);
     }

@@ -1,6 +1,7 @@
 """Several ledgers are one engine, one API and one command line."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import Callable
 from contextlib import aclosing
@@ -24,10 +25,14 @@ from lodger.engine.core.ledger_file import read
 from lodger.engine.core.partial_answers import HEADER, unreachable_ledgers
 from lodger.engine.core.settings import Settings
 from lodger.engine.features.ledgers import directory
+from lodger.engine.store.actions import actions as stored_actions
 from lodger.engine.sync import Engine
 
 #: Tenants, each with its ledger.
 TENANTS = {"ada": "far", "bob": "home", "cy": "far", "dan": "home", "eve": "far"}
+
+#: With few looked at, each of them is sorted by itself.
+SORTED = ("sort:due", "sort:-due", "sort:-ended", "ended_since:2020-01-01 sort:ended")
 
 
 def pages_of(listed: Any, limit: int, **more: Any) -> list[Any]:
@@ -79,7 +84,7 @@ def shown(engine: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_it_shows_what_one_ledger_would_show(url: str, tmp_path: Path) -> None:
+def test_it_shows_what_one_ledger_would_show(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, many = VirtualClock(), VirtualClock()
     single = Settings(**SETTINGS)
     with (
@@ -92,6 +97,23 @@ def test_it_shows_what_one_ledger_would_show(url: str, tmp_path: Path) -> None:
             clock.advance(100)
         assert shown(system) == shown(engine)
         assert {each: system.tenants.place(each).ledger for each in TENANTS} == TENANTS
+        monkeypatch.setattr(
+            stored_actions, "MOST_LOOKED_AT", 2
+        )  # a page ends before it is full, and the next one goes on
+        for each, text in itertools.product(
+            (engine, system), ("tenant:eve", "-tenant:bob", "state:ready sort:created", *SORTED, "nothing")
+        ):
+            with monkeypatch.context() as whole:
+                whole.setattr(stored_actions, "MOST_LOOKED_AT", 1000)
+                wanted = [one.id for one in pages_of(each.actions.list, 100, filter=text)]
+            for limit in (1, 3):
+                found = [one.id for one in pages_of(each.actions.list, limit, filter=text)]
+                assert (sorted(found) if text in SORTED else found) == (sorted(wanted) if text in SORTED else wanted), (
+                    text
+                )
+        counted = engine.actions.count(filter="-tenant:bob")
+        assert (counted.count, counted.complete) == (2, False)
+        monkeypatch.undo()
         assert [each.tenants for each in system.ledgers.list()] == [2, 3]
         of_system, of_one = system.actions.list(), engine.actions.list()
         assert system.actions.get(None, of_system[0].id).tenant_id == engine.actions.get(None, of_one[0].id).tenant_id
