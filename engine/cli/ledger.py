@@ -48,22 +48,19 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
     from lodger.engine.sync import Engine
 
     settings = load(database=place.database)
-    if settings.ledgers is not None and db is None:
-        settings = settings.model_copy(update={"database": ledger_file.read(settings.ledgers)[0].url})
-    file = _file(settings.database)
-    new = file is not None and not file.exists()
+    several = ledger_file.read(settings.ledgers) if settings.ledgers is not None and place.database is None else ()
+    files = [_file(each.url) for each in several] or [_file(settings.database)]
+    file = files[0]
+    new = all(each is not None and not each.exists() for each in files)
     if new and not creates:
         raise Unavailable("not_a_ledger.absent", place=str(file))
-    if db is None:
-        engine = Engine.open_all(settings)
-    else:
-        engine = Engine.open(settings.database, settings=settings)
+    engine = Engine.open_all(settings) if several else Engine.open(settings.database, settings=settings)
     try:
         with audit_as(via="cli"):
             yield engine
     except NotFound as absent:
         # The thing may be in another ledger than the user expects.
-        if file is not None and not absent.why and (db is not None or settings.ledgers is None):
+        if file is not None and not absent.why and not several:
             absent.why = f"this is the ledger {file}" + ("; it was created just now and is empty" if new else "")
             absent.fix = (
                 f"{absent.fix}, or choose another ledger with --db, LODGER_DATABASE or a profile" if new else absent.fix

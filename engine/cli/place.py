@@ -217,7 +217,7 @@ def chosen(db: str | None) -> Place:
         database, database_source = db, "option"
     elif "--profile" in _said and profile is not None and profile.db:
         database, database_source = profile.db, f"profile {profile.name}"
-    elif os.environ.get("LODGER_DATABASE"):
+    elif os.environ.get("LODGER_DATABASE") or os.environ.get("LODGER_LEDGERS"):
         database, database_source = None, "environment"
     elif profile is not None and profile.db:
         database, database_source = profile.db, f"profile {profile.name}"

@@ -3,7 +3,7 @@
 import resource
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -32,7 +32,7 @@ BACKOFF_S, BACKOFF_MAX_S = 0.5, 5.0
 START_PATIENCE_S = 30.0
 #: Errors at the start that end without this process: for the schema it waits as long as that takes.
 SCHEMA = frozenset({"database_behind", "database_newer"})
-WAITED = SCHEMA | {"database_unreachable", "database_busy", "disk_full"}
+WAITED = SCHEMA | {"database_unreachable", "ledger_unreachable", "database_busy", "disk_full"}
 #: Seconds that a thread of the API's process computes before another one may; Python's default is ten times as long.
 SWITCH_S = 0.0005
 
@@ -235,10 +235,15 @@ class Serving:
 
     def _sign_in_link(self, engine: "sync.Engine", url: str) -> None:
         """Write the dashboard's address, on a terminal with a link that signs in once."""
+        from lodger.engine.core.errors import Unavailable
+
+        link = None
+        with suppress(Unavailable):  # of several ledgers the first one creates it
+            link = dashboard_link.link(engine, url) if dashboard_link.shows_secrets() else None
         if self._as_json:
             write_json({"kind": "dashboard", "url": f"{url}/"})
             sys.stdout.flush()
-        elif dashboard_link.shows_secrets() and (link := dashboard_link.link(engine, url)) is not None:
+        elif link is not None:
             self.say("link to the dashboard, which signs in once and expires after 15 minutes:", "", f"    {link}", "")
         else:
             self.say(f"the dashboard is at {url}/; to print a link that signs in once, run: lodger token link")
@@ -294,14 +299,20 @@ class Serving:
 
     def _first_token(self, engine: "sync.Engine") -> None:
         """Create the first administrator's token, if there never was one, and show it on a terminal, the only time."""
-        if self._settings.ledgers is not None and self._role != "api":
-            from lodger.engine.sync import Engine
-
-            # The platform's tokens are in the first ledger, whatever the node's is.
-            with Engine.open_all(self._settings) as system:
-                self._show_first_token(system)
-        else:
+        if self._settings.ledgers is None:
             self._show_first_token(engine)
+            return
+        from lodger.engine.core.errors import Unavailable
+        from lodger.engine.sync import Engine
+
+        try:
+            # The platform's tokens are in the first ledger, whatever the node's is.
+            with nullcontext(engine) if self._role == "api" else Engine.open_all(self._settings) as system:
+                self._show_first_token(system)
+        except Unavailable as error:
+            self.say(
+                f"{error.what} ({error.why}); to see whether there is an administrator's token: lodger token first"
+            )
 
     def _show_first_token(self, engine: "sync.Engine") -> None:
         """Create and print the first administrator's token if the output is a terminal; elsewhere print the command that does so."""

@@ -42,9 +42,20 @@ def read(path: Path) -> tuple[NamedLedger, ...]:
         raise InputError("ledgers_invalid", path=path, reason="it is nested too deeply") from None
     if len(text) == MAX_LENGTH:
         raise InputError("ledgers_invalid", path=path, reason=f"it has {MAX_LENGTH} characters or more")
-    if not found or len({each.url if "://" in each.url else os.path.realpath(each.url) for each in found}) < len(found):
+    if not found or len({_place(each.url) for each in found}) < len(found):
         raise InputError("ledgers_invalid", path=path, reason="it names no ledger, or one twice")
     return found
+
+
+def name_of(path: Path | None, url: str) -> str | None:
+    """Return the name that a file gives to the ledger at a URL; None if it gives none, or if there is no file."""
+    return next((each.name for each in (read(path) if path else ()) if _place(each.url) == _place(url)), None)
+
+
+def _place(url: str) -> str:
+    """Return the URL of a ledger; of a file of SQLite the path, without links."""
+    file = url.removeprefix("sqlite:///")
+    return url if "://" in file else os.path.realpath(file)
 
 
 def _ledger(name: str, value: object, folder: Path) -> NamedLedger:

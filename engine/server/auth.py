@@ -93,7 +93,7 @@ class Authentication:
         self._context = engine.context
         self._threads = threads
         self._limits = limits
-        self._last_use = LastUse(engine.context, engine.at)
+        self._last_use = LastUse(engine.at)
         self.public = set(OPEN)
         self.asking: set[tuple[str, str]] = set()
         self.sign_in: Callable[[Request], str] | None = None
@@ -222,11 +222,11 @@ class Authentication:
         """Return the first result of a function over all ledgers: a tenant's sessions live in its own, the platform's in the first."""
 
         def look_in_ledger(engine: Engine) -> tuple[Found] | None:
-            """Return what this ledger knows of the caller; callers without a tenant count in the first ledger alone."""
+            """Return what this ledger knows of the caller; callers without a tenant count where they may."""
             with engine.context.database.read() as connection:
                 found = look(connection)
-            if isinstance(found, tuple) and found[0].tenant_id is None and engine.context is not self._context:
-                return None
+            if isinstance(found, tuple) and found[0].tenant_id is None:
+                return (found,) if self._engine.knows(engine, found[0].token_id) else None
             return None if found is None else (found,)
 
         there = await self._threads.run(address, lambda: self._engine.ask_each(look_in_ledger))
@@ -262,8 +262,7 @@ class LastUse:
     Belongs to the event loop that writes first.
     """
 
-    def __init__(self, context: StoreContext, at: Callable[[str], Engine] | None = None) -> None:
-        self._context = context
+    def __init__(self, at: Callable[[str | None], Engine]) -> None:
         self._at = at
         self._pending: dict[Hashable, Use] = {}
         self._under_way: dict[Hashable, Use] = {}
@@ -271,7 +270,7 @@ class LastUse:
         self._thread: CapacityLimiter | None = None
 
     def note(self, key: Hashable, write: Callable[[Connection], object], tenant_id: str | None = None) -> None:
-        """Queue a write to the ledger of a tenant, None for the first one, unless one with this key is queued or under way."""
+        """Queue a write to the ledger of a tenant, None for the operators', unless one with this key is queued or under way."""
         if key not in self._pending and key not in self._under_way:
             self._pending[key] = (write, tenant_id)
 
@@ -298,7 +297,7 @@ class LastUse:
         """Write queued uses, in one transaction for each ledger."""
         by_ledger: dict[int, tuple[StoreContext, list[Callable[[Connection], object]]]] = {}
         for write, tenant_id in uses:
-            context = self._context if tenant_id is None or self._at is None else self._at(tenant_id).context
+            context = self._at(tenant_id).context
             by_ledger.setdefault(id(context), (context, []))[1].append(write)
         for context, writes in by_ledger.values():
             with context.database.write() as connection:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from sqlalchemy.exc import DBAPIError
 
-from lodger.engine.core import functions
+from lodger.engine.core import functions, ledger_file
 from lodger.engine.core.clock import Clock, SteadyClock, SystemClock
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.events import AnyEvent, Event, EventBus, LedgerWritten
@@ -93,6 +93,7 @@ class Engine(Nouns[Sync]):
         ids: Identities | None = None,
         progress: Progress = ignore_progress,
         upgrade: bool = False,
+        deferred: bool = False,
     ) -> Self:
         """Open a ledger, creating it if it does not exist.
 
@@ -102,6 +103,7 @@ class Engine(Nouns[Sync]):
             ids: replaces the source of ids, for simulations.
             progress: called before each migration.
             upgrade: bring a ledger of an earlier Lodger to this version's schema, as `lodger db upgrade` does.
+            deferred: return although the ledger may be out of reach: it is checked at its first use, and not created.
 
         Raises:
             Unavailable: the file is not a database, is not writable, or its schema is of an earlier (database_behind) or
@@ -112,6 +114,7 @@ class Engine(Nouns[Sync]):
         database = Database(
             str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress,
             patience_s=patience.PATIENCE_S, upgrade=upgrade, replica=settings.read_database,
+            name=ledger_file.name_of(settings.ledgers, str(url_or_path)), deferred=deferred,
         )  # fmt: skip
         ids = ids or Identities(clock.now_us)
         of_server = database.driver.has_clock and not injected
@@ -149,6 +152,10 @@ class Engine(Nouns[Sync]):
             Unavailable: ledger_unreachable, if it found nothing in the others.
         """
         return look(self)
+
+    def knows(self, engine: "Engine", token_id: str) -> bool:
+        """Whether the ledger of an engine may say who the operator with a token is."""
+        return True
 
     def parts(self) -> "list[tuple[str, str | None]]":
         """Return the name of each ledger of a system of several, with the reason why it cannot be reached, or None."""

@@ -6,8 +6,10 @@ own migrate, too, but for those that begin ready (:mod:`tests.e2e.ready`).
 
 import os
 import shutil
+import sqlite3
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +49,13 @@ def copied_ledgers(folder: Path) -> Iterator[None]:
 
 
 def _copy(template: Path, place: Path) -> None:
-    """Atomic: a concurrent reader finds nothing, or the whole."""
+    """Atomic: a concurrent reader finds nothing, or the whole. The copy has an identity of its own."""
     part = place.with_name(f".{place.name}-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         shutil.copyfile(template, part)
+        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("UPDATE lodger_ledger SET identity = ?", (str(uuid.uuid4()),))
         os.link(part, place)
     finally:
         part.unlink(missing_ok=True)

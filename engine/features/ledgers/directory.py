@@ -1,5 +1,9 @@
-"""The directory of tenants, a table of the first ledger: where each lives, and how far its move is."""
+"""What the ledgers of a system keep: each, to which system it belongs, and a copy of the operators' tokens; the first one, the directory.
 
+The directory says where each tenant lives, and how far its move is.
+"""
+
+import secrets
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -10,11 +14,15 @@ from sqlalchemy import Column, Connection, SmallInteger, String, Table, delete, 
 from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.connection.savepoint import savepoint
+from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers.expressions import Id
+from lodger.engine.store.lifecycle import ledger_identity
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.schema.access import tokens
 from lodger.engine.store.schema.metadata import metadata
-from lodger.engine.store.schema.scheduling import Name
-from lodger.engine.store.schema.scheduling import tenants as tenant_rows
+from lodger.engine.store.schema.scheduling import Name, Us
 
 # The column is not called tenant_id: the row stays when the tenant's rows are erased in the ledger that it leaves.
 directory = Table(
@@ -28,6 +36,25 @@ directory = Table(
     Column("resumes", SmallInteger, nullable=False, server_default="0"),
 )
 _c = directory.c
+
+#: The system of a ledger, one row.
+membership = Table(
+    "lodger_membership",
+    metadata,
+    Column("one", SmallInteger, primary_key=True, autoincrement=False),
+    # It signs the cursors of the system; two systems never have the same.
+    Column("secret", String(64), nullable=False),
+    # Name of the first ledger.
+    Column("first", String(63), nullable=False),
+    # Time of the copy of the operators' tokens by the first ledger's clock, and this ledger's identity then: a restored one has another.
+    Column("copied_us", Us, nullable=False, server_default="0"),
+    Column("identity", String(200)),
+)
+_m = membership.c
+#: Tokens of this ledger that are copies of the first one's.
+copies = Table("lodger_copied_tokens", metadata, Column("id", Id, primary_key=True))
+#: Time after which a copy of the operators' tokens does not count, in microseconds.
+COPY_LIFE_US = 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +127,6 @@ def moving(connection: Connection) -> list[TenantPlace]:
     return [_place(row) for row in connection.execute(select(directory).where(unfinished).order_by(_c.tenant))]
 
 
-def has_others(connection: Connection) -> bool:
-    """Whether the directory of this ledger names tenants that are not in it."""
-    own = select(tenant_rows.c.id).where(tenant_rows.c.id == _c.tenant)
-    return connection.execute(select(_c.tenant).where(~own.exists()).limit(1)).first() is not None
-
-
 def adopt(connection: Connection, tenant_ids: Sequence[str], ledger: str) -> None:
     """Note the tenants of a ledger that joins the system.
 
@@ -114,10 +135,60 @@ def adopt(connection: Connection, tenant_ids: Sequence[str], ledger: str) -> Non
     """
     for at in range(0, len(tenant_ids), 500):
         some = tenant_ids[at : at + 500]
-        row = connection.execute(select(_c.tenant, _c.ledger).where(_c.tenant.in_(some), _c.ledger != ledger)).first()
-        if row is not None:
-            raise LedgerUnreachable(ledger, f"its tenant {row.tenant} lives in the ledger {row.ledger}, too")
-        connection.execute(insert(directory), [{"tenant": each, "ledger": ledger} for each in some])
+        known = {row.tenant: row.ledger for row in connection.execute(select(directory).where(_c.tenant.in_(some)))}
+        for tenant_id, other in known.items():
+            if other != ledger:
+                raise LedgerUnreachable(ledger, f"its tenant {tenant_id} lives in the ledger {other}, too")
+        insert_many(connection, directory, [{"tenant": each, "ledger": ledger} for each in some if each not in known])
+
+
+def system_of(connection: Connection) -> AnyRow | None:
+    """Return the ``secret`` and the ``first`` ledger of the system that a ledger belongs to; None for one that has not joined."""
+    return connection.execute(select(membership)).first()
+
+
+def join(connection: Connection, first: str, secret: str | None = None) -> None:
+    """Note the system that a ledger belongs to; without a secret, a new one."""
+    with suppress(IntegrityError), savepoint(connection):  # another process was faster
+        connection.execute(insert(membership).values(one=1, secret=secret or secrets.token_hex(32), first=first))
+
+
+def operators(connection: Connection) -> list[dict[str, Any]]:
+    """Return the tokens of operators that are not revoked, in the first ledger."""
+    columns = [each for each in tokens.c if each is not tokens.c.used_us]
+    found = connection.execute(select(*columns).where(tokens.c.tenant_id.is_(None), tokens.c.revoked_us.is_(None)))
+    return [dict(row._mapping) for row in found]
+
+
+def operators_at(connection: Connection, now_us: int) -> tuple[int, list[dict[str, Any]]]:
+    """Return the operators' tokens with a time that is later than that of each earlier answer."""
+    # The row stays locked until the commit: what was revoked before a later time is not in its answer.
+    later = connection.scalar(update(membership).values(copied_us=_m.copied_us + 1).returning(_m.copied_us))
+    assert later is not None, "the first ledger has a row"
+    connection.execute(update(membership).values(copied_us=max(later, now_us)))
+    return max(later, now_us), operators(connection)
+
+
+def copy_operators(connection: Connection, context: StoreContext, at_us: int, rows: Sequence[dict[str, Any]]) -> None:
+    """Replace a ledger's copy of the operators' tokens, unless it is a later one."""
+    values = {"copied_us": at_us, "identity": str(ledger_identity.read(context, connection))}
+    if connection.execute(update(membership).where(_m.copied_us < at_us).values(values)).rowcount:
+        connection.execute(delete(tokens).where(tokens.c.id.in_(select(copies.c.id))))
+        connection.execute(delete(copies))
+        insert_many(connection, tokens, list(rows))
+        insert_many(connection, copies, [{"id": row["id"]} for row in rows])
+
+
+def copied_us(connection: Connection, context: StoreContext, now_us: int) -> int:
+    """Return the time of a ledger's copy of the operators' tokens; 0 without one that counts."""
+    row = connection.execute(select(membership)).one()
+    same = row.identity == str(ledger_identity.read(context, connection))
+    return int(row.copied_us) if same and row.copied_us > now_us - COPY_LIFE_US else 0
+
+
+def has_copy(connection: Connection, token_id: str) -> bool:
+    """Whether an operator's token is a copy of one in the first ledger."""
+    return connection.scalar(select(copies.c.id).where(copies.c.id == token_id)) is not None
 
 
 class LedgerUnreachable(Unavailable):

@@ -10,7 +10,7 @@ from lodger.engine.core.metrics import Sample, joined, metric
 from lodger.engine.features.ledgers.directory import TenantPlace
 from lodger.engine.service.bulk import Matched
 from lodger.engine.store.actions.activity import MAX_FAILURES, Activity, ActivityPart
-from lodger.engine.store.records import Page, Tenant
+from lodger.engine.store.records import Page, Tenant, Token
 from lodger.engine.store.tenants.tenant_activity import TenantActivity
 
 #: Why an action that was stopped on request does not start: those come last.
@@ -27,13 +27,18 @@ _ORDERS: dict[str, Callable[[Any], Any]] = {
 
 
 def pages(
-    answers: Mapping[str, Page[Any]], places: Mapping[str, Any], limit: int | None, moved: Sequence[TenantPlace]
+    answers: Mapping[str, Page[Any]],
+    places: Mapping[str, Any],
+    limit: int | None,
+    moved: Sequence[TenantPlace],
+    first: str,
 ) -> tuple[Page[Any], dict[str, Any]]:
     """Return one page of the pages of all ledgers, and the place in each ledger that has more entries.
 
     Args:
         places: where the pages begin, by ledger; None for the beginning.
         moved: tenants that move: entries of a copy are left out.
+        first: the first ledger: others have copies of its operators' tokens.
     """
     order = next((page.order for page in answers.values() if page.order is not None), None)
     if order is None:
@@ -49,6 +54,8 @@ def pages(
         if entry is None:
             break
         seen[name] += 1
+        if isinstance(entry, Token) and entry.tenant_id is None and name != first:
+            continue
         if not any(each.tenant == _tenant(entry) and each.ledger != name for each in moved):
             found.append(entry)
         if seen[name] == len(answers[name]) and answers[name].next is not None:

@@ -83,16 +83,23 @@ def _changed(system: "System", before: TenantPlace, **values: Any) -> TenantPlac
     Raises:
         Conflict: tenant_moving.
     """
-    context = system.engine.context
-    with context.database.write() as connection:
-        if not directory.change(connection, before, **values):
-            raise Conflict("tenant_moving", tenant=before.tenant)
-        after = directory.find(connection, before.tenant)
-        assert after is not None, "it was changed"
-        doing = audit.AuditSubject("tenants.move", None, before.tenant)
-        was, now = ({"ledger": each.ledger, "target": each.target, "source": each.source} for each in (before, after))
-        audit.write(context, connection, current_audit_context(), doing, was, now, context.clock.now_us())
-        return after
+
+    def change(engine: Engine) -> TenantPlace:
+        """Change the row in a transaction of the first ledger."""
+        context = engine.context
+        with context.database.write() as connection:
+            if not directory.change(connection, before, **values):
+                raise Conflict("tenant_moving", tenant=before.tenant)
+            after = directory.find(connection, before.tenant)
+            assert after is not None, "it was changed"
+            doing = audit.AuditSubject("tenants.move", None, before.tenant)
+            was, now = (
+                {"ledger": each.ledger, "target": each.target, "source": each.source} for each in (before, after)
+            )
+            audit.write(context, connection, current_audit_context(), doing, was, now, context.clock.now_us())
+            return after
+
+    return system.home.run(change)
 
 
 def _begin(system: "System", place: TenantPlace, ledger: str) -> TenantPlace:

@@ -17,7 +17,7 @@ class LedgerState:
     Attributes:
         place: its address without a password.
         problem: why it cannot be reached; None if it answers.
-        tenants: number of tenants that the directory has there; ``room``: their maximum, None for none.
+        tenants: number of tenants that the directory has there, None while it cannot be read; ``room``: their maximum, None for none.
         nodes: names of its running nodes.
         moving: tenants whose move from or to it is not finished; the same command goes on with it.
     """
@@ -25,7 +25,7 @@ class LedgerState:
     name: str
     place: str
     problem: str | None
-    tenants: int
+    tenants: int | None
     room: int | None
     nodes: tuple[str, ...]
     moving: tuple[str, ...]

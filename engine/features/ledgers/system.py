@@ -25,7 +25,7 @@ from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailabl
 from lodger.engine.core.ids import PLATFORM, is_id
 from lodger.engine.core.ledger_file import NamedLedger
 from lodger.engine.core.metrics import prometheus_text
-from lodger.engine.core.partial_answers import note_unreachable
+from lodger.engine.core.partial_answers import note_unreachable, unreachable_ledgers
 from lodger.engine.core.settings import Settings
 from lodger.engine.features.ledgers import directory, merging, moving
 from lodger.engine.features.ledgers.directory import LedgerUnreachable, TenantPlace
@@ -37,6 +37,7 @@ from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Operation
 from lodger.engine.store import signing_keys
 from lodger.engine.store.connection.database import mask_password
+from lodger.engine.store.lifecycle import ledger_identity
 from lodger.engine.store.records import Page
 from lodger.engine.store.tenants import tenants
 
@@ -47,19 +48,19 @@ RETRY_S = 1.0
 THREADS = 16
 #: Seconds for which the numbers of tenants by ledger are reused where new tenants are placed.
 COUNTED_S = 30.0
+HOUR_US = 3_600_000_000
 #: Why a ledger is not asked.
 UNLISTED = "tenants live there, and it is not in the file that LODGER_LEDGERS names"
-DIRECTORY_THERE = "it has the directory of other ledgers' tenants, and is not the first one of the file"
-#: Codes of errors that concern a ledger as a whole begin so; one that is busy answers the next call.
+#: Codes of errors that concern a ledger as a whole begin so.
 _OF_LEDGER = ("database_", "not_a_", "ledger_", "disk_error")
-#: Begins the list of a cursor, so that the first ledger, whose key signs it, does not take it for its own.
-_PAGE = "ledgers/"
+#: Seconds after which the copies of the operators' tokens are compared with the first ledger's.
+COPY_S = 5.0
 
 
 class Member:
     """One ledger of the system: opened when it is first asked, and not asked for a while when it could not be reached."""
 
-    def __init__(self, named: NamedLedger, open_engine: Callable[[NamedLedger], Engine]) -> None:
+    def __init__(self, named: NamedLedger, open_engine: "Callable[[Member], Engine]") -> None:
         self.named, self.name = named, named.name
         self.engine: Engine | None = None
         self._open = open_engine
@@ -77,7 +78,7 @@ class Member:
                 raise self._failed[1]
             if self.engine is None:
                 try:
-                    self.engine = self._open(self.named)
+                    self.engine = self._open(self)
                 except Unavailable as error:
                     raise self.explained(error) from error
             return self.engine
@@ -96,15 +97,15 @@ class Member:
         self._failed = None
         return found
 
+    def fails(self, error: Unavailable) -> bool:
+        """Whether an error concerns the ledger as a whole; one that is busy answers the next call."""
+        return error.code.startswith(_OF_LEDGER) and error.code != "database_busy"
+
     def explained(self, error: Unavailable) -> Unavailable:
         """Return the error that names this ledger, if it cannot be reached; else the error itself."""
-        if (
-            isinstance(error, LedgerUnreachable)
-            or not error.code.startswith(_OF_LEDGER)
-            or error.code == "database_busy"
-        ):
+        if isinstance(error, LedgerUnreachable) or not self.fails(error):
             return error
-        made = LedgerUnreachable(self.name, error.code)
+        made = LedgerUnreachable(self.name, f"{error.what} ({error.code})")
         self._failed = (monotonic() + RETRY_S, made)
         return made
 
@@ -112,78 +113,139 @@ class Member:
 class System(table.Nouns[Sync]):
     """The engines of all ledgers behind the verbs of one. What is no operation is that of the first ledger."""
 
-    def __init__(
-        self, home: Engine, named: tuple[NamedLedger, ...], open_engine: Callable[[NamedLedger], Engine]
-    ) -> None:
+    def __init__(self, named: tuple[NamedLedger, ...], open_engine: Callable[..., Engine]) -> None:
+        self._open_engine = open_engine
         self._prepared: list[Callable[[Engine], object]] = []
-        self._members = {each.name: Member(each, partial(self._opened, open_engine)) for each in named}
-        self.home = next(iter(self._members.values()))
-        self.home.engine = home
-        self.engine = home
-        self._key = _directory_read(home, signing_keys.signing_key)
-        self._adopt(self.home.name, home)
+        self._members = {each.name: Member(each, self._opened) for each in named}
+        self.home, *self._others = self._members.values()
+        self._secret = ""
+        self._first_opened()
+        #: The first ledger's engine, also while that cannot be reached.
+        self.engine = self.home.engine or open_engine(self.home.named, deferred=True)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-ledger")
         self._seen: dict[str, str] = {}
         self._counted = float("-inf"), Counter[str]()
+        #: When to compare the copies of the operators' tokens, what was copied in which hour, and the ledgers that lack it.
+        self._copy_at_s = 0.0
+        self._copied: tuple[int, list[dict[str, Any]]] | None = None
+        self._lacking: list[Member] = []
         self._own: dict[str, Callable[..., Any]] = {
             "tenants.place": self.place_of,
             "tenants.move": self._move,
             "tenants.delete": self._delete,
+            "tokens.revoke": self._revoke,
             "ledgers.list": self._list,
             "secrets.rotate": self._rotate,
             "metrics.text": lambda: prometheus_text(self.metrics.read(), process=True),
         }
-        for noun in home.table.nouns:
-            setattr(self, noun, proxy.Proxy(noun, home.table.operations, self._call, awaited=False))
+        for noun in self.engine.table.nouns:
+            setattr(self, noun, proxy.Proxy(noun, self.engine.table.operations, self._call, awaited=False))
 
     @classmethod
     def open(cls, kind: type[Engine], settings: Settings, clock: Clock | None) -> Engine:
-        """Open the ledgers of the setting ``ledgers``; the first one must be reachable, the others may come later."""
+        """Open the ledgers of the setting ``ledgers``; one that cannot be reached may come later."""
         assert settings.ledgers is not None
-        named = ledger_file.read(settings.ledgers)
-        first = named[0].name
 
-        def open_engine(each: NamedLedger) -> Engine:
+        def open_engine(each: NamedLedger, *, deferred: bool = False) -> Engine:
             """Open the engine of one ledger of the system."""
             own = settings.model_copy(update={"database": each.url, "read_database": None})
-            return kind.open(each.url, clock=clock, settings=own)
+            return kind.open(each.url, clock=clock, settings=own, deferred=deferred)
 
-        try:
-            home = open_engine(named[0])
-        except Unavailable as error:
-            if not error.code.startswith("database_unreachable"):
-                raise
-            others = [each.name for each in named[1:]]
-            raise Unavailable("ledger_unreachable.first", ledger=first, reason=error.why, others=others) from error
         # It has the verbs of an engine, as clients do.
-        return cast("Engine", cls(home, named, open_engine))
+        return cast("Engine", cls(ledger_file.read(settings.ledgers), open_engine))
 
-    def _opened(self, open_engine: Callable[[NamedLedger], Engine], named: NamedLedger) -> Engine:
-        """Open a ledger and enter its tenants in the directory; a SQLite file with known tenants must exist."""
-        file = named.url.removeprefix("sqlite:///")
-        if "://" not in file and not Path(file).exists() and self._counts()[named.name]:
-            raise Unavailable("not_a_ledger.absent", place=file)  # opening would create an empty one
-        made = open_engine(named)
+    def _first_opened(self) -> None:
+        """Open the first ledger and read the system's secret there, else in another one; begin a system where there is none.
+
+        Raises:
+            Unavailable: ledger_unreachable, if no ledger of the system can be reached; ledger_other.
+        """
+        first, home = self.home.name, None
         try:
-            self._adopt(named.name, made)
+            if _is_absent(self.home.named):
+                self._secret_of_others()
+                if self._secret:
+                    return
+            home = self._open_engine(self.home.named)
+            system = _look(home, directory.system_of)
+            if system is None:
+                self._secret_of_others()
+                if self._secret:
+                    raise Unavailable("ledger_other.empty", ledger=first)  # noqa: TRY301 - as one that is not reached
+                with home.context.database.write() as connection:
+                    directory.adopt(connection, tenants.ids(connection), first)
+                    directory.join(connection, first)
+                system = _look(home, directory.system_of)
+        except Unavailable as error:
+            if home is not None:
+                home.close()
+            if not self.home.fails(error):
+                raise
+            self._secret_of_others()
+            if not self._secret:
+                others = [each.name for each in self._others]
+                raise Unavailable("ledger_unreachable.first", ledger=first, reason=error.what, others=others) from error
+            return
+        assert system is not None, "it was stored"
+        if system.first != first:
+            home.close()
+            raise Unavailable("ledger_other.first", ledger=first, first=system.first)
+        self._secret, self.home.engine = system.secret, home
+
+    def _secret_of_others(self) -> None:
+        """Take the system's secret from the first of the other ledgers that has it."""
+        for each in self._others:
+            with suppress(Unavailable):
+                if self._secret or _is_absent(each.named):
+                    continue
+                engine = self._open_engine(each.named)
+                system = _look(engine, directory.system_of)
+                engine.close()
+                if system is not None and system.first == self.home.name:
+                    self._secret = system.secret
+
+    def _opened(self, member: Member) -> Engine:
+        """Open a ledger, which joins the system if it belongs to none; a SQLite file with known tenants must exist."""
+        if member is self.home:
+            made = self.engine
+        elif _is_absent(member.named) and self._counts()[member.name]:
+            raise Unavailable("not_a_ledger.absent", place=member.named.url)  # opening would create an empty one
+        else:
+            made = self._open_engine(member.named)
+        try:
+            self._joined(member, made)
         except BaseException:
-            made.close()
+            if member is not self.home:
+                made.close()
             raise
         for each in self._prepared:
             each(made)
         return made
 
-    def _adopt(self, name: str, engine: Engine) -> None:
-        """Note the tenants that a ledger has when it joins.
+    def _joined(self, member: Member, engine: Engine) -> None:
+        """Let a ledger join the system, with the tenants that it has, if it belongs to none.
 
         Raises:
-            Unavailable: ledger_unreachable, if it is the first one of a system.
+            Unavailable: ledger_other, if it belongs to another one, or is a copy of a ledger; ledger_unreachable.
         """
-        if engine is not self.engine and _directory_read(engine, directory.has_others):
-            raise LedgerUnreachable(name, DIRECTORY_THERE)
-        if _directory_read(self.engine, directory.counts)[name] == 0:
-            here = _directory_read(engine, tenants.ids)
-            _directory_write(self.engine, directory.adopt, here, name)
+        system = _look(engine, directory.system_of)
+        if system is None and member is not self.home:
+            identity = _identity(engine)
+            for other in self._members.values():
+                if other.engine is not None and _identity(other.engine) == identity:
+                    raise Unavailable("ledger_other.copy", ledger=member.name, name=other.name)
+            self._write(directory.adopt, _look(engine, tenants.ids), member.name)
+            _change(engine, directory.join, self.home.name, self._secret)
+        elif system is None or (system.secret, system.first) != (self._secret, self.home.name):
+            raise Unavailable("ledger_other.system", ledger=member.name)
+
+    def _read(self, look: Callable[..., T], *args: Any) -> T:
+        """Run a query on the directory in the first ledger."""
+        return self.home.run(lambda engine: _look(engine, look, *args))
+
+    def _write(self, change: Callable[..., T], *args: Any) -> T:
+        """Run a change of the directory in a transaction of the first ledger."""
+        return self.home.run(lambda engine: _change(engine, change, *args))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
@@ -199,19 +261,85 @@ class System(table.Nouns[Sync]):
     def close(self) -> None:
         """Release all ledgers; safe to call twice."""
         self._pool.shutdown()
-        for each in self._members.values():
-            if each.engine is not None:
-                each.engine.close()
+        for engine in {self.engine, *(each.engine for each in self._members.values())}:
+            if engine is not None:
+                engine.close()
 
     def unready(self) -> list[str]:
         """Return the problems of the first ledger, if no other one can be reached."""
         found = self.engine.unready()
-        others = [each for each in self._members.values() if each is not self.home]
-        return [] if any(_problem(each) is None for each in others) else found
+        return [] if any(_problem(each) is None for each in self._others) else found
 
     def at(self, tenant_id: str | None) -> Engine:
         """Return the engine of the ledger that a tenant lives in; see :meth:`lodger.engine.sync.Engine.at`."""
-        return (self.home if tenant_id is None else self.where(tenant_id)).opened()
+        if tenant_id is not None:
+            return self.where(tenant_id).opened()
+        try:
+            return self.home.opened()
+        except LedgerUnreachable:
+            if (acting := self._acting()) is None:
+                raise
+            return acting.opened()
+
+    def knows(self, engine: Engine, token_id: str) -> bool:
+        """Whether a ledger may say who an operator is; see :meth:`lodger.engine.sync.Engine.knows`."""
+        if engine is self.engine:
+            return True
+        if _problem(self.home) is None or (acting := self._acting()) is None or acting.engine is not engine:
+            return False
+        return acting.run(lambda engine: _look(engine, directory.has_copy, token_id))
+
+    def _acting(self) -> Member | None:
+        """Return the ledger with the latest copy of the operators' tokens, None without one that counts."""
+        now_us, latest, found = self.engine.context.clock.now_us(), 0, None
+        for each in self._others:
+            with suppress(Unavailable):
+                at_us = each.run(lambda engine: _look(engine, directory.copied_us, engine.context, now_us))
+                if at_us > latest:
+                    latest, found = at_us, each
+        return found
+
+    def _copy(self, *, changed: bool = False) -> list[str]:
+        """Copy the operators' tokens to the other ledgers; return the names of those that cannot be reached.
+
+        Args:
+            changed: only if they have changed since, once an hour, or if one can be reached again.
+        """
+        now_us = self.engine.context.clock.now_us()
+        copied = now_us // HOUR_US, self._read(directory.operators)
+        if changed and copied == self._copied and all(_problem(each) is not None for each in self._lacking):
+            return []
+        at_us, rows = self._write(directory.operators_at, now_us)
+
+        def take(member: Member) -> None:
+            """Store the copy in one ledger."""
+            if member is not self.home:
+                member.run(lambda engine: _change(engine, directory.copy_operators, engine.context, at_us, rows))
+
+        there = self._each(take)
+        self._copied, self._lacking = copied, [each for each in self._others if each not in there]
+        return [each.name for each in self._lacking]
+
+    def _copy_changed(self) -> None:
+        """Copy the operators' tokens if they have changed, in a thread of its own."""
+        with suppress(Unavailable), unreachable_ledgers():
+            self._copy(changed=True)
+
+    def _revoke(self, token: str, *, tenant_id: str | None = None) -> Any:
+        """Revoke a token; an operator's in the first ledger and in every copy.
+
+        Raises:
+            Unavailable: ledger_unreachable, also if it is revoked, and still is in the copy of a ledger that cannot be reached.
+        """
+        of = tenant_id or self.tokens.get(token).tenant_id
+        if of is not None:
+            return self.where(of).run(lambda engine: engine.tokens.revoke(token, tenant_id=tenant_id))
+        # Not remembered under an idempotency key: repeated, it reaches the copies that it has not reached.
+        with use_audit_context(replace(current_audit_context(), remember=None)):
+            made = self.home.run(lambda engine: engine.tokens.revoke(token))
+        if missing := self._copy():
+            raise Unavailable("ledger_unreachable.copy", ledgers=missing, details={"ledger": missing[0]})
+        return made
 
     def snapshot(self, tenant_id: str | None) -> AbstractContextManager[None]:
         """Do nothing: each part is read in a thread of its own, and another part may be unreachable."""
@@ -235,6 +363,9 @@ class System(table.Nouns[Sync]):
     def ask_each(self, look: Callable[[Engine], T | None]) -> T | None:
         """Return what a function finds in one ledger after the other; see :meth:`lodger.engine.sync.Engine.ask_each`."""
         failed = None
+        if monotonic() > self._copy_at_s:
+            self._copy_at_s = monotonic() + COPY_S
+            self._pool.submit(self._copy_changed)
         for each in self._members.values():
             try:
                 found = each.run(look)
@@ -272,7 +403,7 @@ class System(table.Nouns[Sync]):
         if tenant_id == PLATFORM:
             return self.home
         try:
-            place = self.home.run(lambda engine: _directory_read(engine, directory.find, tenant_id))
+            place = self._read(directory.find, tenant_id)
         except LedgerUnreachable:
             if tenant_id in self._seen:
                 return self._members[self._seen[tenant_id]]
@@ -296,16 +427,15 @@ class System(table.Nouns[Sync]):
         try:
             engine = self.ask_each(partial(_lives_in, tenant_id))
         except LedgerUnreachable:
-            # One with a directory may have it.
-            if not new or DIRECTORY_THERE in [getattr(_problem(each), "why", "") for each in self._members.values()]:
+            if not new:
                 raise
             engine = None
         # A ledger that was opened just now has noted its tenants.
-        place = _directory_read(self.engine, directory.find, tenant_id)
+        place = self._read(directory.find, tenant_id)
         if place is not None or engine is None:
             return place
         name = next(each.name for each in self._members.values() if each.engine is engine)
-        _directory_write(self.engine, directory.add, [tenant_id], name)
+        self._write(directory.add, [tenant_id], name)
         return TenantPlace(tenant_id, name)
 
     def place_of(self, tenant_id: str) -> TenantPlace:
@@ -315,20 +445,13 @@ class System(table.Nouns[Sync]):
             NotFound: tenant_unknown.
         """
         member = self.where(tenant_id)
-        found = _directory_read(self.engine, directory.find, tenant_id) or TenantPlace(tenant_id, member.name)
+        found = self._read(directory.find, tenant_id) or TenantPlace(tenant_id, member.name)
         if found.target is None and found.source is None:
             member.run(lambda engine: engine.tenants.get(tenant_id))
         return found
 
     def _call(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Carry out an operation for a proxy; an error of the directory names the first ledger."""
-        try:
-            return self._carry_out(operation, args, kwargs)
-        except Unavailable as error:  # of the directory: the other ledgers were named
-            raise self.home.explained(error) from error
-
-    def _carry_out(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Carry out an operation in the ledgers that it concerns, and return the merged answer."""
+        """Carry out an operation for a proxy in the ledgers that it concerns, and return the merged answer."""
         if operation.name in self._own:
             return self._own[operation.name](*args, **kwargs)
         given = proxy.signature(operation.function).bind(*args, **kwargs)
@@ -351,7 +474,10 @@ class System(table.Nouns[Sync]):
             return run_in(self.where(tenant_id))
         if operation.noun == "batches":
             return self._batch(given.arguments, run_in)
-        return self._of_platform(operation, given.arguments, run_in)
+        found = self._of_platform(operation, given.arguments, run_in)
+        if operation.name in ("tokens.create", "tokens.first"):
+            self._copy()
+        return found
 
     def _of_platform(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
         """Carry out an operation that concerns no single tenant, in the ledgers that it concerns."""
@@ -396,10 +522,9 @@ class System(table.Nouns[Sync]):
         places: dict[str, Any] = dict.fromkeys(self._members)
         of = None
         if given["cursor"]:
-            of, known = signing_keys.open_cursor(self._key, given["cursor"])
-            if of is None or not of.startswith(_PAGE) or not isinstance(known, dict):
+            of, known = signing_keys.open_cursor(self._secret.encode(), given["cursor"])
+            if of is None or not isinstance(known, dict):
                 raise InputError("cursor_invalid")
-            of = of.removeprefix(_PAGE)
             places = {name: place for name, place in known.items() if name in self._members}
 
         def page_of(member: Member) -> Page[Any]:
@@ -417,10 +542,10 @@ class System(table.Nouns[Sync]):
         answers = {each.name: page for each, page in self._each(page_of).items()}
         moved: list[TenantPlace] = []
         with suppress(Unavailable):
-            moved = self.home.run(lambda engine: _directory_read(engine, directory.moving))
-        found, left = merging.pages(answers, places, given.get("limit"), moved)
+            moved = self._read(directory.moving)
+        found, left = merging.pages(answers, places, given.get("limit"), moved, self.home.name)
         if left and found.order is not None:
-            found.next = signing_keys.seal_cursor(self._key, _PAGE + found.order.of, left)
+            found.next = signing_keys.seal_cursor(self._secret.encode(), found.order.of, left)
         return found
 
     def _find(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> Any:
@@ -462,9 +587,8 @@ class System(table.Nouns[Sync]):
         made = run(self.home)
         # The caller's ETag and idempotency key are of the first ledger.
         with use_audit_context(replace(current_audit_context(), expect=None, remember=None)):
-            for each in self._members.values():
-                if each is not self.home:
-                    run(each)
+            for each in self._others:
+                run(each)
         return made
 
     def _require_all(self) -> None:
@@ -478,7 +602,7 @@ class System(table.Nouns[Sync]):
         """Encrypt the secrets of all ledgers anew; keys are dropped when none of them uses them."""
         self._require_all()
         made = self.engine.secrets.rotate(new_key=new_key)
-        others = [each.opened().secrets.rotate() for each in self._members.values() if each is not self.home]
+        others = [each.opened().secrets.rotate() for each in self._others]
         renewed = made.renewed + sum(each.renewed for each in others)
         return replace(self.engine.secrets.rotate(drop=True) if drop else made, renewed=renewed)
 
@@ -487,7 +611,7 @@ class System(table.Nouns[Sync]):
         of, names = f"{operation.name}:{given['do']}:{given['filter']}", list(self._members)
         at, inner, done, refused = 0, None, 0, {}
         if given["cursor"]:
-            owner, place = signing_keys.open_cursor(self._key, given["cursor"])
+            owner, place = signing_keys.open_cursor(self._secret.encode(), given["cursor"])
             if owner != of:
                 raise InputError("cursor_invalid")
             at, inner, matched, done, refused = place
@@ -499,9 +623,9 @@ class System(table.Nouns[Sync]):
         codes = {code: refused.get(code, 0) + part.refused.get(code, 0) for code in {*refused, *part.refused}}
         following = None
         if part.next is not None:
-            following = signing_keys.seal_cursor(self._key, of, [at, part.next, matched, done, refused])
+            following = signing_keys.seal_cursor(self._secret.encode(), of, [at, part.next, matched, done, refused])
         elif at + 1 < len(names):
-            following = signing_keys.seal_cursor(self._key, of, [at + 1, None, matched, total, codes])
+            following = signing_keys.seal_cursor(self._secret.encode(), of, [at + 1, None, matched, total, codes])
         return BulkResult(matched, total, codes, following)
 
     def _stream(
@@ -524,11 +648,11 @@ class System(table.Nouns[Sync]):
         if wanted is not None:
             self.member(wanted)
         there = self.where(tenant_id, new=True)
-        place = _directory_read(self.engine, directory.find, tenant_id)
+        place = self._read(directory.find, tenant_id)
         if place is not None and wanted not in (None, place.ledger):
             if there.run(partial(_lives_in, tenant_id)) is not None:
                 raise Conflict("tenant_exists", tenant=tenant_id)
-            _directory_write(self.engine, partial(directory.change, ledger=wanted), place)
+            self._write(partial(directory.change, ledger=wanted), place)
         with nullcontext() if place is not None else self._entered([tenant_id], wanted or self._roomiest()):
             return self.where(tenant_id).run(
                 lambda engine: operation.function(getattr(engine, operation.noun), *args, **kwargs)
@@ -537,14 +661,14 @@ class System(table.Nouns[Sync]):
     @contextmanager
     def _entered(self, tenant_ids: Sequence[str], name: str) -> Iterator[None]:
         """Enter new tenants in the directory, and forget those that were not created when the block is refused."""
-        added = _directory_write(self.engine, directory.add, tenant_ids, name)
+        added = self._write(directory.add, tenant_ids, name)
         self._counted[1][name] += len(added)
         try:
             yield
         except InputError:
             for each in added:
                 if self.where(each).run(partial(_lives_in, each)) is None:
-                    _directory_write(self.engine, directory.drop, each)
+                    self._write(directory.drop, each)
             raise
 
     def _batch(self, given: dict[str, Any], run: Callable[..., Any]) -> Any:
@@ -560,7 +684,7 @@ class System(table.Nouns[Sync]):
         new = []
         for tenant_id in sorted(named - {PLATFORM}):
             self.where(tenant_id, new=True)
-            place = _directory_read(self.engine, directory.find, tenant_id)
+            place = self._read(directory.find, tenant_id)
             if place is None:
                 new.append(tenant_id)
             else:
@@ -570,7 +694,7 @@ class System(table.Nouns[Sync]):
         name = next(iter(ledgers), None) or self._roomiest()
         with self._entered(new, name):
             # Another process may have entered some of them meanwhile.
-            ledgers = _directory_read(self.engine, directory.ledgers_of, new) | {name}
+            ledgers = self._read(directory.ledgers_of, new) | {name}
             if len(ledgers) > 1:
                 raise InputError("ledger_ambiguous.batch", ledgers=sorted(ledgers))
             return run(self._members[name], **items)
@@ -593,7 +717,7 @@ class System(table.Nouns[Sync]):
     def _counts(self) -> Any:
         """Return the number of tenants by ledger, read again after COUNTED_S."""
         if monotonic() > self._counted[0] + COUNTED_S:
-            self._counted = monotonic(), _directory_read(self.engine, directory.counts)
+            self._counted = monotonic(), self._read(directory.counts)
         return self._counted[1]
 
     def _unlisted(self) -> list[str]:
@@ -603,9 +727,10 @@ class System(table.Nouns[Sync]):
         return []
 
     def _delete(self, tenant_id: str) -> None:
-        """Delete a tenant in its ledger and in the directory."""
+        """Delete a tenant in its ledger and in the directory, which must be within reach."""
+        self._read(directory.find, tenant_id)
         self.where(tenant_id).run(lambda engine: engine.tenants.delete(tenant_id))
-        _directory_write(self.engine, directory.drop, tenant_id)
+        self._write(directory.drop, tenant_id)
 
     def _move(self, tenant_id: str, ledger: str) -> TenantPlace:
         """Move a tenant to another ledger, see :func:`~lodger.engine.features.ledgers.moving.move`."""
@@ -614,26 +739,39 @@ class System(table.Nouns[Sync]):
 
     def _list(self) -> list[LedgerState]:
         """Return the state of each ledger."""
-        counts = _directory_read(self.engine, directory.counts)
-        unfinished = _directory_read(self.engine, directory.moving)
+        counts: Counter[str] | None = None
+        unfinished: list[TenantPlace] = []
+        with suppress(Unavailable):
+            counts, unfinished = self._read(directory.counts), self._read(directory.moving)
         return [
             LedgerState(
-                each.name, mask_password(each.named.url), str(getattr(_problem(each), "why", "")) or None, counts[each.name],
-                each.named.room, _nodes(each),
+                each.name, mask_password(each.named.url), str(getattr(_problem(each), "why", "")) or None,
+                None if counts is None else counts[each.name], each.named.room, _nodes(each),
                 tuple(place.tenant for place in unfinished if each.name in (place.ledger, place.target, place.source)),
             )
             for each in self._members.values()
-        ] + [LedgerState(name, "", UNLISTED, counts[name], None, (), ()) for name in self._unlisted()]  # fmt: skip
+        ] + [LedgerState(name, "", UNLISTED, None, None, (), ()) for name in self._unlisted()]  # fmt: skip
 
 
-def _directory_read(engine: Engine, look: Callable[..., T], *args: Any) -> T:
-    """Run a query on the directory in the first ledger."""
+def _look(engine: Engine, look: Callable[..., T], *args: Any) -> T:
+    """Run a query in a ledger."""
     with engine.context.database.read() as connection:
         return look(connection, *args)
 
 
-def _directory_write(engine: Engine, change: Callable[..., T], *args: Any) -> T:
-    """Run a change of the directory in a transaction of the first ledger."""
+def _is_absent(named: NamedLedger) -> bool:
+    """Whether a ledger is a file of SQLite that does not exist."""
+    file = named.url.removeprefix("sqlite:///")
+    return "://" not in file and not Path(file).exists()
+
+
+def _identity(engine: Engine) -> str:
+    """Return the identity of a ledger, which a copy of its database shares."""
+    return _look(engine, partial(ledger_identity.read, engine.context)).ledger
+
+
+def _change(engine: Engine, change: Callable[..., T], *args: Any) -> T:
+    """Run a change in a transaction of a ledger."""
     with engine.context.database.write() as connection:
         return change(connection, *args)
 
@@ -641,7 +779,7 @@ def _directory_write(engine: Engine, change: Callable[..., T], *args: Any) -> T:
 def _lives_in(tenant_id: str, engine: Engine) -> Engine | None:
     """Return the engine if a tenant lives in its ledger; a copy of one that moves does not."""
     with suppress(NotFound):
-        if _directory_read(engine, tenants.get, tenant_id).state != tenants.MOVING:
+        if _look(engine, tenants.get, tenant_id).state != tenants.MOVING:
             return engine
     return None
 

@@ -25,7 +25,7 @@ from lodger.engine.store.drivers import Driver, addresses, driver_of, patience
 from lodger.engine.store.drivers.addresses import mask_password
 from lodger.engine.store.drivers.features import CommitWatcher, ServerWatcher
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
-from lodger.engine.store.schema.nodes import HEARTBEAT, nodes
+from lodger.engine.store.schema.nodes import HEARTBEAT, ledger, nodes
 
 #: Durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
 SYNCHRONOUS = ("FULL", "NORMAL")
@@ -83,11 +83,13 @@ class Database:
         patience_s: maximum time to wait for an answer of the server; PostgreSQL only.
         progress: called before each migration.
         replica: address of a replica for reads inside :func:`reads_from_replica`; None for this database.
+        name: name of the ledger in the file of ``LODGER_LEDGERS``: a ledger keeps the one under which it was first opened.
+        deferred: check the database at its first use, at which it must have a ledger.
         upgrade: bring an older schema to this version's; an empty database is always set up.
 
     Raises:
         Unavailable: not_a_database, database_unreadable, database_read_only, disk_full, database_behind, database_newer,
-            database_in_use, database_busy; of a server also database_unreachable, database_login_refused, database_encoding.
+            database_in_use, database_busy, ledger_other; of a server also database_unreachable, database_login_refused, database_encoding.
         InputError: database_url.
     """
 
@@ -100,6 +102,8 @@ class Database:
         patience_s: float = patience.PATIENCE_S,
         upgrade: bool = False,
         replica: str | None = None,
+        name: str | None = None,
+        deferred: bool = False,
     ) -> None:
         error_table.load()
         self.driver, self.url = addresses.ledger_url(url)
@@ -112,7 +116,8 @@ class Database:
         self.read_count = 0
         #: The error by which the last write was refused: the disk is full, or the database read-only.
         self.refused: Unavailable | None = None
-        self._counting = threading.Lock()
+        self._counting, self._checking = threading.Lock(), threading.Lock()
+        self._checked, self._deferred, self._name = False, deferred, name
         self.engine = self.driver.open(self.url, synchronous=synchronous, patience_s=patience_s)
         event.listen(self.engine, "checkin", self._returned)
         self._writer = self.driver.writer(self.engine)
@@ -122,17 +127,36 @@ class Database:
             driver, url_of_replica = addresses.ledger_url(replica)
             self._replica = driver.open(url_of_replica, synchronous=synchronous, patience_s=patience_s)
             event.listen(self._replica, "checkin", self._returned)
-        try:
-            with self.write() as connection:
+        if not deferred:
+            try:
+                self._check(progress, upgrade=upgrade)
+            except BaseException:
+                self.close()
+                raise
+
+    def _check(self, progress: Progress = ignore_progress, *, upgrade: bool = False) -> None:
+        """Check the schema and the ledger's name once; an empty database is set up."""
+        with self._checking:
+            if self._checked:
+                return
+            if self._deferred and self.driver.is_absent(self.url):
+                raise Unavailable("not_a_ledger", place=self.url.database)
+            with self._write() as connection:
                 self.driver.prepare_upgrade(connection)
                 at = current(connection)
+                if at is None and self._deferred:
+                    raise Unavailable("not_a_ledger", place=self.url.database)
                 if at is None or (upgrade and at != head()):
                     self._upgrade(connection, progress)
                 elif at != head():
                     require_usable(connection)
-        except BaseException:
-            self.close()
-            raise
+                if self._name is not None:
+                    found = connection.scalar(select(ledger.c.name))
+                    if found is None:
+                        connection.execute(ledger.update().values(name=self._name))
+                    elif found != self._name:
+                        raise Unavailable("ledger_other", ledger=self._name, name=found)
+            self._checked = True
 
     def _upgrade(self, connection: Connection, progress: Progress) -> None:
         """Migrate the schema to that of this version; ``progress`` is called before each migration."""
@@ -150,6 +174,14 @@ class Database:
         Args:
             then: called after the commit, before the transaction is counted.
         """
+        if not self._checked:
+            self._check()
+        with self._write(then) as connection:
+            yield connection
+
+    @contextmanager
+    def _write(self, then: Callable[[], object] | None = None) -> Iterator[Connection]:
+        """Open a write transaction of a database that may be unchecked."""
         try:
             with self._writer.begin() as connection:
                 yield connection
@@ -174,6 +206,8 @@ class Database:
         if found is not None and found[0] is self and found[2] == threading.get_ident():
             yield found[1]
             return
+        if not self._checked:
+            self._check()
         engine = self._replica if self._replica is not None and _from_replica.get() else self.engine
         try:
             with engine.connect() as connection:
@@ -205,7 +239,7 @@ class Database:
 
     def _reopen(self) -> None:
         """In a forked child, leave the connections to the parent process: each later call opens its own."""
-        self._counting = threading.Lock()
+        self._counting, self._checking = threading.Lock(), threading.Lock()
         for engine in (self.engine, self._replica):
             if engine is not None:
                 engine.dispose(close=False)

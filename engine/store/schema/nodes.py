@@ -16,6 +16,8 @@ ledger = Table(
     Column("identity", String(36), nullable=False),
     # The oldest revision of which the release can use this schema.
     Column("compatible_with", String(32), nullable=False),
+    # Its name in the file of LODGER_LEDGERS by which it was first opened.
+    Column("name", String(63)),
     CheckConstraint("one = 1", name="one"),
 )
 

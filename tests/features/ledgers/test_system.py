@@ -3,8 +3,8 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.api.running_api import SETTINGS, RunningApi, serving
+from tests.databases.template import EMPTY
 from tests.e2e.command import inside
 from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.virtual_clock import VirtualClock
@@ -26,6 +27,7 @@ from lodger.engine.core.partial_answers import HEADER, unreachable_ledgers
 from lodger.engine.core.settings import Settings
 from lodger.engine.features.ledgers import directory
 from lodger.engine.store.actions import actions as stored_actions
+from lodger.engine.store.connection import backups
 from lodger.engine.sync import Engine
 
 #: Tenants, each with its ledger.
@@ -358,29 +360,24 @@ def test_a_file_without_a_ledger_that_has_tenants_says_so(tmp_path: Path) -> Non
             create_schedule(system, tenant, ledger=ledger)
         action = system.actions.run_in("ada", "job", 60).id
     file, lines = tmp_path / "ledgers.toml", (tmp_path / "ledgers.toml").read_text().splitlines(keepends=True)
-    for text, there, reason in (
-        (lines[0], "bob", "is not in the file"),
-        (lines[1] + lines[0], "ada", "has the directory of other ledgers' tenants"),
-    ):
-        file.write_text(text)
-        with opened(settings) as system:
-            with unreachable_ledgers() as missing:
-                assert [each.id for each in system.tenants.list()] == [there]
-            (absent,) = missing
-            assert reason in {each.name: each.problem for each in system.ledgers.list()}[absent]
-            other = "ada" if there == "bob" else "bob"
-            refused: tuple[Callable[[], Any], ...] = (
-                partial(system.schedules.list, other),
-                partial(system.tenants.create, other),
-                partial(system.tenants.move, there, absent),
-                partial(next, system.audit.export()),
-                partial(system.actions.bulk, None, "cancel", filter=""),
-                partial(system.secrets.rotate, drop=True),
-                partial(system.actions.get, None, system.context.ids.new()),
-            )
-            for verb in refused:
-                with pytest.raises((Unavailable, NotFound), match=f"ledger '{absent}'"):
-                    verb()
+    file.write_text(lines[0])
+    with opened(settings) as system:
+        with unreachable_ledgers() as missing:
+            assert [each.id for each in system.tenants.list()] == ["bob"]
+        assert missing == {"far"}
+        assert "is not in the file" in {each.name: each.problem for each in system.ledgers.list()}["far"]
+        refused: tuple[Callable[[], Any], ...] = (
+            partial(system.schedules.list, "ada"),
+            partial(system.tenants.create, "ada"),
+            partial(system.tenants.move, "bob", "far"),
+            partial(next, system.audit.export()),
+            partial(system.actions.bulk, None, "cancel", filter=""),
+            partial(system.secrets.rotate, drop=True),
+            partial(system.actions.get, None, system.context.ids.new()),
+        )
+        for verb in refused:
+            with pytest.raises((Unavailable, NotFound), match="ledger 'far'"):
+                verb()
     file.write_text("".join(lines))
     with opened(settings) as system:
         assert [each.id for each in system.tenants.list()] == ["ada", "bob"]
@@ -433,12 +430,137 @@ def test_while_the_first_ledger_is_down_only_its_own_tenants_wait(url: str, kind
                 with pytest.raises(Unavailable, match="'home' cannot be reached"):
                     system.tenants.create("eve", ledger="far")
         file = {"LODGER_LEDGERS": str(settings.ledgers)}
-        refused = inside("tenant", "list", **file)
-        assert "[ledger_unreachable]" in refused.err
-        assert "--db NAME" in refused.err
-        assert [each["id"] for each in inside("tenant", "list", "--db", "far", "--json", **file).json["tenants"]] == [
-            "bob"
-        ]
+        listed = inside("tenant", "list", "--json", **file)
+        assert (listed.code, [each["id"] for each in listed.json["tenants"]]) == (0, ["bob"])
+        assert "home" in listed.err
+
+
+@contextmanager
+def away(place: Path) -> Iterator[None]:
+    """For the block, the file of a ledger is not there."""
+    EMPTY.add(str(place))  # what is opened there is none
+    place.rename(place.with_suffix(".away"))
+    yield
+    place.with_suffix(".away").rename(place)
+
+
+def test_operators_tokens_outlive_the_first_ledger_and_a_revoked_one_stays_revoked(tmp_path: Path) -> None:
+    settings, clock = ledgers(tmp_path, "home.db"), VirtualClock()
+    home, far = tmp_path / "home.db", tmp_path / "far.db"
+
+    def heard(texts: dict[str, str], asked: Callable[[Client], None] = lambda _client: None) -> list[str]:
+        """The names of the tokens that an API accepts that is started while the first ledger is away."""
+        with away(home), opened(settings, clock) as system, serving(system) as server:
+            with Client(server.url, texts["kept"]) as client:
+                asked(client)
+            found = []
+            for name, text in texts.items():
+                head = {"authorization": f"Bearer {text}"}
+                answer = httpx2.get(f"{server.url}/api/v1/tenants", headers=head, trust_env=False)
+                assert answer.status_code in (200, 401, 503)
+                found += [name] if answer.status_code == 200 else []
+            return found
+
+    def works(client: Client) -> None:
+        assert client.schedules.list("bob") == []
+        assert [each.problem is None for each in client.ledgers.list()] == [False, True]
+        for refused in (
+            partial(client.tenants.create, "eve", ledger="far"),
+            partial(client.tokens.revoke, prefix["gone"]),
+            partial(client.tokens.create, "new", "admin"),
+            partial(client.tenants.delete, "bob"),
+        ):
+            with pytest.raises(Unavailable, match="'home' cannot be reached"):
+                refused()
+
+    def counts() -> bool:
+        """Whether the copy of the token that is kept counts while the first ledger is away."""
+        with away(home), opened(settings, clock) as system:
+            return bool(system.knows(system.member("far").opened(), kept))
+
+    with opened(settings, clock) as system:
+        system.tenants.create("bob", ledger="far")
+        made = {each: system.tokens.create(each, "admin") for each in ("kept", "gone", "late")}
+        assert len(system.tokens.list()) == 3, "copies are not listed"
+    texts, prefix, kept = (
+        {n: t.text for n, t in made.items()},
+        {n: t.token.prefix for n, t in made.items()},
+        made["kept"].token.id,
+    )
+    assert heard(texts, works) == ["kept", "gone", "late"]
+    backups.backup(str(far), tmp_path / "backup")
+    with opened(settings, clock) as system:
+        before = system.home.run(lambda engine: _change(engine, directory.operators_at))
+        system.tokens.revoke(prefix["late"])
+        # Another process has read the tokens before, and copies them now.
+        system.member("far").run(lambda engine: _change(engine, directory.copy_operators, engine.context, *before))
+    with away(far), opened(settings, clock) as system:
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="revoked, but the ledgers far cannot be reached"):
+                system.tokens.revoke(prefix["gone"])
+    with opened(settings, clock) as system:
+        assert system.tokens.revoke(prefix["gone"]).revoked_at is not None
+    assert heard(texts) == ["kept"]
+    assert counts()
+    clock.advance(25 * 3600)
+    assert not counts(), "the copy is too old"
+    clock.advance(-25 * 3600)
+    for each in tmp_path.glob("far.db*"):
+        each.unlink()
+    backups.restore(str(far), tmp_path / "backup", drop_unsent=False)
+    assert not counts(), "tokens of a backup may have been revoked since"
+
+
+def _change(engine: Engine, change: Callable[..., Any], *args: Any) -> Any:
+    with engine.context.database.write() as connection:
+        return change(connection, *(args or (engine.context.clock.now_us(),)))
+
+
+def test_a_ledger_that_is_not_the_one_of_its_name_is_refused(tmp_path: Path) -> None:
+    settings, file = ledgers(tmp_path, "home.db"), tmp_path / "ledgers.toml"
+    (tmp_path / "else").mkdir()
+    other = ledgers(tmp_path / "else", "home.db")
+    for each, tenants in ((settings, {"ada": "far", "bob": "home"}), (other, {"eve": "far"})):
+        with opened(each) as system:
+            for tenant, ledger in tenants.items():
+                create_schedule(system, tenant, ledger=ledger)
+    backups.backup(str(tmp_path / "home.db"), tmp_path / "copy.db")
+    file.write_text('home = "home.db"\nfar = "far.db"\nwest = "west.db"\n')
+    with opened(settings) as system:
+        system.tenants.create("cy", ledger="west")
+    EMPTY.add(str(tmp_path / "none.db"))
+    for (home, far, west), problems in (
+        (("home.db", "west.db", "far.db"), (None, "that of 'west'", "that of 'far'")),
+        (("home.db", "far.db", "copy.db"), (None, None, "that of 'home'")),
+        (("far.db", "home.db", "west.db"), ("that of 'far'", "that of 'home'", None)),
+        (("none.db", "far.db", "west.db"), ("no ledger", None, None)),
+        (("home.db", "else/far.db", "west.db"), (None, "another system", None)),
+        (("else/home.db", "far.db", "west.db"), (None, "another system", "another system")),
+    ):
+        file.write_text(f'home = "{home}"\nfar = "{far}"\nwest = "{west}"\n')
+        with opened(settings) as system:
+            found = [each.problem for each in system.ledgers.list()]
+            for problem, wanted in zip(found, problems, strict=True):
+                assert (problem is None) == (wanted is None), (home, far, found)
+                assert (wanted or "") in (problem or "")
+            with unreachable_ledgers() as missing:
+                system.tenants.list()
+            assert missing == {name for name, wanted in zip(("home", "far", "west"), problems, strict=True) if wanted}
+        assert not (tmp_path / "none.db").exists()
+    file.write_text('home = "home.db"\nfar = "west.db"\n')
+    for command in (("up", "--role", "node"), ("tenant", "list")):
+        wrong = inside(*command, "--db", "far", "--json", LODGER_LEDGERS=str(file))
+        assert (wrong.code, wrong.json["error"]["code"]) == (1, "ledger_other"), (command, wrong)
+    file.write_text('far = "far.db"\nhome = "home.db"\n')
+    with pytest.raises(Unavailable, match="begins with the ledger 'far'"):
+        Engine.open_all(settings)
+
+
+def test_a_copy_that_no_name_tells_from_its_ledger_is_refused(tmp_path: Path) -> None:
+    Engine.open(str(tmp_path / "home.db")).close()
+    backups.backup(str(tmp_path / "home.db"), tmp_path / "far.db")
+    with opened(ledgers(tmp_path, "home.db")) as system:
+        assert "copy of that of 'home'" in str(system.ledgers.list()[1].problem)
 
 
 @pytest.mark.parametrize(

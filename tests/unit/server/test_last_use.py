@@ -17,7 +17,7 @@ def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> Non
         wrote: list[tuple[str, int]] = []
 
         async def play() -> None:
-            last_use = LastUse(engine.context)
+            last_use = LastUse(engine.at)
 
             def of(name: str) -> Any:
                 return lambda _connection: wrote.append((name, engine.context.database.written))
@@ -37,7 +37,7 @@ def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> Non
 def test_what_is_on_its_way_is_not_written_again() -> None:
     async def play() -> None:
         wrote: list[str] = []
-        last_use = LastUse(StoreContext(wrote, begin=lambda: last_use.note("a", lambda _c: wrote.append("again"))))
+        last_use = LastUse(StoreContext(wrote, begin=lambda: last_use.note("a", lambda _c: wrote.append("again"))).at)
         last_use.note("a", lambda _connection: wrote.append("a"))
         await last_use.write()
         await last_use.write()
@@ -48,7 +48,7 @@ def test_what_is_on_its_way_is_not_written_again() -> None:
 
 def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
-        last_use = LastUse(StoreContext([], begin=full))
+        last_use = LastUse(StoreContext([], begin=full).at)
         last_use.note("a", lambda _connection: None)
         await last_use.write()
         assert last_use.pending == 0
@@ -64,9 +64,12 @@ class StoreContext:
     """A ledger with a hook of the test at the begin of transactions."""
 
     def __init__(self, wrote: list[str], begin: Any) -> None:
-        self.database = self
+        self.context = self.database = self
         self._wrote = wrote
         self._begin = begin
+
+    def at(self, _tenant_id: str | None) -> Any:
+        return self
 
     def write(self) -> Any:
         return self
