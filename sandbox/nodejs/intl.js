@@ -89,7 +89,6 @@ const $ = { uncurry, primordials: { slice: uncurry("".slice), indexOf: uncurry("
 formats($);
 let state = 1;
 const draw = (below) => (state = (state * 48271) % 2147483647) % below;
-const textOf = (value) => (Object.is(value, -0) ? "-0" : String(value));
 const DATE_FIELDS = { __proto__: null, toLocaleDateString: ["weekday", "year", "month", "day"], toLocaleTimeString: ["dayPeriod", "hour", "minute", "second", "fractionalSecondDigits"] };
 
 function numberDescription(locales, options) {
@@ -131,12 +130,16 @@ function numberDescription(locales, options) {
     affixes,
     special: { NaN: made.format(NaN), Infinity: made.format(Infinity), "-Infinity": made.format(-Infinity) },
   };
+  const { primary, secondary, least: first } = description;
+  // What is written quickly: digits as they are, and groups of three, the further ones perhaps of two.
+  description.plain = digits === null && scale === 1 && description.significant === null && description.integer === 1 && (first === 0 || (primary === 3 && secondary < 4));
+  description.grouped = first === 0 ? 1e9 : 10 ** (first - 1);
   const samples = [0, -0, 1, -1, 5, 9, 10, 99, 100, 999, 1000, 9999, 12345, 99999, 1e6, 1234567.891, -1234567.891, 0.5, 0.05, 0.005, 0.0005, 1.005, 2.675, 9.995, 99.995,
     0.1, 0.15, 0.25, 0.35, -0.4, -0.5, -0.001, 1e-7, 1.5e-9, 1e20, 1e21, 1.23e25, 5e-324, 1.7976931348623157e308, 9007199254740993, NaN, Infinity, -Infinity,
     7n, -12345678901234567890123n];
   for (let count = 0; count < 100; count++) samples.push(((draw(2e9) - 1e9) * 10 ** (draw(4) * 3)) / 10 ** draw(9));
   for (const sample of samples) {
-    const found = $.writeNumber(description, textOf(sample));
+    const found = $.writeNumber(description, sample);
     if (found !== null && found !== made.format(sample)) return null;
   }
   return description;
@@ -153,35 +156,48 @@ function methodOptions(method, options) {
 
 function dateDescription(method, locales, options, table) {
   const all = zoned(method === null ? options : methodOptions(method, options));
-  const real = method === null ? make("DateTimeFormat", locales, options) : { format: (ms) => new Date(ms)[method](locales, zoned(options)) };
+  const real = new Intl.DateTimeFormat(locales, all);
   const made = new Intl.DateTimeFormat(locales, { ...all, timeZone: "UTC" });
   const about = made.resolvedOptions();
   if (about.calendar !== "gregory" || all.dayPeriod !== undefined) return null;
   const START = Date.UTC(2023, 0, 1); // a Sunday
   const parts = made.formatToParts(START);
-  const KNOWN = ["literal", "month", "day", "weekday", "hour", "dayPeriod", "minute", "second", "fractionalSecond", "year"];
-  if (!parts.every((part) => KNOWN.includes(part.type))) return null;
   const digits = about.numberingSystem === "latn" ? null : [...Array(10).keys()].map((digit) => new Intl.NumberFormat(locales, { numberingSystem: about.numberingSystem }).format(digit));
   const at = (index, ms) => {
     const other = made.formatToParts(ms);
     return other.length === parts.length && other[index].type === parts[index].type ? other[index].value : "\ufffd";
   };
   const table_ = (index, count, step) => [...Array(count).keys()].map((number) => at(index, step(number)));
+  const year = (index) => ({ count: [...parts[index].value].length, digits });
+  // Of each kind of part: whether it shows the time of day in such milliseconds, its place among the values of writeDate, and its texts.
   const TEXTS = {
-    literal: (index) => parts[index].value,
-    month: (index) => table_(index, 12, (number) => Date.UTC(2023, number, 1)),
-    day: (index) => table_(index, 31, (number) => START + number * 864e5),
-    weekday: (index) => table_(index, 7, (number) => START + number * 864e5),
-    hour: (index) => table_(index, 24, (number) => START + number * 36e5),
-    dayPeriod: (index) => table_(index, 24, (number) => START + number * 36e5),
-    minute: (index) => table_(index, 60, (number) => START + number * 6e4),
-    second: (index) => table_(index, 60, (number) => START + number * 1e3),
-    fractionalSecond: (index) => ({ count: [...parts[index].value].length, digits }),
-    year: (index) => ({ count: [...parts[index].value].length, digits }),
+    __proto__: null,
+    literal: [null, 0, (index) => [parts[index].value]],
+    month: [0, 1, (index) => table_(index, 12, (number) => Date.UTC(2023, number, 1))],
+    day: [0, 2, (index) => table_(index, 31, (number) => START + number * 864e5)],
+    weekday: [0, 3, (index) => table_(index, 7, (number) => START + number * 864e5)],
+    year: [0, 4, year],
+    hour: [6e4, 1, (index) => table_(index, 24, (number) => START + number * 36e5)],
+    dayPeriod: [6e4, 1, (index) => table_(index, 24, (number) => START + number * 36e5)],
+    minute: [6e4, 2, (index) => table_(index, 60, (number) => START + number * 6e4)],
+    second: [1e3, 3, (index) => table_(index, 60, (number) => START + number * 1e3)],
+    fractionalSecond: [1, 4, year],
   };
   // V8 writes a narrow space as a plain one, but for its parts.
   const plain = (texts) => (typeof texts === "string" ? texts.replaceAll("\u202f", " ") : Array.isArray(texts) ? texts.map(plain) : texts);
-  const description = parts.map(({ type }, index) => ({ type, texts: plain(TEXTS[type](index)) }));
+  if (!parts.every((part) => part.type in TEXTS)) return null;
+  const runs = [];
+  parts.forEach(({ type }, index) => {
+    const [unit, place, texts] = TEXTS[type];
+    let run = runs.at(-1);
+    if (run === undefined || (unit !== null && run.unit !== null && (run.unit === 0) !== (unit === 0))) runs.push((run = { unit: null, places: [], texts: [] }));
+    if (unit !== null) run.unit = Math.min(run.unit ?? unit, unit);
+    run.places.push(place);
+    run.texts.push(plain(texts(index)));
+  });
+  const description = { runs };
+  // A method of Date makes a format for each text, so it is compared with the one here at a few instants.
+  if (method !== null && [0, START, 2e12].some((ms) => new Date(ms)[method](locales, zoned(options)) !== real.format(ms))) return null;
   const samples = [];
   for (let number = 0; number < 48; number++) samples.push(START + number * 36e5 + 59 * 6e4 + 7008, Date.UTC(2024, number % 12, 1 + draw(28), draw(24), draw(60), draw(60), draw(1000)));
   for (let count = 0; count < 150; count++) samples.push(draw(2147483647) * 1900 + draw(1000));
@@ -190,6 +206,7 @@ function dateDescription(method, locales, options, table) {
     const offset = $.zoneOffset(table, sample);
     if (offset !== null && $.writeDate(description, sample + offset * 1000) !== real.format(sample)) return null;
   }
+  for (const run of runs) run.known = undefined;
   return description;
 }
 
@@ -261,6 +278,11 @@ const write = (text) => {
 };
 // What is loaded later would open files.
 for (const kind in METHODS) make(kind, ["de"], kind === "DisplayNames" ? { type: "region" } : {});
+// And what is compiled later would cost a tenant's CPU time.
+for (let count = 0; count < 2; count++) {
+  numberDescription(["de"], { style: "currency", currency: "EUR" });
+  dateDescription("toLocaleString", ["de"], {}, { starts: [0], offsets: [0, 3600] });
+}
 write(answered(["Date", "toLocaleString", '[["de"],{},["n0"]]']).slice(0, 0));
 writeSync(3, "R");
 const start = process.cpuUsage(); // the start depends on other tenants, and is the engine's

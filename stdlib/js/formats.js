@@ -7,12 +7,18 @@ const padEnd = uncurry(String.prototype.padEnd);
 const charCode = uncurry(String.prototype.charCodeAt);
 const toNumber = Number;
 const repeated = uncurry(String.prototype.repeat);
-const DateClass = Date;
 const { floor, max, abs } = Math;
 const whole = Number.isInteger;
-const [year, month, day, weekday, hour, minute, second, milli] = ["FullYear", "Month", "Date", "Day", "Hours", "Minutes", "Seconds", "Milliseconds"].map((part) =>
-  uncurry(Date.prototype["getUTC" + part]),
-);
+const Known = Map;
+const mapGet = uncurry(Map.prototype.get);
+const mapSet = uncurry(Map.prototype.set);
+const clear = uncurry(Map.prototype.clear);
+const sizeOf = uncurry(Object.getOwnPropertyDescriptor(Map.prototype, "size").get);
+const { is } = Object;
+const POWERS = [1, 10, 100, 1000];
+const MAX_KNOWN = 1000; // texts of days, and of times of day, that a format keeps
+const FIRST = -30610224000000; // of the years 1000 to 9999, whose digits need no filling
+const END = 253402300800000;
 const LONGEST = 400; // digits of a number that are written here
 
 function inDigits(digits, known) {
@@ -35,9 +41,48 @@ function rounded(digits, count) {
   return at < 0 ? "1" + zeros : slice(kept, 0, at) + (charCode(kept, at) - 47) + zeros;
 }
 
-// number: the text of a number or bigint, as String makes it. Returns null for what is not written here.
+// A number of few digits, rounded as a binary number; null where that could be another than the decimal one, and for all others.
+function quickly(about, number) {
+  const value = abs(number);
+  const most = about.fraction[1];
+  if (!(about.plain && value < 1e9 && most <= 3)) return null;
+  const power = POWERS[most];
+  const scaled = value * power;
+  const below = floor(scaled);
+  const over = scaled - below;
+  if (over > 0.499 && over < 0.501) return null;
+  const kept = over > 0.5 ? below + 1 : below;
+  let high = floor(kept / power);
+  let out = "";
+  if (most > 0) {
+    const fraction = kept - high * power;
+    let digits = slice("" + (power + fraction), 1);
+    let end = most;
+    while (end > about.fraction[0] && charCode(digits, end - 1) === 48) end--;
+    if (end < most) digits = slice(digits, 0, end);
+    if (end > 0) out = about.decimal + digits;
+  }
+  if (high >= about.grouped) {
+    let left = floor(high / 1000);
+    let part = high - left * 1000;
+    out = (part < 10 ? "00" : part < 100 ? "0" : "") + part + out;
+    const step = POWERS[about.secondary];
+    for (high = left; high >= step; high = left) {
+      left = floor(high / step);
+      part = high - left * step;
+      out = (part < 10 ? (step === 100 ? "0" : "00") : part < 100 && step === 1000 ? "0" : "") + part + about.group + out;
+    }
+    out = high + about.group + out;
+  } else out = high + out;
+  const affixes = about.affixes[(number < 0 || is(number, -0) ? 2 : 0) + (kept === 0 ? 1 : 0)];
+  return affixes[0] + out + affixes[1];
+}
+
+// number: a number or bigint. Returns null for what is not written here.
 $.writeNumber = (about, number) => {
-  let text = number;
+  const quick = typeof number === "number" ? quickly(about, number) : null;
+  if (quick !== null) return quick;
+  let text = is(number, -0) ? "-0" : "" + number;
   const negative = text[0] === "-";
   if (negative) text = slice(text, 1);
   if (text === "NaN" || text === "Infinity") return about.special[number];
@@ -97,23 +142,44 @@ $.writeNumber = (about, number) => {
   return affixes[0] + out + affixes[1];
 };
 
-// local: milliseconds since 1970 in the format's zone. Returns null for years that are not written here.
+// The values of a day that parts of a date show, by their places below. H. Hinnant, chrono-compatible low-level date algorithms, days_to_civil.
+function ofDay(days) {
+  const since = days + 719468;
+  const cycle = floor(since / 146097);
+  const day = since - cycle * 146097;
+  const year = ((day - ((day / 1460) | 0) + ((day / 36524) | 0) - ((day / 146096) | 0)) / 365) | 0;
+  const left = day - (365 * year + (year >> 2) - ((year / 100) | 0));
+  const month = ((5 * left + 2) / 153) | 0; // of a year that begins with March
+  return [0, month > 9 ? month - 10 : month + 2, left - (((153 * month + 2) / 5) | 0), (((days + 4) % 7) + 7) % 7, year + cycle * 400 + (month > 9)];
+}
+const ofTime = (ms) => [0, (ms / 3600000) | 0, ((ms / 60000) | 0) % 60, ((ms / 1000) | 0) % 60, ms % 1000];
+
+// local: milliseconds since 1970 in the format's zone. about: runs of parts that show the day or (unit: in so many milliseconds) the time of day, each
+// with the place of its value and its texts, or of the last place its digits. Returns null for years that are not written here.
 $.writeDate = (about, local) => {
-  const date = new DateClass(local);
-  const full = year(date);
-  if (!(full >= 1000 && full <= 9999)) return null;
+  if (!(local >= FIRST && local < END)) return null;
+  const days = floor(local / 864e5);
+  const { runs } = about;
   let out = "";
-  for (let index = 0; index < about.length; index++) {
-    const { type, texts } = about[index];
-    if (type === "literal") out += texts;
-    else if (type === "month") out += texts[month(date)];
-    else if (type === "day") out += texts[day(date) - 1];
-    else if (type === "weekday") out += texts[weekday(date)];
-    else if (type === "hour" || type === "dayPeriod") out += texts[hour(date)];
-    else if (type === "minute") out += texts[minute(date)];
-    else if (type === "second") out += texts[second(date)];
-    else if (type === "fractionalSecond") out += inDigits(slice(padStart("" + milli(date), 3, "0"), 0, texts.count), texts.digits);
-    else out += inDigits(texts.count === 2 ? slice("" + full, 2) : "" + full, texts.digits);
+  for (let at = 0; at < runs.length; at++) {
+    const run = runs[at];
+    const value = run.unit === 0 ? days : floor((local - days * 864e5) / run.unit);
+    const known = (run.known ??= new Known());
+    let text = mapGet(known, value);
+    if (text === undefined) {
+      const values = run.unit === 0 ? ofDay(value) : ofTime(value * run.unit);
+      text = "";
+      for (let index = 0; index < run.places.length; index++) {
+        const place = run.places[index];
+        const texts = run.texts[index];
+        if (place < 4) text += texts[values[place]];
+        else if (run.unit === 0) text += inDigits(texts.count === 2 ? slice("" + values[4], 2) : "" + values[4], texts.digits);
+        else text += inDigits(slice(padStart("" + values[4], 3, "0"), 0, texts.count), texts.digits);
+      }
+      if (sizeOf(known) >= MAX_KNOWN) clear(known);
+      mapSet(known, value, text);
+    }
+    out += text;
   }
   return out;
 };
@@ -131,12 +197,15 @@ $.zoneOffset = (table, ms) => {
   const { starts, offsets } = table;
   const seconds = floor(ms / 1000);
   if (starts.length > 0 && !(seconds >= 0 && seconds < 4102444800)) return null;
-  let low = 0;
+  let low = table.last ?? 0; // as the instant before
+  if ((low === 0 || starts[low - 1] <= seconds) && !(starts[low] <= seconds)) return offsets[low];
+  low = 0;
   let high = starts.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (starts[middle] <= seconds) low = middle + 1;
     else high = middle;
   }
+  table.last = low;
   return offsets[low];
 };

@@ -74,28 +74,32 @@ function described(found, kind, dates, locales, options) {
   return found.about;
 }
 
-// state: locales and options, and with an object of Intl the description too, so that it is looked for once.
-function texted(kind, method, state, values) {
+// The text of a number or of a date's milliseconds (kind Date and DateTimeFormat); null if it is not written here.
+function written(kind, found, number) {
+  const { about } = found;
+  if (kind === "NumberFormat") return writeNumber(about, number);
+  if (kind === "PluralRules") return choosePlural(about, number);
+  const ms = trunc(number);
+  const offset = ms >= -864e13 && ms <= 864e13 ? zoneOffset(found.table, ms) : null;
+  return offset === null ? null : writeDate(about, ms + offset * 1000);
+}
+
+// state: locales and options, and with an object of Intl the description too, so that it is looked for once. value: a number; of a number format
+// also a bigint or a text.
+function texted(kind, method, state, value) {
   const { locales, options } = state;
-  const value = values[0];
-  const name = state.found === undefined ? kind + method + stringify([locales, options]) : "";
-  const found = (state.found ??= mapGet(descriptions, name));
-  if (found !== undefined && (value[0] === "n" || (value[0] === "b" && kind === "NumberFormat"))) {
-    const about = found.about === undefined ? described(found, kind, method, locales, options) : found.about;
-    if (about !== null) {
-      const number = p.slice(value, 1);
-      let text = null;
-      if (kind === "NumberFormat") text = writeNumber(about, number);
-      else if (kind === "PluralRules") text = choosePlural(about, +number);
-      else {
-        const ms = trunc(+number);
-        const offset = ms >= -864e13 && ms <= 864e13 ? zoneOffset(found.table, ms) : null;
-        if (offset !== null) text = writeDate(about, ms + offset * 1000);
-      }
-      if (text !== null) return text;
-    }
+  let found = state.found;
+  let name = "";
+  if (found === undefined) {
+    name = kind + method + state.key;
+    state.found = found = mapGet(descriptions, name);
   }
-  const answer = ask(kind, method, locales, options, values);
+  if (found !== undefined && typeof value !== "string") {
+    const about = found.about === undefined ? described(found, kind, method, locales, options) : found.about;
+    const text = about === null ? null : written(kind, found, value);
+    if (text !== null) return text;
+  }
+  const answer = ask(kind, method, locales, options, [typeof value === "number" ? numberText(value) : typeof value === "bigint" ? "b" + value : "s" + value]);
   if (found === undefined) {
     if (sizeOf(descriptions) >= MAX_DESCRIPTIONS) clear(descriptions);
     mapSet(descriptions, name, { __proto__: null, about: undefined, table: null });
@@ -107,6 +111,7 @@ function texted(kind, method, state, values) {
 
 function localesOf(locales) {
   if (locales === undefined) return [];
+  if (typeof locales === "string" && locales.length <= MAX_TAG) return [locales];
   const list = typeof locales === "string" ? [locales] : ObjectClass(locales);
   if (locales === null) throw new TypeError("Cannot convert undefined or null to object");
   const found = [];
@@ -139,35 +144,45 @@ const OPTIONS = {
   DurationFormat: "localeMatcher numberingSystem style " + DURATION.map((unit) => unit + " " + unit + "Display").join(" ") + " +fractionalDigits",
 };
 OPTIONS.Supported = "localeMatcher";
-for (const kind in OPTIONS) OPTIONS[kind] = OPTIONS[kind].split(" ").map((name) => ("+?*".includes(name[0]) ? [name[0], name.slice(1)] : ["", name]));
+// One function for each kind, because a loop over the names takes twice as long; the names are those above.
+const readers = { __proto__: null };
+for (const kind in OPTIONS) {
+  const lines = OPTIONS[kind].split(" ").map((each) => {
+    const [, sign, name] = /^([+?*]?)(.*)$/.exec(each);
+    return `if ((value = options.${name}) !== undefined) { found.${name} = value = read("${sign}", "${name}", value); key += "${name}" + (typeof value === "string" ? value.length + ":" : ",") + value; }`;
+  });
+  readers[kind] = new Function("options", "found", "read", `let value, key = ""; ${lines.join("\n")} return key;`);
+}
 const ONLY_OBJECTS = { __proto__: null, ListFormat: true, DisplayNames: true, DurationFormat: true };
 
-function optionsOf(kind, options) {
-  const found = create(null);
-  if (options !== undefined) readOptions(kind, options, found);
-  if (kind === "DateTimeFormat" && found.timeZone === undefined) found.timeZone = timezone();
-  return found;
-}
-
-function readOptions(kind, options, found) {
-  if (options === null || (ONLY_OBJECTS[kind] && !isObject(options))) throw new TypeError("Incorrect options: an object is needed");
-  const names = OPTIONS[kind];
-  for (let index = 0; index < names.length; index++) {
-    const name = names[index][1];
-    const value = options[name];
-    if (value === undefined) continue;
-    const sign = names[index][0];
-    if (sign === "+") {
-      const number = +value;
-      if (number - number !== 0) throw new RangeError(name + " value is out of range.");
-      found[name] = number;
-    } else if (sign === "?" || (sign === "*" && (value === true || !value))) found[name] = !!value;
-    else found[name] = `${value}`;
+// What locales and options say. key: a text of its own for each.
+function settings(kind, locales, options) {
+  const state = { __proto__: null, locales: localesOf(locales), options: create(null), key: "", found: undefined, resolved: undefined, bound: undefined };
+  const found = state.options;
+  let key = "";
+  if (options !== undefined) {
+    if (options === null || (ONLY_OBJECTS[kind] && !isObject(options))) throw new TypeError("Incorrect options: an object is needed");
+    key = readers[kind](options, found, readOption);
   }
+  if (kind === "DateTimeFormat" && found.timeZone === undefined) found.timeZone = timezone();
+  for (let index = 0; index < state.locales.length; index++) key += " " + state.locales[index].length + ":" + state.locales[index];
+  state.key = key;
+  return state;
+}
+const optionsOf = (kind, options) => settings(kind, undefined, options).options;
+
+function readOption(sign, name, value) {
+  if (sign === "+") {
+    const number = +value;
+    if (number - number !== 0) throw new RangeError(name + " value is out of range.");
+    return number;
+  }
+  return sign === "?" || (sign === "*" && (value === true || !value)) ? !!value : `${value}`;
 }
 
 const numberText = (value) => "n" + (value === 0 && is(value, -0) ? "-0" : value);
-const date = (value) => numberText(value === undefined ? now() : +value);
+const instant = (value) => (value === undefined ? now() : +value);
+const date = (value) => numberText(instant(value));
 const rangeDate = (value) => (value === undefined ? "u" : numberText(+value));
 const string = (value) => "s" + `${value}`;
 
@@ -187,9 +202,14 @@ function primitive(value) {
   throw new TypeError("Cannot convert object to primitive value");
 }
 
+function numeric(value) {
+  if (typeof value === "number") return value;
+  const found = primitive(value);
+  return typeof found === "bigint" || typeof found === "string" ? found : +found;
+}
 function mathematical(value) {
-  const found = typeof value === "number" ? value : primitive(value);
-  return typeof found === "bigint" ? "b" + found : typeof found === "string" ? "s" + found : numberText(+found);
+  const found = numeric(value);
+  return typeof found === "bigint" ? "b" + found : typeof found === "string" ? "s" + found : numberText(found);
 }
 const rangeNumber = (value) => (value === undefined ? "u" : mathematical(value));
 
@@ -307,15 +327,16 @@ const Intl = {};
 const hidden = (object, name, value) => defineProperty(object, name, { __proto__: null, value, writable: true, enumerable: false, configurable: true });
 const tag = (object, value) => defineProperty(object, Symbol.toStringTag, { __proto__: null, value, writable: false, enumerable: false, configurable: true });
 
-// methods: what turns the arguments of a method into values. bound: a method that is a getter of a bound function.
-function define(kind, { length = 0, needsNew = true, methods, bound, answer = (state, method, values) => ask(kind, method, state.locales, state.options, values) }) {
+// methods: what turns the arguments of a method into values. bound: a method that is a getter of a bound function. written: of methods whose texts
+// are written here, what turns an argument into a number.
+function define(kind, { length = 0, needsNew = true, methods, bound, written = {}, answer = (state, method, values) => ask(kind, method, state.locales, state.options, values) }) {
   const states = new WeakMap();
   const constructor = {
     [kind]: function (locales, options) {
       const target = new.target;
       if (target === undefined && needsNew) throw new TypeError("Constructor Intl." + kind + " requires 'new'");
       const made = construct(ObjectClass, [], target === undefined ? constructor : target);
-      const state = { __proto__: null, locales: localesOf(locales), options: optionsOf(kind, options), resolved: undefined, bound: undefined, found: undefined };
+      const state = settings(kind, locales, options);
       state.resolved = ask(kind, "resolvedOptions", state.locales, state.options, []);
       setState(states, made, state);
       return made;
@@ -333,12 +354,14 @@ function define(kind, { length = 0, needsNew = true, methods, bound, answer = (s
   };
   for (const name in methods) {
     const values = methods[name];
+    const number = written[name];
+    const reply = number === undefined ? (state, first, second) => answer(state, name, values(first, second)) : (state, value) => texted(kind, name, state, number(value));
     if (name === bound) {
       const getter = {
         get [name]() {
           const state = own(this, name);
           if (state.bound === undefined) {
-            state.bound = (first, second) => answer(state, name, values(first, second));
+            state.bound = (first, second) => reply(state, first, second);
             defineProperty(state.bound, "length", { __proto__: null, value: values.length, configurable: true });
             defineProperty(state.bound, "name", { __proto__: null, value: "", configurable: true });
           }
@@ -349,7 +372,7 @@ function define(kind, { length = 0, needsNew = true, methods, bound, answer = (s
     } else {
       const method = {
         [name](first, second) {
-          return answer(own(this, name), name, values(first, second));
+          return reply(own(this, name), first, second);
         },
       }[name];
       add(name, values.length, method);
@@ -380,17 +403,17 @@ define("NumberFormat", {
   needsNew: false,
   bound: "format",
   methods: { format: one(mathematical), formatToParts: one(mathematical), formatRange: two(rangeNumber), formatRangeToParts: two(rangeNumber) },
-  answer: (state, method, values) => method === "format" ? texted("NumberFormat", method, state, values) : ask("NumberFormat", method, state.locales, state.options, values),
+  written: { format: numeric },
 });
 define("DateTimeFormat", {
   needsNew: false,
   bound: "format",
   methods: { format: one(date), formatToParts: one(date), formatRange: two(rangeDate), formatRangeToParts: two(rangeDate) },
-  answer: (state, method, values) => method === "format" ? texted("DateTimeFormat", method, state, values) : ask("DateTimeFormat", method, state.locales, state.options, values),
+  written: { format: instant },
 });
 define("PluralRules", {
   methods: { select: one((value) => numberText(+value)), selectRange: two((value) => (value === undefined ? "u" : numberText(+value))) },
-  answer: (state, method, values) => method === "select" ? texted("PluralRules", method, state, values) : ask("PluralRules", method, state.locales, state.options, values),
+  written: { select: (value) => +value },
 });
 define("RelativeTimeFormat", { methods: { format: relative, formatToParts: relative } });
 define("ListFormat", { methods: { format: texts, formatToParts: texts } });
@@ -417,8 +440,8 @@ $.global("Intl", Intl);
 
 $.intl = {
   __proto__: null,
-  number: (value, locales, options) => texted("NumberFormat", "format", { locales: localesOf(locales), options: optionsOf("NumberFormat", options), found: undefined }, [mathematical(value)]),
-  date: (method, value, locales, options) => texted("Date", method, { locales: localesOf(locales), options: optionsOf("DateTimeFormat", options), found: undefined }, [numberText(time(value))]),
+  number: (value, locales, options) => texted("NumberFormat", "format", settings("NumberFormat", locales, options), numeric(value)),
+  date: (method, value, locales, options) => texted("Date", method, settings("DateTimeFormat", locales, options), time(value)),
   cased: (method, value, locales) => ask("String", method, localesOf(locales), create(null), ["s" + value]),
   compare: (first, second, locales, options) => compare(options === undefined ? plainCollator(locales) : collator(localesOf(locales), optionsOf("Collator", options)), first, second),
 };

@@ -18,13 +18,19 @@ from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.workers import launcher as launching
 
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
+#: More garbage in cycles than the engine keeps without a collection, which must not write to the library's thousand pages.
+GARBAGE = "export default () => { for (let i = 0; i < 30000; i++) { const a = {}; a.b = { a }; } }"
 MAX_FAULTS = {"quickjs": 455, "quickjs-native": 525, "probe": 305}
 MAX_CALLS = {"quickjs": 44, "quickjs-native": 42}
 COUNTER = Path(__file__).with_name("call_counter.py")
 
 
-@pytest.mark.parametrize("runtime", MAX_FAULTS)
-def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("runtime", "code", "most"),
+    [*((runtime, SCRIPT, most) for runtime, most in MAX_FAULTS.items()), ("quickjs", GARBAGE, 800)],
+    ids=[*MAX_FAULTS, "garbage"],
+)
+def test_page_faults_of_a_worker(runtime: str, code: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     faults: list[int] = []
     real = launching.WorkerEnd.record_end
 
@@ -40,9 +46,8 @@ def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) 
         pool = probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)
         await pool.start()
         try:
-            code = "done('1')" if runtime == "probe" else SCRIPT
             for _ in range(15):
-                report = await pool.run(Job(Bundle({"main.js": code})), Echo())
+                report = await pool.run(Job(Bundle({"main.js": "done('1')" if runtime == "probe" else code})), Echo())
                 assert report.outcome is Outcome.OK
                 ran.append(True)
         finally:
@@ -50,7 +55,7 @@ def test_page_faults_of_a_worker(runtime: str, monkeypatch: pytest.MonkeyPatch) 
 
     asyncio.run(go())
     assert len(faults) > 10
-    assert median(faults[:14]) <= MAX_FAULTS[runtime], sorted(faults)
+    assert median(faults[:14]) <= most, sorted(faults)
 
 
 @pytest.mark.parametrize("runtime", MAX_CALLS)

@@ -1,4 +1,5 @@
-"""What the guest's engine lacks, added while baking: a tracker of unhandled promise rejections, and the end of its stack.
+"""What the guest's engine lacks, added while baking: a tracker of unhandled promise rejections, the end of its stack, and
+objects that are not collected.
 
 The engine calls a tracker when a promise is rejected without a handler, and again when a handler is added. No export sets it, so the baker
 appends a function to the module and writes its table index into the engine's memory. The function keeps unhandled rejections in an array of
@@ -20,6 +21,14 @@ MAX_KEPT = 256
 #: Bytes from ``JSRuntime.stack_limit``, which is 0 in a guest that checks nothing, to its field for the tracker.
 _STACK_LIMIT = 44
 _STACK_LIMIT_FIELD, _RUNTIME_FIELD = 136, 16  # in JSRuntime, and of JSRuntime in JSContext
+_SIZE_FIELD, _OBJECTS_FIELD, _THRESHOLD_FIELD = (
+    24,
+    88,
+    116,
+)  # in JSRuntime: malloc_size, gc_obj_list, malloc_gc_threshold
+_LEAST_OBJECTS = 1000
+#: At which a collection begins in a new engine; it counts 8 bytes for each block of memory.
+_THRESHOLD = 256 << 10
 #: Bytes by which the limit is lowered.
 _HOOK_BYTES = 128 << 10
 _OVERFLOW = b"Maximum call stack size exceeded\0"
@@ -151,7 +160,30 @@ class Tracker:
         made[array : array + len(_MARKS)] = bytes(len(_MARKS))
         struct.pack_into("<II", made, at, self.place, array)
         struct.pack_into("<I", made, at - _STACK_LIMIT, self._stack_limit)
+        _leave_out(made, at - _STACK_LIMIT - _STACK_LIMIT_FIELD)
         return bytes(made)
+
+
+def _leave_out(image: bytearray, runtime: int) -> None:
+    """Take the library's objects out of the list of those that the collector of cycles visits, and let it begin later.
+
+    It would write to the count of each object, and so copy a thousand pages in each attempt with a collection. What they refer to counts
+    as reachable, which it is. Each object becomes a list of its own, so that the engine can still free it.
+    """
+    link, number = struct.Struct("<II"), 0  # the one before, the next
+    before = objects = runtime + _OBJECTS_FIELD
+    at = link.unpack_from(image, objects)[1]
+    while at != objects:
+        earlier, following = link.unpack_from(image, at)
+        if earlier != before:
+            break
+        link.pack_into(image, at, at, at)
+        before, at, number = at, following, number + 1
+    size, threshold = (struct.unpack_from("<I", image, runtime + field)[0] for field in (_SIZE_FIELD, _THRESHOLD_FIELD))
+    if at != objects or number < _LEAST_OBJECTS or threshold != _THRESHOLD:
+        raise RuntimeError("the guest's list of objects, or the threshold of its collector, has an unexpected form")
+    link.pack_into(image, objects, objects, objects)
+    struct.pack_into("<I", image, runtime + _THRESHOLD_FIELD, size + _THRESHOLD // 2)
 
 
 def limit_address(image: bytes) -> int:
