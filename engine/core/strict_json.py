@@ -58,7 +58,8 @@ def dump(value: Any) -> str:
 
 def instant_text(instant: datetime) -> str:
     """Write an aware instant in the one form that sorts: UTC, microseconds, ``Z``."""
-    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    instant = instant if instant.tzinfo is UTC else instant.astimezone(UTC)
+    return f"{instant.isoformat(timespec='microseconds')[:-6]}Z"
 
 
 def read_instant(value: Any) -> datetime:

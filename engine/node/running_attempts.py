@@ -150,17 +150,17 @@ class RunningAttempts:
             if early_s <= 0:
                 due.append(claim)
             when_due = now_s + min(early_s, MAX_AHEAD_S)
-            attempt = self._attempt(claim) if early_s <= 0 else self._attempt_when_due(claim, when_due)
+            key = key_of(claim)
+            attempt = self._attempt(key, claim) if early_s <= 0 else self._attempt_when_due(key, claim, when_due)
             task = asyncio.create_task(attempt, name=f"lodger-attempt-{claim.action_id}")
             task.add_done_callback(partial(self._over, claim))
             self._empty.clear()
-            self._claims[key_of(claim)], self._tasks[key_of(claim)] = claim, task
-            self._slots.start(key_of(claim))
-            self._begun_s[key_of(claim)] = now_s
+            self._claims[key], self._tasks[key], self._begun_s[key] = claim, task, now_s
+            self._slots.start(key)
         if due:
             self._context.bus.publish(AttemptsStarted(tuple(due)))
 
-    async def _attempt_when_due(self, claim: Claim, end_s: float) -> None:
+    async def _attempt_when_due(self, key: Key, claim: Claim, end_s: float) -> None:
         """Wait for the due time of an attempt that was claimed ahead; until ``end_s`` if the clock is set back meanwhile."""
         clock = self._clock
         try:
@@ -170,12 +170,12 @@ class RunningAttempts:
             self._stopped(claim, Finished(Outcome.CANCELLED))
             return
         self._context.bus.publish(AttemptsStarted((claim,)))
-        await self._attempt(claim)
+        await self._attempt(key, claim)
 
-    async def _attempt(self, claim: Claim) -> None:
+    async def _attempt(self, key: Key, claim: Claim) -> None:
         """Execute a claim and publish its end."""
         json_logs.bind(tenant_id=claim.tenant_id, action_id=claim.action_id, attempt=claim.attempt)
-        SLOT.set(self._slots.of(key_of(claim), claim.tenant_id))
+        SLOT.set(self._slots.of(key, claim.tenant_id))
         try:
             finished = await self._executor.execute(claim)
         except asyncio.CancelledError as killed:
@@ -192,8 +192,8 @@ class RunningAttempts:
             # A fixed sentence: the error may name hosts and files of the operator's.
             found = verdict.of_host(CallHandlerGone() if isinstance(gone, Unavailable) else error)
             finished = Finished(found.outcome, error=found.error)
-        self._ended.add(key_of(claim))
-        self._slots.end(key_of(claim))
+        self._ended.add(key)
+        self._slots.end(key)
         self._context.bus.publish(AttemptFinished(claim, finished))
 
     def _over(self, claim: Claim, task: asyncio.Task[None]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -84,9 +84,13 @@ class ContentCache:
     """A bounded cache of :class:`VersionContent`, limits, budgets, grants and allowances."""
 
     def __init__(self, settings: Settings) -> None:
-        self._default = Allowance(**{
+        default = Allowance(**{
             name: getattr(settings, _SETTINGS.get(name, name)) for name in budget_table.ALLOWANCE_NAMES
         })  # fmt: skip
+        #: Returns the allowance of a tenant with these limits (JSON text); raises InputError (limit_out_of_range).
+        self.allowance: Callable[[str], Allowance] = lru_cache(KEPT)(
+            lambda limits: default.instead(combined(limits))
+        )
         self._granted = grants.parse(settings.grants.split())
         self._versions: OrderedDict[VersionKey, VersionContent] = OrderedDict()
         self._versions_bytes = 0
@@ -134,14 +138,6 @@ class ContentCache:
         """
         return _grants(self._granted, tenant_grants, narrower)
 
-    def allowance(self, tenant_limits: str) -> Allowance:
-        """Return the allowance of a tenant with these limits (JSON text).
-
-        Raises:
-            InputError: limit_out_of_range.
-        """
-        return _allowance(self._default, tenant_limits)
-
 
 def combined(limits: str) -> dict[str, Any]:
     """Return the limits of a tenant as ``scheduling.limits_in_effect`` has them: its own, and its plan's for the rest."""
@@ -174,12 +170,6 @@ def _grants(granted: Grants, tenant_grants: str | None, narrower: tuple[str | No
     for text in narrower:
         found = found.narrowed(None if text is None else grants.parse(json.loads(text)))
     return found
-
-
-@lru_cache(KEPT)
-def _allowance(default: Allowance, tenant_limits: str) -> Allowance:
-    """Return the budgets of a tenant's day."""
-    return default.instead(combined(tenant_limits))
 
 
 def _read(connection: Connection, keys: list[VersionKey]) -> dict[VersionKey, VersionContent]:

@@ -205,7 +205,7 @@ class WarmPool:
         self._filling = wanted > 0 and (self._filling or wanted >= (self._size + 1) // 2)
         if not self._filling:
             return
-        while self._requested() + len(self._warming) < min(wanted, self._cores):
+        for _ in range(self._requested() + len(self._warming), min(wanted, self._cores)):
             zygote.spawn()
             if self._zygote is not zygote:
                 return  # it was lost in spawn, with all its requests

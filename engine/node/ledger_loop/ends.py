@@ -1,4 +1,4 @@
-"""Ends of attempts: those that came during the last transaction, or within half of ``ahead_s``, share the next one."""
+"""Ends of attempts: those that came during the last transaction, or within two thirds of ``ahead_s``, share the next one."""
 
 import logging
 import math
@@ -73,7 +73,8 @@ class Ends(Part):
             startable_us = self.outlook.startable_us
             if not self._attempts.running or (startable_us is not None and startable_us <= now.us):
                 return 0.0
-            return self.outlook.claimed_s + self.context.settings.ahead_s / 2 - now.s
+            # No later than the next tick comes, which is a third before the end of what the last one has ticked.
+            return self.outlook.claimed_s + self.context.settings.ahead_s * 2 / 3 - now.s
         if not self._held_up:
             return math.inf
         return min(look for _since, look in self._held_up.values()) - now.s
