@@ -73,6 +73,7 @@ class SteadyClock:
 
     def __init__(self, clock: Clock, tolerance_s: float) -> None:
         self._clock = clock
+        self.elapsed_s, self.sleep, self.call_later = clock.elapsed_s, clock.sleep, clock.call_later
         self._tolerance_us = int(tolerance_s * 1_000_000)
         self._seen = (clock.now_us(), clock.elapsed_s())
         self.stepped_us = 0
@@ -88,18 +89,6 @@ class SteadyClock:
             return expected_us
         self.stepped_us, self._seen = 0, (now_us, elapsed_s)
         return now_us
-
-    def elapsed_s(self) -> float:
-        """Seconds on the clock that never steps."""
-        return self._clock.elapsed_s()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds of the steady clock."""
-        await self._clock.sleep(seconds)
-
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
-        """Call back in the running event loop after so many seconds, unless cancelled."""
-        return self._clock.call_later(seconds, callback)
 
 
 class SystemClock:

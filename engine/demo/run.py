@@ -70,7 +70,7 @@ class Mailbox(Sender):
         write: prints one line.
     """
 
-    kind: ClassVar[str] = "mail"
+    name: ClassVar[str] = "mail"
     effect: ClassVar[str] = "mail"
     lanes: ClassVar[int] = 4
     each: ClassVar[int] = 10

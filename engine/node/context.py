@@ -2,10 +2,9 @@
 
 import re
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from lodger.engine.core.clock import Alarm, Clock, SteadyClock
+from lodger.engine.core.clock import Clock, SteadyClock
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.events import Event, EventBus, EventKind, LeaseLost
 from lodger.engine.core.settings import Settings
@@ -40,6 +39,7 @@ class ServerClock:
 
     def __init__(self, clock: Clock, tolerance_us: int) -> None:
         self._clock = clock
+        self.elapsed_s, self.sleep, self.call_later = clock.elapsed_s, clock.sleep, clock.call_later
         self._steady = clock if isinstance(clock, SteadyClock) else None
         self._tolerance_us = tolerance_us
         self._is_compared = False
@@ -88,18 +88,6 @@ class ServerClock:
     def now_us(self) -> int:
         """Microseconds since 1970, UTC, as the server counts them."""
         return self._clock.now_us() + self.offset_us
-
-    def elapsed_s(self) -> float:
-        """Seconds on the injected clock that never steps."""
-        return self._clock.elapsed_s()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait that long on the injected clock."""
-        await self._clock.sleep(seconds)
-
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
-        """Call back after that long on the injected clock."""
-        return self._clock.call_later(seconds, callback)
 
 
 class NodeIdentity:

@@ -8,9 +8,6 @@ from lodger.engine.effects.finished import Finished
 from lodger.engine.effects.outcome_commit import Committed
 from lodger.engine.effects.sealed_commits import Finish
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.lifecycle.leases import Rescued
-from lodger.engine.store.records import AnyRow
-from lodger.engine.store.usage.usage import Warned
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +65,3 @@ class CancelledWritten:
     """Logs and usage of cancelled attempts were written."""
 
     attempts: tuple[tuple[Claim, Finished], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetsWarned:
-    """Tenants have used four fifths of a budget of the day; each is named once."""
-
-    warned: tuple[Warned, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptsRescued:
-    """Actions were taken back from lost nodes and silent attempts."""
-
-    rescued: Rescued
-
-
-@dataclass(frozen=True, slots=True)
-class ActionsExpired:
-    """Actions have waited too long."""
-
-    rows: tuple[AnyRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementsGone:
-    """Actions waited for a node that is gone."""
-
-    rows: tuple[AnyRow, ...]

@@ -12,18 +12,13 @@ from lodger.engine.core.metrics import ProcessMetrics
 from lodger.engine.effects.sealed_commits import Finish
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import (
-    ActionsExpired,
-    AttemptsRescued,
     BatchCommitted,
-    BudgetsWarned,
     CancelledWritten,
     Claimed,
-    PlacementsGone,
     SealedSettled,
     Ticked,
 )
 from lodger.engine.store.lifecycle.endings import Settled
-from lodger.engine.store.queue import placements
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.sandbox.outcome import Outcome
 
@@ -80,6 +75,8 @@ class Outages:
 
 
 _log = logging.getLogger("lodger.node")
+#: Metrics that count the events of a kind.
+_COUNTED = {"rescued": "lodger_rescued_total", "expired": "lodger_expired_total"}
 
 
 class Reporter:
@@ -105,7 +102,7 @@ class Reporter:
         self._outages = Outages(_log, context.clock.elapsed_s)
         bus = context.bus
         bus.subscribe(LeaseRenewed, lambda _event: self._outages.works())
-        bus.subscribe(Event, events.publish)
+        bus.subscribe(Event, self._publish)
         bus.subscribe(Fault, self._fault)
         bus.subscribe(LeaseLost, self._lease_lost)
         bus.subscribe(Ticked, self._ticked)
@@ -114,10 +111,12 @@ class Reporter:
         bus.subscribe(BatchCommitted, self._committed)
         bus.subscribe(SealedSettled, self._sealed_settled)
         bus.subscribe(CancelledWritten, self._cancelled)
-        bus.subscribe(BudgetsWarned, self._warned)
-        bus.subscribe(AttemptsRescued, self._rescued)
-        bus.subscribe(ActionsExpired, self._expired)
-        bus.subscribe(PlacementsGone, self._gone)
+
+    def _publish(self, event: Event) -> None:
+        """Publish an event of a service for people, and count it if it is one that is counted."""
+        if event.kind in _COUNTED:
+            self._meters.count(_COUNTED[event.kind])
+        self._events.publish(event)
 
     def _report(
         self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
@@ -210,8 +209,8 @@ class Reporter:
             process_metrics.count("lodger_attempts_total", each.outcome.value)
         if committed.lost:
             process_metrics.count("lodger_lost_commits_total", by=len(committed.lost))
-        if committed.warned:
-            self._warned(BudgetsWarned(committed.warned))
+        for budget in committed.warned:
+            budget.report(self._events, self._context.clock.now_us())
         if not self._has_subscribers:
             return
         for claim, finished in batch:
@@ -249,31 +248,6 @@ class Reporter:
         """Publish the logs and usage of cancelled attempts."""
         for claim, finished in event.attempts:
             self._report("killed", _action(claim), attempt=claim.attempt, step=claim.step, finished=finished)
-
-    def _warned(self, event: BudgetsWarned) -> None:
-        """Publish budgets of a day that are nearly used up."""
-        for each in event.warned:
-            each.report(self._events, self._context.clock.now_us())
-
-    def _rescued(self, event: AttemptsRescued) -> None:
-        """Count and publish actions taken back from lost nodes."""
-        rescued = event.rescued
-        self._meters.count("lodger_rescued_total", by=len(rescued.actions))
-        for name in rescued.nodes:
-            self._report("node_lost", node=name)
-        for each in rescued.actions:
-            self._report("rescued", (each.tenant_id, each.schedule_id, each.action_id), state=each.state)
-
-    def _expired(self, event: ActionsExpired) -> None:
-        """Count and publish actions that waited for too long."""
-        self._meters.count("lodger_expired_total", by=len(event.rows))
-        for row in event.rows:
-            self._report("expired", (row.tenant_id, row.schedule_id, row.id))
-
-    def _gone(self, event: PlacementsGone) -> None:
-        """Publish actions skipped because their node no longer exists."""
-        for row in event.rows:
-            self._report("skipped", (row.tenant_id, row.schedule_id, row.id), reason=placements.GONE, node=row.node_key)
 
 
 def _action(claim: Claim) -> tuple[str, str | None, str | None]:

@@ -5,29 +5,27 @@ import math
 from collections.abc import Awaitable
 from typing import Any, ClassVar
 
+from lodger.engine.core.clock import Clock
 from lodger.engine.core.events import Fault
-from lodger.engine.node.context import NodeContext
+from lodger.engine.node.context import NodeContext, ServerClock
 
 #: First and longest wait after a round that failed, seconds.
 BACKOFF_S = 0.1
 BACKOFF_MAX_S = 5.0
 
 
-class Service:
+class Loop:
     """A loop of rounds. ``start`` and ``stop`` are safe to call twice, in any order.
 
     A round that raises because the host lacks something (full disk, busy database) is tried again with back-off; any
-    other exception is a bug of ours, and the loop goes on likewise; both are published as a
-    :class:`lodger.engine.core.events.Fault`. One bad round must not end the service of every tenant.
+    other exception is a bug of ours, and the loop goes on likewise; both are told by :meth:`fault`. One bad round must not end the service
+    of every tenant.
     """
 
     name: ClassVar[str]
-    #: Whether it stops before services that do not say so, while the node holds its lease.
-    stops_first: ClassVar[bool] = False
 
-    def __init__(self, context: NodeContext) -> None:
-        self.context = context
-        self.clock = context.clock
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self._task: asyncio.Task[None] | None = None
         self._woken_up = asyncio.Event()
 
@@ -43,27 +41,13 @@ class Service:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    @property
-    def waiting(self) -> int:
-        """Number of things that wait for a round, where a test has to wait for them."""
-        return 0
-
     def wake(self) -> None:
         """End the present wait now."""
         self._woken_up.set()
 
-    def wake_on(self, *kinds: type[Any]) -> None:
-        """End the present wait at each event of these types."""
-        for kind in kinds:
-            self.context.bus.subscribe(kind, self._wake)
-
-    def _wake(self, _event: object) -> None:
-        """Begin the next round at once."""
-        self.wake()
-
     def fault(self, error: Exception) -> None:
-        """Publish that something of this service failed; it is tried again."""
-        self.context.bus.publish(Fault(self.name, error))
+        """Tell that something of this loop failed; it is tried again."""
+        raise NotImplementedError
 
     async def round(self) -> float:
         """Carry out one round; return the seconds to wait before the next one, unless woken."""
@@ -97,6 +81,32 @@ class Service:
             await self._woken_up.wait()
         finally:
             alarm.cancel()
+
+
+class Service(Loop):
+    """A loop of a node, whose failures are published as a :class:`lodger.engine.core.events.Fault`."""
+
+    #: Whether it stops before services that do not say so, while the node holds its lease.
+    stops_first: ClassVar[bool] = False
+    clock: ServerClock
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context.clock)
+        self.context = context
+
+    @property
+    def waiting(self) -> int:
+        """Number of things that wait for a round, where a test has to wait for them."""
+        return 0
+
+    def wake_on(self, *kinds: type[Any]) -> None:
+        """End the present wait at each event of these types."""
+        for kind in kinds:
+            self.context.bus.subscribe(kind, lambda _event: self.wake())
+
+    def fault(self, error: Exception) -> None:
+        """Publish that something of this service failed; it is tried again."""
+        self.context.bus.publish(Fault(self.name, error))
 
 
 async def either(*waits: Awaitable[object]) -> None:

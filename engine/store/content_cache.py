@@ -88,9 +88,7 @@ class ContentCache:
             name: getattr(settings, _SETTINGS.get(name, name)) for name in budget_table.ALLOWANCE_NAMES
         })  # fmt: skip
         #: Returns the allowance of a tenant with these limits (JSON text); raises InputError (limit_out_of_range).
-        self.allowance: Callable[[str], Allowance] = lru_cache(KEPT)(
-            lambda limits: default.instead(combined(limits))
-        )
+        self.allowance: Callable[[str], Allowance] = lru_cache(KEPT)(lambda limits: default.instead(combined(limits)))
         self._granted = grants.parse(settings.grants.split())
         self._versions: OrderedDict[VersionKey, VersionContent] = OrderedDict()
         self._versions_bytes = 0

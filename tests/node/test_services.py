@@ -14,14 +14,13 @@ from tests.node.harness import OK, SETTINGS
 from tests.traces import TABLE, Traces, seen
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.events import ActionsReady, EventBus, Fault, LeaseLost, LeaseRenewed, LedgerChanged
+from lodger.engine.core.events import ActionsReady, Event, EventBus, Fault, LeaseLost, LeaseRenewed, LedgerChanged
 from lodger.engine.core.handlers import Handlers
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop.due_clocks import PASSED_BY_S
 from lodger.engine.node.node_events import (
     AttemptFinished,
-    AttemptsRescued,
     AttemptStopped,
     BatchCommitted,
     CancelledWritten,
@@ -167,7 +166,7 @@ def test_what_a_cancelled_attempt_used_is_written_once(tmp_path: Path, ended: st
 def test_recovery_takes_back_what_a_node_without_lease_runs(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone:
-            ready, rescued, recovery = alone.heard(ActionsReady), alone.heard(AttemptsRescued), Recovery(alone.context)
+            ready, rescued, recovery = alone.heard(ActionsReady), alone.heard(Event), Recovery(alone.context)
             (claim,) = await alone.claim()
             await recovery.round()
             assert not rescued, "its lease has not ended"
@@ -175,7 +174,10 @@ def test_recovery_takes_back_what_a_node_without_lease_runs(tmp_path: Path) -> N
                 connection.execute(update(nodes).values(lease_until_us=1))
             await recovery.round()
             assert len(ready) == 1
-            assert [each.action_id for each in rescued[0].rescued.actions] == [claim.action_id]
+            assert [(each.kind, each.action_id) for each in rescued] == [
+                ("node_lost", None),
+                ("rescued", claim.action_id),
+            ]
             assert await alone.state(claim) == "ready"
 
     asyncio.run(scenario())

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
+from lodger.engine.core.clock import Alarm
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import Mail
 from lodger.engine.effects.journal import Journal
@@ -32,6 +33,9 @@ class SteppedClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.Event().wait()
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
+        return asyncio.get_running_loop().call_later(100_000, callback)
 
 
 class Mailbox:

@@ -102,14 +102,14 @@ def test_a_message_with_its_receipt_in_the_backup_is_not_sent_again(
 
     async def before(post: MailerBench) -> None:
         post.queue(subject="sent before")
-        await post.mailer.round()
+        await post.mailer.send_due()
         post.queue(subject="sent after")
         assert db("backup", file, place=url).code == 0
-        await post.mailer.round()
+        await post.mailer.send_due()
         assert len(post.box.got) == 2
 
     async def after(post: MailerBench) -> None:
-        await post.mailer.round()
+        await post.mailer.send_due()
         sent = [content.count(b"sent after") for _to, content in post.box.got]
         assert sent == ([] if drop else [1])
         assert [row.state for row in post.rows()] == ["sent", "failed" if drop else "sent"]

@@ -42,7 +42,7 @@ class WebhookSender(Sender):
         send: the way out.
     """
 
-    kind: ClassVar[str] = "webhook"
+    name: ClassVar[str] = "webhook"
     effect: ClassVar[str] = "event"
     lanes: ClassVar[int] = 16
     each: ClassVar[int] = 10
@@ -104,7 +104,7 @@ class WebhookSender(Sender):
         stamp = strict_json.instant_text(from_us(row.created_us))
         body = strict_json.dump(_content(payload, stamp, route.style)).encode()
         place = target.read(route.url).origin
-        signed = signature.headers(route.keys, row.message_id, self._clock.now_us() // 1_000_000, body)
+        signed = signature.headers(route.keys, row.message_id, self.clock.now_us() // 1_000_000, body)
 
         def is_place(origin: Origin) -> bool:
             """Whether a request goes to the webhook's own address, the only one that it may reach."""
@@ -119,13 +119,13 @@ class WebhookSender(Sender):
         """Return where to send a message; None if its webhook is gone."""
         with self._database.read() as connection:
             return webhooks.route(
-                self._vault, connection, *webhooks.owner(row.tenant_id, row.target), self._clock.now_us()
+                self._vault, connection, *webhooks.owner(row.tenant_id, row.target), self.clock.now_us()
             )
 
     def _switch_off(self, row: Row[Any]) -> None:
         """Switch off a webhook that has failed for too long."""
         with self._database.write() as connection:
-            webhooks.switch_off(connection, *webhooks.owner(row.tenant_id, row.target), self._clock.now_us())
+            webhooks.switch_off(connection, *webhooks.owner(row.tenant_id, row.target), self.clock.now_us())
 
 
 def _content(payload: dict[str, Any], stamp: str, style: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,6 +56,7 @@ TokenSource = Callable[[str, Collection[str]], Awaitable[dict[str, OpenSecret]]]
 TOKENS: list[Callable[[StoreContext, Vault, WayOut], TokenSource]] = []
 
 
+@dataclass(eq=False)
 class HostSide:
     """Makes the :class:`lodger.engine.node.executors.attempt.Attempt` of a claim.
 
@@ -74,38 +76,25 @@ class HostSide:
         of_ledger: whether ``read`` asks a ledger with nodes.
     """
 
-    def __init__(
-        self,
-        read: QueryRunner,
-        datasets: Datasets,
-        clock: Clock,
-        *,
-        people: AddressLookup | None = None,
-        on_log: Callable[[Claim, LogLine], None] | None = None,
-        way_out: WayOut | None = None,
-        vault: Vault | None = None,
-        reservations: BudgetReservations | None = None,
-        tracer: "Tracer | None" = None,
-        recorder: Recorder | None = None,
-        tokens: TokenSource | None = None,
-        check_script: ScriptCheck | None = None,
-        of_ledger: bool = False,
-    ) -> None:
-        self._read = read
-        self._datasets = datasets
-        self.clock = clock
-        self._people = people or LedgerAddresses(read)
-        self._on_log = on_log
-        self._way_out = way_out
-        self._vault = vault
-        self._reservations = reservations
-        self._tracer = tracer
-        self._recorder = recorder
-        self._tokens = tokens
-        self._script_check = check_script
+    read: QueryRunner
+    datasets: Datasets
+    clock: Clock
+    _: KW_ONLY
+    people: AddressLookup | None = None
+    on_log: Callable[[Claim, LogLine], None] | None = None
+    way_out: WayOut | None = None
+    vault: Vault | None = None
+    reservations: BudgetReservations | None = None
+    tracer: "Tracer | None" = None
+    recorder: Recorder | None = None
+    tokens: TokenSource | None = None
+    check_script: ScriptCheck | None = None
+    of_ledger: bool = False
+
+    def __post_init__(self) -> None:
         self._intl = IntlProcesses()
-        self._of_ledger, self._learn_s = of_ledger, -math.inf
-        self._learning = asyncio.Lock()
+        self._people = self.people or LedgerAddresses(self.read)
+        self._learn_s, self._learning = -math.inf, asyncio.Lock()
 
     @classmethod
     def of(cls, host: NodeEnvironment) -> Self:
@@ -114,7 +103,7 @@ class HostSide:
 
     def hear(self, listener: Callable[[Claim, LogLine], None]) -> None:
         """Call a further listener with each log line of attempts that begin from now on."""
-        before = self._on_log
+        before = self.on_log
 
         def call_both(claim: Claim, line: LogLine) -> None:
             """Call the listeners that were there before, and then the new one."""
@@ -122,41 +111,41 @@ class HostSide:
                 before(claim, line)
             listener(claim, line)
 
-        self._on_log = call_both
+        self.on_log = call_both
 
     async def close(self) -> None:
         """Stop requests, reservations, threads for reads and processes for Intl; safe to call twice."""
         await asyncio.to_thread(self._intl.close)
-        if self._way_out is not None:
-            self._way_out.stop()
-        if self._reservations is not None:
-            await self._reservations.close()
-        if isinstance(self._read, ThreadReads):
-            self._read.close()
+        if self.way_out is not None:
+            self.way_out.stop()
+        if self.reservations is not None:
+            await self.reservations.close()
+        if isinstance(self.read, ThreadReads):
+            self.read.close()
 
     async def attempt(self, claim: Claim) -> Attempt:
         """Return a new attempt of a claim, ready to answer its host calls."""
-        await inspect_databases(self._datasets, self._look)
-        if self._of_ledger and self.clock.elapsed_s() > self._learn_s:
+        await inspect_databases(self.datasets, self._look)
+        if self.of_ledger and self.clock.elapsed_s() > self._learn_s:
             async with self._learning:
                 if self.clock.elapsed_s() > self._learn_s:
-                    self._datasets.learn(await self._read(partial(node_rows.known_sets, now_us=self.clock.now_us())))
+                    self.datasets.learn(await self.read(partial(node_rows.known_sets, now_us=self.clock.now_us())))
                     self._learn_s = self.clock.elapsed_s() + LEARN_S
         return Attempt(
             claim,
-            self._read,
-            self._datasets,
+            self.read,
+            self.datasets,
             now_us=self.clock.now_us() if claim.pretended_us is None else claim.pretended_us,
             people=self._people,
-            on_log=self._on_log,
+            on_log=self.on_log,
             fetch_state=self._fetching(claim),
-            draws=None if claim.trial else self._reservations,
+            draws=None if claim.trial else self.reservations,
             clock_us=self.clock.now_us,
             read_secrets=self._secrets(claim),
-            check_script=self._script_check or partial(self._check_script, claim),
-            numbers=self._read.numbers if isinstance(self._read, ThreadReads) else None,
-            span=None if self._tracer is None else self._tracer.calls(),
-            recording=None if claim.trial or self._recorder is None else await self._recorder(claim),
+            check_script=self.check_script or partial(self._check_script, claim),
+            numbers=self.read.numbers if isinstance(self.read, ThreadReads) else None,
+            span=None if self.tracer is None else self.tracer.calls(),
+            recording=None if claim.trial or self.recorder is None else await self.recorder(claim),
             intl=self._intl,
         )
 
@@ -164,13 +153,13 @@ class HostSide:
         self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
     ) -> DatabaseIsolation:
         """Ask a database which row security isolates its tenants."""
-        return await (self._read(work) if database is None else database.ask(work))
+        return await (self.read(work) if database is None else database.ask(work))
 
     def _fetching(self, claim: Claim) -> FetchState:
         """Return the initial state of an attempt's requests."""
-        send: Send | None = None if self._way_out is None else self._way_out.send
-        if send is not None and self._tracer is not None:
-            send = self._tracer.sending(send)
+        send: Send | None = None if self.way_out is None else self.way_out.send
+        if send is not None and self.tracer is not None:
+            send = self.tracer.sending(send)
         end_s = asyncio.get_running_loop().time() + claim.limits.wall_ms / 1000
         made = FetchState.of(claim, send, frame_bytes=claim.limits.frame_bytes, end_s=end_s)
         if claim.tries > 1:
@@ -181,14 +170,14 @@ class HostSide:
         """Return the lookup of the secrets that an attempt may read."""
         if claim.offline:
             return withheld_secrets
-        return no_secrets if self._vault is None else partial(self._opened, self._vault, claim.tenant_id)
+        return no_secrets if self.vault is None else partial(self._opened, self.vault, claim.tenant_id)
 
     async def _opened(self, vault: Vault, tenant_id: str, names: Collection[str]) -> dict[str, OpenSecret]:
         """Return the named secrets of a tenant, decrypted, by name; raises CallRefused if this node cannot decrypt them."""
         try:
-            found = await self._read(lambda connection: secrets.open_secrets(vault, connection, tenant_id, names))
+            found = await self.read(lambda connection: secrets.open_secrets(vault, connection, tenant_id, names))
             absent = set(names) - set(found)
-            return found if self._tokens is None or not absent else found | await self._tokens(tenant_id, absent)
+            return found if self.tokens is None or not absent else found | await self.tokens(tenant_id, absent)
         except Unavailable as error:
             # The operator's matter; the script learns no more than that it cannot have it now.
             _log.error("secrets of tenant %s: %s (%s)", tenant_id, error, error.fix)
@@ -198,13 +187,11 @@ class HostSide:
         """Check by the ledger that a script can run later with these params; raises CallRefused."""
         # The source of a trial need not be stored.
         unsaved = claim.trial and name == claim.script_name
-        await self._read(
-            partial(later_runs.check, tenant_id=claim.tenant_id, name=name, params=params, unsaved=unsaved)
-        )
+        await self.read(partial(later_runs.check, tenant_id=claim.tenant_id, name=name, params=params, unsaved=unsaved))
 
     async def _earlier_responses(self, claim: Claim) -> dict[str, Answer]:
         """Read the responses that earlier attempts of the step received, by key."""
-        return await self._read(
+        return await self.read(
             partial(fetches.load, tenant_id=claim.tenant_id, action_id=claim.action_id, step=claim.step)
         )
 

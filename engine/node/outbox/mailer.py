@@ -64,7 +64,7 @@ class Mailer(Sender):
         clock: for leases and pauses.
     """
 
-    kind: ClassVar[str] = "mail"
+    name: ClassVar[str] = "mail"
     effect: ClassVar[str] = "mail"
     lanes: ClassVar[int] = 4
     each: ClassVar[int] = 10

@@ -9,6 +9,7 @@ from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock
 from lodger.engine.core.errors import Unavailable
+from lodger.engine.node.service import Loop
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure, Lane, RetryPolicy
@@ -27,20 +28,18 @@ class SenderOptions(TypedDict, total=False):
 
     Attributes:
         poll_s: how often the outbox is looked at without a call of :meth:`Sender.wake`; 5 seconds when left out.
-        on_round: called with the number of rows that a round has taken.
         on_mark: called with each row and its new state.
-        on_fault: called after a round that failed; it is tried again after ``poll_s``.
+        on_fault: called after a round that failed; it is tried again.
         next_due: returns cheaply when something is due; None to ask the outbox.
     """
 
     poll_s: float
-    on_round: Callable[[int], None] | None
     on_mark: Marked | None
     on_fault: Callable[[str, Exception], None] | None
     next_due: NextDue | None
 
 
-class Sender:
+class Sender(Loop):
     """A service that delivers rows; a subclass says of which kind and how. ``start`` and ``stop`` are safe to call twice.
 
     Args:
@@ -49,8 +48,8 @@ class Sender:
         rounds: how often it looks, and its callbacks.
     """
 
-    #: Of the rows; receivers served at once; rows taken of one receiver at once.
-    kind: ClassVar[str]
+    #: Kind of the rows; receivers served at once; rows taken of one receiver at once.
+    name: ClassVar[str]
     #: Name of the effect that asks for its messages.
     effect: ClassVar[str]
     lanes: ClassVar[int]
@@ -63,73 +62,38 @@ class Sender:
         clock: Clock,
         **rounds: Unpack[SenderOptions],
     ) -> None:
+        super().__init__(clock)
         self._database = database
-        self._clock = clock
         self._poll_s = rounds.get("poll_s", 5.0)
-        self._on_round = rounds.get("on_round")
         self._on_mark = rounds.get("on_mark")
         self._on_fault = rounds.get("on_fault")
         self._next_due = rounds.get("next_due")
-        self._woken = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
         self._busy: dict[Lane, asyncio.Task[None]] = {}
 
     async def deliver(self, rows: list[Row[Any]]) -> None:
         """Send the rows of one receiver, one after another, and :meth:`mark` each."""
         raise NotImplementedError
 
-    async def start(self) -> None:
-        """Start to deliver due rows."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._serve(), name=f"sender-{self.kind}")
-
     async def stop(self) -> None:
         """Stop; a message on the wire may go out again after its lease."""
-        task, self._task = self._task, None
-        running = [*self._busy.values(), *([task] if task is not None else [])]
-        for each in running:
+        await super().stop()
+        for each in (running := [*self._busy.values()]):
             each.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         self._busy.clear()
 
-    def wake(self) -> None:
-        """Look at the outbox now: something was just queued."""
-        self._woken.set()
-
-    async def _serve(self) -> None:
-        """Deliver due rows until the sender is stopped."""
-        while True:
-            self._woken.clear()
-            try:
-                taken = await self._begin()
-            except Exception as error:  # noqa: BLE001 - a round that fails is told, and tried again
-                self._failed(error)
-                taken = 0
-            if self._on_round is not None:
-                self._on_round(taken)
-            if not taken:
-                await self._nap()
-
-    def _failed(self, error: Exception) -> None:
+    def fault(self, error: Exception) -> None:
         """Report that a round of the sender failed."""
-        if self._on_fault is None:
-            if not isinstance(error, Unavailable):
-                raise error
-        else:
-            self._on_fault(self.kind, error)
+        if self._on_fault is not None:
+            self._on_fault(self.name, error)
+        elif not isinstance(error, Unavailable):
+            raise error
 
-    async def _nap(self) -> None:
-        """Sleep until the next poll, or until woken."""
-        nap = asyncio.ensure_future(self._clock.sleep(self._poll_s))
-        poked = asyncio.ensure_future(self._woken.wait())
-        try:
-            await asyncio.wait((nap, poked), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            nap.cancel()
-            poked.cancel()
-            await asyncio.gather(nap, poked, return_exceptions=True)
+    async def round(self) -> float:
+        """Begin to deliver due rows; look again at once as long as there are some."""
+        return 0.0 if await self._begin() else self._poll_s
 
-    async def round(self) -> int:
+    async def send_due(self) -> int:
         """Take the due rows and try each once; return the number of taken rows when all of them have been tried."""
         taken = await self._begin()
         await asyncio.gather(*self._busy.values())
@@ -145,7 +109,7 @@ class Sender:
         for row in rows:
             by_lane.setdefault((row.tenant_id, row.target), []).append(row)
         for lane, some in by_lane.items():
-            task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"sender-{self.kind}-{lane[0]}")
+            task = self._busy[lane] = asyncio.create_task(self.deliver(some), name=f"sender-{self.name}-{lane[0]}")
             task.add_done_callback(partial(self._over, lane))
         return len(rows)
 
@@ -154,8 +118,8 @@ class Sender:
         query."""
         if self._next_due is None:
             return False
-        due_us = await self._next_due(self.kind)
-        return due_us is None or due_us > self._clock.now_us()
+        due_us = await self._next_due(self.name)
+        return due_us is None or due_us > self.clock.now_us()
 
     def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
         """Free the lane of a receiver once its rows have been tried, and report a fault of the delivery."""
@@ -163,17 +127,17 @@ class Sender:
         self.wake()
         if not task.cancelled() and isinstance(error := task.exception(), Exception) and self._on_fault is not None:
             # The rows it did not mark are taken up again after their lease.
-            self._on_fault(self.kind, error)
+            self._on_fault(self.name, error)
 
     def _take(self, free: int, busy: list[Lane]) -> list[Row[Any]]:
         """Lease due rows of receivers that are not busy."""
-        now_us = self._clock.now_us()
+        now_us = self.clock.now_us()
         with self._database.read() as connection:
-            lanes = outbox.due_lanes(connection, self.kind, now_us, busy, free)
+            lanes = outbox.due_lanes(connection, self.name, now_us, busy, free)
         if not lanes:
             return []
         with self._database.write() as connection:
-            return outbox.lease_rows(connection, self.kind, lanes, now_us, self.each)
+            return outbox.lease_rows(connection, self.name, lanes, now_us, self.each)
 
     async def mark(self, row: Row[Any], failure: Failure | None) -> None:
         """Store the result of a delivery, None for a success, and report the row's state."""
@@ -184,4 +148,4 @@ class Sender:
     def _mark(self, row: Row[Any], failure: Failure | None) -> str:
         """Store the result of a delivery; return the row's state."""
         with self._database.write() as connection:
-            return outbox.record_result(connection, row, failure, self.patience, self._clock.now_us())
+            return outbox.record_result(connection, row, failure, self.patience, self.clock.now_us())

@@ -8,7 +8,7 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.effects import cancelled_usage
 from lodger.engine.effects.finished import Finished
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.node_events import AttemptStopped, BatchCommitted, BudgetsWarned, CancelledWritten
+from lodger.engine.node.node_events import AttemptStopped, BatchCommitted, CancelledWritten
 from lodger.engine.node.running_attempts import key_of
 from lodger.engine.node.service import Service
 from lodger.engine.store.usage.usage import Warned
@@ -56,6 +56,7 @@ class CancelledUsage(Service):
             warned: list[Warned] = []
             write = partial(cancelled_usage.write, context.store, lease=lease, batch=batch, now_us=now, warned=warned)
             written = {key_of(claim) for claim in await context.db.write(write)}
-            context.bus.publish(BudgetsWarned(tuple(warned)))
+            for each in warned:
+                each.report(context.bus, now)
             context.bus.publish(CancelledWritten(tuple(each for each in batch if key_of(each[0]) in written)))
         del self._waiting[: len(batch)]

@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 
 from lodger.engine.core.events import ActionsReady, ChangeReported
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.node_events import ActionsExpired, AttemptsRescued, PlacementsGone
 from lodger.engine.node.service import Service
 from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.queue import expiry, placements
@@ -37,13 +36,16 @@ class Recovery(Service):
         if overdue.lost:
             rescued = await db.write(partial(leases.rescue, store, now_us=now))
             bus.publish(ActionsReady())
-            bus.publish(AttemptsRescued(rescued))
-        if overdue.expiring:
-            bus.publish(ActionsExpired(tuple(await db.write(partial(expiry.expire, now_us=now)))))
-        if gone:
-            bus.publish(
-                PlacementsGone(tuple(await db.write(partial(placements.skip_abandoned, gone=gone, now_us=now))))
-            )
+            for name in rescued.nodes:
+                bus.publish(context.event("node_lost", node=name))
+            for each in rescued.actions:
+                action = each.tenant_id, each.schedule_id, each.action_id
+                bus.publish(context.event("rescued", action, state=each.state))
+        for row in await db.write(partial(expiry.expire, now_us=now)) if overdue.expiring else ():
+            bus.publish(context.event("expired", (row.tenant_id, row.schedule_id, row.id)))
+        for row in await db.write(partial(placements.skip_abandoned, gone=gone, now_us=now)) if gone else ():
+            action = row.tenant_id, row.schedule_id, row.id
+            bus.publish(context.event("skipped", action, reason=placements.GONE, node=row.node_key))
         return context.settings.lease_s / 4
 
     def _find(self, connection: Connection) -> tuple[leases.Overdue, Sequence[AnyRow]]:

@@ -17,7 +17,7 @@ from lodger.engine.effects import foreign_commit, sealed_commits, write_set_code
 from lodger.engine.effects.sealed_commits import SealedAttempt
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.node.context import NodeContext
-from lodger.engine.node.node_events import BatchCommitted, BudgetsWarned, SealedSettled
+from lodger.engine.node.node_events import BatchCommitted, SealedSettled
 from lodger.engine.node.service import Service
 
 #: Attempts that one node finishes at the same time: each has a thread, which waits for the platform's database.
@@ -92,7 +92,8 @@ class SealedCommits(Service):
         done = await context.db.write(partial(settle, now_us=self.clock.now_us()))
         if done is not None:
             context.bus.publish(ActionsReady())
-            context.bus.publish(BudgetsWarned(done.warned))
+            for each in done.warned:
+                each.report(context.bus, self.clock.now_us())
             context.bus.publish(SealedSettled(done))
 
     async def _applied(self, one: SealedAttempt, write_set: WriteSet) -> foreign_commit.Receipt:

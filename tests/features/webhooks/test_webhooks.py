@@ -99,8 +99,8 @@ def test_an_event_arrives_signed_once_at_each_that_wants_it(tmp_path: Path, peer
         post.made("none", "/none", events=["ticket.closed"])
         post.engine.webhooks.put("other", "crm", peer.url("/foreign"))
         post.emit(data={"id": 7, "name": "grüße"})
-        assert await post.sender.round() == 2
-        assert await post.sender.round() == 0
+        assert await post.sender.send_due() == 2
+        assert await post.sender.send_due() == 0
         assert sorted(asked.line.split()[1] for asked in peer.asked) == ["/all", "/crm"]
         peer.asked = [asked for asked in peer.asked if "/crm" in asked.line]
         ((identity, body),) = post.verified(secret)
@@ -126,7 +126,7 @@ def test_a_webhook_of_the_platform_gets_the_events_of_all_tenants(tmp_path: Path
         assert isinstance(made, NewWebhook)
         post.emit(data=7)
         post.engine.webhooks.delete("acme", "crm")
-        await post.sender.round()
+        await post.sender.send_due()
         assert [asked.line.split()[1] for asked in peer.asked] == ["/all"]
         ((_, body),) = post.verified(made.secret)
         assert (body["type"], body["tenant"], body["data"]) == ("order.paid", "acme", 7)
@@ -146,7 +146,7 @@ def test_a_chat_of_the_platform_reads_whose_text_it_is_and_none_is_markup(tmp_pa
         post.engine.webhooks.put("@platform", "chat", peer.url("/chat"), events=["*"], style="slack")
         for data in ({"text": "<!channel> <https://a.example|sign in>"}, {"n": "<!here>"}):
             post.emit(data=data)
-            await post.sender.round()
+            await post.sender.send_due()
         assert [json.loads(asked.body)["text"] for asked in peer.asked] == [
             "acme: &lt;!channel&gt; &lt;https://a.example|sign in&gt;",
             'acme: order.paid: {"n":"&lt;!here&gt;"}',
@@ -169,7 +169,7 @@ def test_what_is_not_taken_comes_again_under_the_same_id_signed_anew(tmp_path: P
         post.emit()
         pauses, seen = [], []
         for _ in range(4):
-            assert await post.sender.round() == 1
+            assert await post.sender.send_due() == 1
             seen += post.verified(secret)
             peer.asked.clear()
             (row,) = post.rows()
@@ -190,7 +190,7 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
         peer.paths["/"] = answer(b"", "410 Gone")
         post.emit()
         post.emit()
-        assert await post.sender.round() == 2
+        assert await post.sender.send_due() == 2
         assert [(row.state, row.last_error) for row in post.rows()] == [
             ("failed", "the receiver answered 410 (Gone)"),
             ("failed", "the webhook is switched off"),
@@ -198,11 +198,11 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
         assert len(peer.asked) == 1
         assert post.engine.webhooks.get("acme", "crm").state == "off"
         post.emit()
-        assert await post.sender.round() == 0, "what is off is told nothing"
+        assert await post.sender.send_due() == 0, "what is off is told nothing"
         peer.paths.clear()
         assert not isinstance(post.engine.webhooks.put("acme", "crm", peer.url()), NewWebhook), "its secret stays"
         post.emit()
-        assert await post.sender.round() == 1
+        assert await post.sender.send_due() == 1
         with post.engine.context.database.read() as connection:
             (reported,) = outboxes.deliveries(connection, "acme", ACTION.format(1))
         assert (reported.kind, reported.to, reported.about, reported.state) == (
@@ -223,7 +223,7 @@ def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
         post.engine.webhooks.put("acme", "meta", "http://169.254.169.254/latest")
         post.engine.webhooks.put("acme", "name", "http://localhost.evil.example/")
         post.emit()
-        assert await post.sender.round() == 3
+        assert await post.sender.send_due() == 3
         assert {row.last_error for row in post.rows()} == {f"fetch_refused: {UNREACHABLE}"}
         assert peer.connections == 0
         way_out.stop()
@@ -254,7 +254,7 @@ def test_deliveries_and_tests_of_alerts_do_not_tell_what_is_inside(
                 post.engine.alerts.put("acme", f"page{number}", kinds=["failed"], webhooks=[f"page{number}"])
                 post.engine.alerts.test("acme", f"page{number}")
             post.emit()
-            while await post.sender.round():
+            while await post.sender.send_due():
                 pass
             assert len(post.rows()) == 2 * len(places)
             assert {row.last_error for row in post.rows()} == {f"fetch_refused: {UNREACHABLE}"}
@@ -296,7 +296,7 @@ def test_messages_of_one_receiver_keep_their_order(tmp_path: Path, peer: Peer) -
         for number in range(25):
             post.emit(data=number)
             post.clock.us += 1
-        while await post.sender.round():
+        while await post.sender.send_due():
             pass
         assert [body["data"] for _, body in post.verified(secret)] == list(range(25))
 
@@ -310,13 +310,13 @@ def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: P
         new = post.engine.webhooks.renew("acme", "crm").secret
         assert new != old
         post.emit()
-        await post.sender.round()
+        await post.sender.send_due()
         assert post.verified(old) == post.verified(new)
         post.engine.secrets.rotate(new_key=True, drop=True)
         peer.asked.clear()
         post.clock.us += 86_400_000_000
         post.emit()
-        await post.sender.round()
+        await post.sender.send_due()
         assert len(post.verified(new)) == 1
         with pytest.raises(NotVerified):
             post.verified(old)
@@ -329,7 +329,7 @@ def test_a_webhook_that_is_deleted_fails_what_waits_for_it(tmp_path: Path, peer:
         post.made()
         post.emit()
         post.engine.webhooks.delete("acme", "crm")
-        assert await post.sender.round() == 1
+        assert await post.sender.send_due() == 1
         assert [(row.state, row.last_error) for row in post.rows()] == [("failed", "the webhook was deleted")]
         assert peer.asked == []
         with pytest.raises(NotFound):
@@ -352,9 +352,9 @@ def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: 
         await killed.start()
         await sent.wait()
         await killed.stop()
-        assert await post.sender.round() == 0
+        assert await post.sender.send_due() == 0
         post.clock.us += outboxes.LEASE_US
-        assert await post.sender.round() == 1
+        assert await post.sender.send_due() == 1
         assert len(post.verified(secret)) == 1
 
     posted(tmp_path, peer, work)
@@ -365,9 +365,9 @@ def test_a_suspended_tenants_webhooks_wait(tmp_path: Path, peer: Peer) -> None:
         post.made()
         post.emit()
         post.engine.tenants.suspend("acme")
-        assert await post.sender.round() == 0
+        assert await post.sender.send_due() == 0
         post.engine.tenants.resume("acme")
-        assert await post.sender.round() == 1
+        assert await post.sender.send_due() == 1
 
     posted(tmp_path, peer, work)
 
@@ -384,7 +384,7 @@ def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
         with post.engine.context.database.write() as connection:
             sealed = connection.scalar(select(webhooks.c.sealed).where(webhooks.c.name == "one"))
             connection.execute(update(webhooks).where(webhooks.c.name == "two").values(sealed=sealed))
-        await post.sender.round()
+        await post.sender.send_due()
         assert [(row.target, row.state) for row in post.rows()] == [("one", "sent"), ("two", "queued")]
         assert "secret_tampered" in post.rows()[1].last_error
 
