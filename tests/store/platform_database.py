@@ -101,7 +101,7 @@ class Player:
 
     async def execute(self, claim: Claim) -> Finished:
         self.runs += 1
-        await inspect_databases(self.engine.datasets, self._look)
+        await inspect_databases(self.engine.datasets, self.reads)
         now_us = self.engine.context.clock.now_us()
         attempt = Attempt(
             claim,
@@ -113,9 +113,6 @@ class Player:
         )
         await self.play(attempt)
         return finished(claim, attempt, Report(Outcome.OK, result="1"))
-
-    async def _look(self, work: Any, database: Any) -> Any:
-        return await (self.reads(work) if database is None else database.ask(work))
 
 
 class PlatformDatabase:

@@ -63,11 +63,8 @@ class Spender:
         )
         fetch_state = FetchState.of(claim, self._send)
 
-        async def look(work: Any, database: Any) -> Any:
-            return await (reads(work) if database is None else database.ask(work))
-
         try:
-            await inspect_databases(engine.datasets, look)
+            await inspect_databases(engine.datasets, reads)
             attempt = Attempt(claim, reads, engine.datasets, now_us=now_us, fetch_state=fetch_state, draws=reservations)
             await play(attempt)
         finally:

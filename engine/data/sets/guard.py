@@ -141,11 +141,11 @@ def _led_to(rows: TableDataset) -> set[Table]:
     return {each.table for each in rows.references.values()} | {table for _name, table, _column in rows.links.values()}
 
 
-#: Asks something of a database, None for the ledger's.
-Ask = Callable[[Callable[[Connection], DatabaseIsolation], "ForeignDatabase | None"], Awaitable[DatabaseIsolation]]
+#: Asks something of the ledger's database.
+Ask = Callable[[Callable[[Connection], DatabaseIsolation]], Awaitable[DatabaseIsolation]]
 
 
-async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
+async def inspect_databases(datasets: "Datasets", read: Ask) -> None:
     """Inspect each database once; one that is unreachable is inspected again at the next call."""
     for database in datasets.unseen:
 
@@ -154,7 +154,8 @@ async def inspect_databases(datasets: "Datasets", ask: Ask) -> None:
             return look(connection, datasets.tables(of), ledger=of is None)
 
         try:
-            datasets.stand(database, await ask(inspect_database, database))
+            ask = read if database is None else database.ask
+            datasets.stand(database, await ask(inspect_database))
         except Exception:  # noqa: BLE001 - the next query of that database reports it
             _log.warning("%s cannot be inspected", "the ledger's database" if database is None else database.place)
 

@@ -19,8 +19,7 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Answer, Claim
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.sets.guard import DatabaseIsolation, inspect_databases
+from lodger.engine.data.sets.guard import inspect_databases
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.effects.finished import Recording
 from lodger.engine.egress.way_out import WayOut
@@ -125,7 +124,7 @@ class HostSide:
 
     async def attempt(self, claim: Claim) -> Attempt:
         """Return a new attempt of a claim, ready to answer its host calls."""
-        await inspect_databases(self.datasets, self._look)
+        await inspect_databases(self.datasets, self.read)
         if self.of_ledger and self.clock.elapsed_s() > self._learn_s:
             async with self._learning:
                 if self.clock.elapsed_s() > self._learn_s:
@@ -148,12 +147,6 @@ class HostSide:
             recording=None if claim.trial or self.recorder is None else await self.recorder(claim),
             intl=self._intl,
         )
-
-    async def _look(
-        self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
-    ) -> DatabaseIsolation:
-        """Ask a database which row security isolates its tenants."""
-        return await (self.read(work) if database is None else database.ask(work))
 
     def _fetching(self, claim: Claim) -> FetchState:
         """Return the initial state of an attempt's requests."""

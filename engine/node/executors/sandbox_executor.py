@@ -65,7 +65,7 @@ class SandboxExecutor:
             runtime=settings.runtime,
             size=workers,
             cache=settings.cache_dir,
-            code_cache=code_cache(settings),
+            code_cache=CodeCache.lasting(settings.cache_dir),
             cgroup=worker_cgroup(settings),
             **demanded(settings),
         )
@@ -195,8 +195,3 @@ def worker_cgroup(settings: Settings) -> WorkerCgroup:
         memory_bytes=settings.memory_reserved_bytes,
         processes=settings.in_flight_max + 2 * settings.slots + _BESIDE,
     )
-
-
-def code_cache(settings: Settings) -> CodeCache:
-    """Return the cache of compiled modules that every engine of this user shares."""
-    return CodeCache.lasting(settings.cache_dir)

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.events import EventKind
 from lodger.engine.core.metrics import ProcessMetrics, prometheus_text
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.running_attempts import RunningAttempts
@@ -74,12 +73,6 @@ class Monitor(Service):
         )  # fmt: skip
         await self.context.db.write(publish, quiet=True)
 
-    def _report(
-        self, kind: EventKind, action: tuple[str, str | None, str | None] | None = None, **details: object
-    ) -> None:
-        """Publish an event for people about an action (tenant, schedule, action), or about this node for None."""
-        self.context.bus.publish(self.context.event(kind, action, **details))
-
     async def _look_at_ledger(self, now_us: int) -> None:
         """Publish overdue actions and database sessions that wait for each other."""
 
@@ -89,10 +82,10 @@ class Monitor(Service):
 
         (number, oldest_us), chains = await self.context.db.read(read_overdue_and_blocked)
         if number:
-            self._report("overdue", number=number, oldest_ms=oldest_us / 1000)
+            self.context.bus.publish(self.context.event("overdue", number=number, oldest_ms=oldest_us / 1000))
         if chains:
             first = chains[0]
-            self._report(
-                "blocked", sessions=len(chains), waited_s=first.waited_s, query=first.waits.query,
-                by=first.blockers[-1].query if first.blockers else None,
-            )  # fmt: skip
+            by = first.blockers[-1].query if first.blockers else None
+            self.context.bus.publish(self.context.event(
+                "blocked", sessions=len(chains), waited_s=first.waited_s, query=first.waits.query, by=by
+            ))  # fmt: skip

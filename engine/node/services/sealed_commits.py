@@ -1,18 +1,14 @@
 """Brings sealed attempts to their end, whichever node sealed them: applies them where they belong, then settles them."""
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ClassVar
 
-from sqlalchemy import Connection
-
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.events import ActionsReady, ChangeReported, LedgerChanged
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.sets.foreign import ForeignDatabase
-from lodger.engine.data.sets.guard import DatabaseIsolation, inspect_databases
+from lodger.engine.data.sets.guard import inspect_databases
 from lodger.engine.effects import foreign_commit, sealed_commits, write_set_codec
 from lodger.engine.effects.sealed_commits import SealedAttempt
 from lodger.engine.effects.write_set import WriteSet
@@ -77,7 +73,7 @@ class SealedCommits(Service):
     async def _one(self, one: SealedAttempt) -> None:
         """Apply one sealed commit in the platform's database, then settle it in the ledger."""
         context = self.context
-        await inspect_databases(self._datasets, self._look)
+        await inspect_databases(self._datasets, context.db.read)
         datasets = self._datasets.pinned()
         try:
             write_set = write_set_codec.decode(one.write_set, datasets)
@@ -105,12 +101,6 @@ class SealedCommits(Service):
             self._threads = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="lodger-finish")
         apply = partial(foreign_commit.apply, home, write_set, one.attempt, now_us=self.clock.now_us())
         return await asyncio.get_running_loop().run_in_executor(self._threads, apply)
-
-    async def _look(
-        self, work: Callable[[Connection], DatabaseIsolation], database: ForeignDatabase | None
-    ) -> DatabaseIsolation:
-        """Ask a database which row security isolates its tenants."""
-        return await (self.context.db.read(work) if database is None else database.ask(work))
 
     async def drain(self) -> None:
         """Wait for commits that are being applied, and end the threads; the rest stays sealed for another node."""

@@ -72,7 +72,7 @@ class ModuleCheck:
 
     async def _compile(self, job: Job) -> tuple[Report | None, float]:
         """Compile a module in a worker that is started for it; see :meth:`judge`."""
-        from lodger.engine.node.executors.sandbox_executor import code_cache
+        from lodger.sandbox.wasm.code_cache import CodeCache
         from lodger.sandbox.wasm.compiler import Compiler
         from lodger.sandbox.workers.warm_pool import WarmPool
 
@@ -80,7 +80,7 @@ class ModuleCheck:
         pool = WarmPool(
             runtime="wasm_compiler", size=1, cores=1, profile=settings.profile, minimum=settings.walls_minimum
         )
-        cache = code_cache(settings)
+        cache = CodeCache.lasting(settings.cache_dir)
         compiler = Compiler(pool, cache)
         try:
             await pool.start()
