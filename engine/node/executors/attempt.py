@@ -7,7 +7,7 @@ Calls are answered one after another in the order of their arrival, so the journ
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -106,9 +106,7 @@ class Attempt(Session):
 
     async def _traced(self, name: str, arguments: str) -> Reply:
         """Answer a call within a span, if attempts are traced."""
-        if self.span is None:
-            return await self._in_turn(name, arguments)
-        with self.span(name):
+        with nullcontext() if self.span is None else self.span(name):
             return await self._in_turn(name, arguments)
 
     async def _in_turn(self, name: str, arguments: str) -> Reply:

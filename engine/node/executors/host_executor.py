@@ -95,7 +95,8 @@ class _Run:
 
     async def run(self) -> Finished:
         """Call the handler and return its end, at the deadline at the latest."""
-        running = self._awaited() if self._handler.asynchronous else self._threaded()
+        handler = self._handler
+        running = asyncio.ensure_future(handler.function(self.call)) if handler.asynchronous else self._threaded()
         try:
             await asyncio.wait({running}, timeout=self._handler.deadline_s)
         except asyncio.CancelledError:
@@ -119,10 +120,6 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - any exception of a handler is its end
             return self._end(Outcome.SCRIPT_ERROR, error=_described(error))
         return self._answered(answer)
-
-    def _awaited(self) -> "asyncio.Future[Any]":
-        """Start an asynchronous handler; return the future of its result."""
-        return asyncio.ensure_future(self._handler.function(self.call))
 
     def _threaded(self) -> "asyncio.Future[Any]":
         """Start a synchronous handler in a thread of its own; return the future of its result."""
@@ -166,8 +163,8 @@ class _Run:
         if not running.done():
             _log.warning("handler %s is still running after it was stopped", self._handler.name)
             running.add_done_callback(_consume_exception)
-        elif not running.cancelled():
-            running.exception()
+        else:
+            _consume_exception(running)
 
     def _answered(self, answer: Any) -> Finished:
         """Return the end of a handler that returned a value: its JSON as the result, or a script error if it is not JSON or too large."""

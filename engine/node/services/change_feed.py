@@ -79,14 +79,10 @@ class ChangeFeed(Service):
         """Return the ledger's database (None) and the platform's."""
         return [None, *self._datasets.databases]
 
-    async def _ask(self, database: ForeignDatabase | None, work: Callable[[Connection], T]) -> T:
-        """Run a query on the ledger's database (None) or on one of the platform's."""
-        return await (self.context.db.read(work) if database is None else database.ask(work))
-
     async def _tried(self, database: ForeignDatabase | None, work: Callable[[Connection], T]) -> T | None:
         """Query a database of the platform; None if it is unreachable or not prepared, which stops no other feed."""
         try:
-            answer = await self._ask(database, work)
+            answer = await (self.context.db.read(work) if database is None else database.ask(work))
         except (DBAPIError, CallRefused) as error:
             if database is None:
                 raise
@@ -125,7 +121,7 @@ class ChangeFeed(Service):
                 for name in self._names(database, source):
                     names.setdefault(name, set()).add(owner)
             for name, owners in names.items():
-                rows = self._set(name)
+                rows = self._datasets.named(name)
                 # The owner of documents is the tenant; others may follow a collection of the same name.
                 tenant_ids = owners if isinstance(rows, Collection) else None
                 found = partial(followers.list_followers, name=name, tenant_ids=tenant_ids)
@@ -140,13 +136,9 @@ class ChangeFeed(Service):
             return [name]
         return [rows.name for rows in self._datasets if rows.database is database and feed.source_of(rows) == source]
 
-    def _set(self, name: str) -> Dataset:
-        """Return the dataset of a name as scripts use it."""
-        return self._datasets.named(name)
-
     async def _over(self, follower: Follower) -> bool:
         """Request a run of a schedule if it has unread changes; return False if it must be looked at again even without a new change."""
-        context, rows = self.context, self._set(follower.name)
+        context, rows = self.context, self._datasets.named(follower.name)
         if await context.db.read(partial(change_triggers.busy, schedule_id=follower.schedule_id)):
             return False
         owner = _owner(rows, follower.tenant_id)
