@@ -77,7 +77,7 @@ class Death:
 class WorkerEnd:
     """Handle of one worker: socket, pidfd, and its exit when known."""
 
-    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "on_end", "on_readable", "pid", "pidfd", "socket")
+    __slots__ = ("_died", "_killed", "death", "inner_pid", "lost", "on_end", "pid", "pidfd", "socket")
 
     def __init__(self, inner_pid: int, end: socket.socket, pidfd: int) -> None:
         self.inner_pid = inner_pid
@@ -88,8 +88,6 @@ class WorkerEnd:
         self.lost = False
         #: Called when the exit is known.
         self.on_end: Callable[[], None] | None = None
-        #: Called when the socket has bytes, or has ended: the pool's until an attempt takes over.
-        self.on_readable: Callable[[], None] = lambda: None
         self._killed = False
         self._died: asyncio.Future[None] | None = None
 

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from lodger.sandbox import frames
@@ -217,8 +216,7 @@ class WarmPool:
         if self._forks >= self.renew_after and self._renewing is None and self._zygote is not None:
             self._renewing = loop.create_task(self._renew(self._zygote))
         self._warming[worker] = loop.call_later(_WARM_UP_S, self._on_warm, worker, b"")
-        worker.on_readable = partial(self._on_readable, worker)
-        loop.add_reader(worker.socket.fileno(), lambda: worker.on_readable())
+        loop.add_reader(worker.socket.fileno(), self._on_readable, worker)
 
     def _on_readable(self, worker: WorkerEnd) -> None:
         """Receive the message of a worker that warms up, or its end."""

@@ -177,8 +177,8 @@ class WorkerRun:
             )
             if self._job.stop is not None:
                 self._job.stop.add_done_callback(self._stopped)
-            self._worker.on_end, self._worker.on_readable = self._read_on, self._readable
-            self._reading = True  # by the pool's reader
+            self._worker.on_end = self._read_on
+            self._read_on()
             self._send_job()
             try:
                 found = await self._decided
@@ -235,7 +235,7 @@ class WorkerRun:
             self._job.stop.remove_done_callback(self._stopped)
         self._worker.kill()
         descriptor = self._socket.fileno()
-        self._loop.remove_reader(descriptor)
+        self._loop.remove_reader(descriptor)  # this attempt's reader, or still the pool's
         if self._writing:
             self._loop.remove_writer(descriptor)
         self._reading = self._writing = False
