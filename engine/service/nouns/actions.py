@@ -346,7 +346,7 @@ class Actions(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/errors", Role.VIEWER, everywhere=True, items="errors")
     def errors(self, tenant_id: str | None = None, *, since: datetime | None = None) -> ErrorList:
-        """List the errors of failed actions by script, message and line, the most frequent first.
+        """List the errors of the newest 10 000 failed actions by script, message and line, the most frequent first.
 
         Args:
             since: only actions that failed at this instant or later. Default: a day ago.

@@ -6,7 +6,20 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, Select, String, cast, false, func, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    case,
+    cast,
+    false,
+    func,
+    literal_column,
+    select,
+    true,
+    update,
+)
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, to_us
@@ -307,8 +320,8 @@ def language() -> list_filter.Language:
     return list_filter.Language(
         fields={
             "tenant": list_filter.named(_a.tenant_id),
-            "schedule": list_filter.named(schedule),
-            "script": list_filter.named(script),
+            "schedule": _looked_up(list_filter.named(schedule)),
+            "script": _looked_up(list_filter.named(script)),
             "version": list_filter.named(cast(_a.script_version, String)),
             "state": list_filter.one_of(_a.state, STATES, "state_unknown"),
             "outcome": list_filter.one_of(_a.outcome, OUTCOMES, "outcome_unknown"),
@@ -333,6 +346,11 @@ def language() -> list_filter.Language:
         tie=(newest,),
         falls=True,
     )
+
+
+def _looked_up(condition: list_filter.Condition) -> list_filter.Condition:
+    """Return a condition on what an action refers to; PostgreSQL would look for the actions of each schedule that satisfies it."""
+    return lambda value, now_us: case((condition(value, now_us), true()), else_=false())
 
 
 def _filtered(filters: ActionFilter) -> Select[Any]:

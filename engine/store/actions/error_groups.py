@@ -11,8 +11,8 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.schema import scheduling as tables
 
-#: Most groups, and most different texts (with their stacks) that are read for them.
-MAX_GROUPS, MAX_TEXTS = 50, 500
+#: Most groups, most different texts (with their stacks) that are read for them, and most failed actions that are counted.
+MAX_GROUPS, MAX_TEXTS, MAX_COUNTED = 50, 500, 10_000
 #: Parts of the time for a trend.
 PARTS = 12
 _a = tables.actions.c
@@ -50,27 +50,33 @@ class ErrorGroup:
 
 
 def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us: int) -> list[ErrorGroup]:
-    """Return the errors of the actions that have failed since an instant, the most frequent first."""
+    """Return the errors of the newest MAX_COUNTED actions that have failed since an instant, the most frequent first."""
     part = max(1, (now_us - since_us) // PARTS + 1)
     ends = [since_us + part * (number + 1) for number in range(PARTS)]
     script = tables.scripts.c
-    statement = (
-        select(
-            _a.tenant_id, _a.script_id, script.name, _a.error, func.count().label("actions"), func.min(_a.finished_us).label("first_us"),
-            func.max(_a.finished_us).label("last_us"), func.min(_a.script_version).label("first_version"),
-            func.max(_a.script_version).label("last_version"),
-            *(func.sum(case((_a.finished_us < end, 1), else_=0)).label(f"until_{at}") for at, end in enumerate(ends)),
-        )
-        .outerjoin_from(tables.actions, tables.scripts, (script.tenant_id == _a.tenant_id) & (script.id == _a.script_id))
+    newest = (
+        select(_a.tenant_id, _a.script_id, _a.script_version, _a.error, _a.finished_us)
         .where(tables.is_one_of(_a.state, tables.FAILED), _a.state == "failed", _a.finished_us >= since_us, _a.error.is_not(None))
-        .group_by(_a.tenant_id, _a.script_id, script.name, _a.error)
-        .order_by(func.count().desc())
-        .limit(MAX_TEXTS)
+        .order_by(_a.finished_us.desc())
+        .limit(MAX_COUNTED)
     )  # fmt: skip
     driver = driver_of(connection)
     driver.allow_scans(connection)
     if tenant_id is not None:  # the index of failures, not the tenant's of all its actions
-        statement = statement.where(driver.unindexed(_a.tenant_id) == tenant_id)
+        newest = newest.where(driver.unindexed(_a.tenant_id) == tenant_id)
+    failed = newest.subquery("failed").c
+    statement = (
+        select(
+            failed.tenant_id, failed.script_id, script.name, failed.error, func.count().label("actions"),
+            func.min(failed.finished_us).label("first_us"), func.max(failed.finished_us).label("last_us"),
+            func.min(failed.script_version).label("first_version"), func.max(failed.script_version).label("last_version"),
+            *(func.sum(case((failed.finished_us < end, 1), else_=0)).label(f"until_{at}") for at, end in enumerate(ends)),
+        )
+        .outerjoin(tables.scripts, (script.tenant_id == failed.tenant_id) & (script.id == failed.script_id))
+        .group_by(failed.tenant_id, failed.script_id, script.name, failed.error)
+        .order_by(func.count().desc())
+        .limit(MAX_TEXTS)
+    )  # fmt: skip
     each, version = statement.subquery("each"), tables.script_versions.c
     same = (version.tenant_id == each.c.tenant_id) & (version.script_id == each.c.script_id)
     dated = select(each, version.created_us).outerjoin_from(

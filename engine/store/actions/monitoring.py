@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, literal, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, literal, literal_column, select
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.core.clock import from_us, from_us_or_none, to_us
@@ -13,7 +14,7 @@ from lodger.engine.policy.pace import MAX_RUNS, Pace, Timing, pace
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.schema.nodes import nodes
@@ -32,10 +33,10 @@ from lodger.engine.store.schema.scheduling import (
 )
 from lodger.engine.store.usage import day_budgets
 
-#: Later than the end of any run.
-FOREVER_US = 2**62
 #: (schedule, step)
 Track = tuple[str, int]
+#: The runs that were created before the action with an id, and ended up to an instant.
+Before = tuple[str, int]
 _a = actions.c
 _is_held = _a.held == literal_column("1")
 _is_startable = (_a.held == literal_column("0")) & is_one_of(_a.state, STARTABLE)
@@ -157,7 +158,7 @@ def compare_attempts(connection: Connection, action: Action, now_us: int) -> lis
     if not tried:
         return []
     tracks = [(str(action.schedule_id), each.step) for each in tried if action.schedule_id]
-    known = paces(connection, tracks, before_us=min(to_us(each.started_at) for each in tried))
+    known = paces(connection, tracks, (action.id, min(to_us(each.started_at) for each in tried)))
     found = []
     for each in tried:
         usual = known.get((str(action.schedule_id), each.step), _UNKNOWN)
@@ -167,42 +168,52 @@ def compare_attempts(connection: Connection, action: Action, now_us: int) -> lis
     return found
 
 
-_earlier = (
-    select(_a.id, _a.slot, attempts.c.finished_us, attempts.c.wall_us)
-    .join_from(
-        actions,
-        attempts,
-        (attempts.c.tenant_id == _a.tenant_id)
-        & (attempts.c.action_id == _a.id)
-        & (attempts.c.step == bindparam("step")),
+def _successful(driver: Driver, *, before: bool) -> Select[Any]:
+    """Select the latest successful runs of a step of a schedule; with ``before``, of those before an action."""
+    statement = (
+        select(_a.id, _a.slot, attempts.c.finished_us, attempts.c.wall_us)
+        .join_from(
+            actions,
+            attempts,
+            (attempts.c.tenant_id == _a.tenant_id)
+            & (attempts.c.action_id == _a.id)
+            & (attempts.c.step == bindparam("step")),
+        )
+        .where(_a.schedule_id == bindparam("schedule"), attempts.c.outcome == "ok")
+        .limit(MAX_RUNS)
     )
-    .where(
-        _a.schedule_id == bindparam("schedule"),
-        _a.state == "done",
-        attempts.c.outcome == "ok",
-        attempts.c.finished_us <= bindparam("before"),
-    )
-    .order_by(_a.slot.desc())
-    .limit(MAX_RUNS)
-)
+    if not before:
+        return statement.where(_a.state == "done").order_by(_a.slot.desc())
+    # From the action on, by the index of a schedule's ids: from the newest on, those in between would be read.
+    ended = attempts.c.finished_us <= bindparam("before_us")
+    earlier = statement.where(driver.unindexed(_a.state) == "done", _a.id < bindparam("before"), ended)
+    return earlier.order_by(_a.id.desc())
 
 
-def successes(connection: Connection, track: Track, before_us: int = FOREVER_US) -> list[AnyRow]:
-    """Return the latest successful runs (id, slot, finished_us, wall_us) of a step of a schedule up to an instant, newest first."""
-    schedule, step = track
-    rows = connection.execute(_earlier, {"schedule": schedule, "step": step, "before": before_us})
+_SUCCESSFUL = {
+    False: PerDriver(lambda driver: _successful(driver, before=False)),
+    True: PerDriver(lambda driver: _successful(driver, before=True)),
+}
+
+
+def successes(connection: Connection, track: Track, before: Before | None = None) -> list[AnyRow]:
+    """Return the latest successful runs (id, slot, finished_us, wall_us) of a step of a schedule, newest first."""
+    asked: dict[str, Any] = dict(zip(("schedule", "step"), track, strict=True))
+    if before is not None:
+        asked |= dict(zip(("before", "before_us"), before, strict=True))
+    rows = connection.execute(_SUCCESSFUL[before is not None].of(connection), asked)
     return sorted(rows, key=lambda row: -row.finished_us)
 
 
-def timings(connection: Connection, track: Track, before_us: int = FOREVER_US) -> list[Timing]:
-    """Return the durations of the latest successful runs of a step of a schedule that ended up to an instant, newest first."""
-    return [Timing(row.finished_us, row.wall_us / 1000) for row in successes(connection, track, before_us)]
+def timings(connection: Connection, track: Track, before: Before | None = None) -> list[Timing]:
+    """Return the durations of the latest successful runs of a step of a schedule, newest first."""
+    return [Timing(row.finished_us, row.wall_us / 1000) for row in successes(connection, track, before)]
 
 
-def paces(connection: Connection, tracks: Iterable[Track], before_us: int = FOREVER_US) -> dict[Track, Pace]:
-    """Return the pace of these steps of schedules, from their latest successful runs that ended up to an instant."""
+def paces(connection: Connection, tracks: Iterable[Track], before: Before | None = None) -> dict[Track, Pace]:
+    """Return the pace of these steps of schedules, from their latest successful runs."""
     wanted = sorted(set(tracks))
-    found = read_together(*(partial(timings, connection, track, before_us) for track in wanted), connection=connection)
+    found = read_together(*(partial(timings, connection, track, before) for track in wanted), connection=connection)
     return {track: pace([each.wall_ms for each in some]) for track, some in zip(wanted, found, strict=True)}
 
 

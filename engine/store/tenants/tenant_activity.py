@@ -12,10 +12,11 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM, id_time_us
 from lodger.engine.store import list_filter
 from lodger.engine.store.context import StoreContext
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.pages import MAX_ROWS, LimitedList, read
 from lodger.engine.store.schema.scheduling import FAILED, actions, is_one_of, tenants, usage_days
 from lodger.engine.store.tenants.tenants import language as of_tenants
-from lodger.engine.store.usage.usage import DAY_US, DayUsage, usages_of_day
+from lodger.engine.store.usage.usage import DAY_US, DayUsage, day_usage, today, usages_of_day
 
 _NEVER = "00000000-0000-0000-0000-000000000000"
 #: No column has it: :func:`_by_budget` sorts.
@@ -125,9 +126,22 @@ def _by_budget(
     """
     if not 1 <= limit <= MAX_ROWS:
         raise InputError("limit_invalid", limit=limit, maximum=MAX_ROWS)
-    matching = select(tenants.c.id).where(tenants.c.state != "deleted", tenants.c.id != PLATFORM, *wanted.conditions)
-    usages = usages_of_day(context, connection, connection.scalars(matching), now_us // DAY_US)
-    shares = ((_UNLIMITED if (share := _share(usage)) is None else share, name) for name, usage in usages.items())
+    driver_of(connection).allow_scans(connection)
+    matching = today.where(tenants.c.state != "deleted", tenants.c.id != PLATFORM, *wanted.conditions)
+    limits: dict[str, list[tuple[str, float, float]]] = {}  # few tenants have some of their own
+    shares = []
+    for row in connection.execute(matching, {"day": now_us // DAY_US}):
+        if row.limits not in limits:
+            budgets = ((each.budget, each.limit) for each in day_usage(context, row).rows() if each.limit is not None)
+            limits[row.limits] = [
+                ("cpu_us", 1e6, limit) if name == "cpu_s" else (name, 1, limit) for name, limit in budgets
+            ]
+        used = row._mapping
+        share = max(
+            ((used[name] or 0) / unit / limit if limit else 1.0 for name, unit, limit in limits[row.limits]),
+            default=_UNLIMITED,
+        )
+        shares.append((share, row.id))
     places = sorted(shares, reverse=wanted.falls)
     if place is not None:
         here = (float(place[0]), str(place[1]))

@@ -104,10 +104,11 @@ class DayUsage:
         return {name: (limit, self.used[name]) for name, limit in limits_of_day(self.allowed)}
 
 
-_today = select(tenants.c.id, limits_in_effect, *(_c[name] for name in COLUMNS)).join_from(
+#: Allowances and usage of a day: rows for :func:`day_usage`.
+today = select(tenants.c.id, limits_in_effect, *(_c[name] for name in COLUMNS)).join_from(
     tenants, usage_days, (_c.tenant_id == tenants.c.id) & (_c.day == bindparam("day")), isouter=True
 )
-_usages = Prepared(lambda driver: _today.where(driver.among(tenants.c.id, "tenants")))
+_usages = Prepared(lambda driver: today.where(driver.among(tenants.c.id, "tenants")))
 
 
 def usages_of_day(

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.actions.error_groups import MAX_COUNTED
 from lodger.engine.store.queue.outbox import Delivery
 from lodger.engine.web import charts
 from lodger.engine.web.page import PAGE, Reader, Values
@@ -63,6 +64,7 @@ def overview(reader: Reader) -> tuple[str, Values]:
         "overdue_count": count,
         "intended": [each for each in waiting if each.why in INTENDED],
         "errors": errors,
+        "most_errors": MAX_COUNTED,
         "ranges": list(RANGES),
         "range": chosen,
         "since": f"{activity.parts[0].start:%Y-%m-%dT%H:%M:%SZ}",
