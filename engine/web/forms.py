@@ -38,9 +38,13 @@ Values = dict[str, Any]
 async def call(pages: "Dashboard", request: Request) -> Response:
     """Answer the form of a change: ask whether to make it, or make it if the asking page or a script has sent it."""
     found, by_script = authenticated(request), is_by_script(request)
-    async with pages.api.bodies.read(request, found.key) as sent:
+    boundary = re.match('multipart/form-data;.*boundary="?([^";]+)', request.headers.get("content-type", ""))
+    async with pages.api.bodies.read(request, found.key, upload=boundary is not None) as sent:
         try:
-            pairs = parse_qsl(sent.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+            parts = {} if boundary is None else _parts(sent, boundary[1])
+            file = parts.pop("file", b"")
+            typed = parse_qsl("" if boundary else sent.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+            pairs = [*typed, *((name, part.decode()) for name, part in parts.items())]
         except ValueError:
             raise Refused(415, "media_type") from None
     fields = {name: text.replace("\r\n", "\n") for name, text in pairs}
@@ -54,13 +58,16 @@ async def call(pages: "Dashboard", request: Request) -> Response:
         raise Refused(403, "csrf_missing")
     if "_csrf" not in fields and not by_script:
         own = await _asking(pages, request)
+        if route.raw:
+            fields.pop("file", None)  # a name; the page asks for the file itself
         question = _PLACE.sub(lambda name: fields.get(name[1], name[0]), request.query_params.get("confirm", ""))
         return pages.shown(request, "call.html", route=route, fields=fields | own, question=question)
-    body = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
+    given = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
+    body = None if given is None else json.dumps(given).encode()
     if route.secret:
         fields.pop("_key", None)  # answers with secrets are not kept
     query = urlencode({each.name: text for each in route.at("query") if (text := fields.get(each.name))})
-    answer = await sent_to_api(pages, request, method, path, body, fields, query)
+    answer = await sent_to_api(pages, request, method, path, file if route.raw else body, fields, query, route.media)
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
     value = json.loads(bytes(answer.body) or b"null")
@@ -73,6 +80,16 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     at = operations.SHOWN_AT.get(route.answer)
     then = asked or (at and f"{_root(request)}/t/{{answer.tenant_id}}{at}")
     return RedirectResponse(own_path(request, _filled(then, fields | named) if then else fields.get("_back", "")), 303)
+
+
+def _parts(body: bytes, boundary: str) -> dict[str, bytes]:
+    """Return the fields of a form with a file, which no parser of a library reads from bytes that are bounded before."""
+    found: dict[str, bytes] = {}
+    for part in (b"\r\n" + body).split(b"\r\n--" + boundary.encode(), MAX_FIELDS)[1:]:
+        head, _empty, content = part.partition(b"\r\n\r\n")
+        if name := re.search(rb'; name="([^"]*)"', head):
+            found[name[1].decode()] = content
+    return found
 
 
 def is_by_script(request: Request) -> bool:
@@ -116,7 +133,7 @@ async def signed_in(pages: "Dashboard", request: Request) -> Response:
     """Begin a session with the token of a form, and lead to the page that was asked for."""
     async with pages.api.bodies.read(request, client(request)) as sent:
         token = dict(parse_qsl(sent.decode("ascii", "replace"), max_num_fields=MAX_FIELDS)).get("token", "")
-    answer = await sent_to_api(pages, request, "POST", "/session", {"token": token.strip()}, {})
+    answer = await sent_to_api(pages, request, "POST", "/session", json.dumps({"token": token.strip()}).encode(), {})
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
     cookies = {"set-cookie": answer.headers["set-cookie"]}
@@ -220,14 +237,15 @@ async def sent_to_api(
     request: Request,
     method: str,
     path: str,
-    body: Values | None,
+    body: bytes | None,
     fields: Mapping[str, str],
     query: str = "",
+    media: str = "application/json",
 ) -> Response:
     """Return the API's answer to a request of this browser, with the token and the key among a form's fields."""
-    encoded, started, found = b"" if body is None else json.dumps(body).encode(), dict[str, Any](), list[bytes]()
+    encoded, started, found = body or b"", dict[str, Any](), list[bytes]()
     kept = [each for each in request.scope["headers"] if each[0] not in _OF_THE_FORM]
-    own = {"content-type": "application/json", "content-length": str(len(encoded)), "x-csrf-token": fields.get("_csrf")}
+    own = {"content-type": media, "content-length": str(len(encoded)), "x-csrf-token": fields.get("_csrf")}
     own |= {"idempotency-key": fields.get("_key")}
     scope = {name: value for name, value in request.scope.items() if name not in _OF_THE_ROUTE} | {
         "method": method, "path": _root(request) + unquote(ROOT + path), "raw_path": (_root(request) + ROOT + path).encode(),

@@ -119,6 +119,11 @@ def verb(operation: str) -> str:
     return operation.partition(".")[2].replace("_", " ").capitalize()
 
 
+def breakable(name: str) -> Markup:
+    """Return a name that a line breaks between its words, not inside of one."""
+    return Markup("<wbr>").join(re.split("(?<=[-_./])(?=.)", _in_one_direction(name)))
+
+
 def pretty(value: object) -> str:
     """Return a value as indented JSON."""
     return json.dumps(to_jsonable(value), indent=2, ensure_ascii=False)
@@ -157,7 +162,7 @@ def _in_one_direction(value: Any) -> Any:
 
 #: A start tag of a template, whose attributes may contain Jinja's, and the request that the page's script makes for it.
 _TAG = re.compile(r"<(form|button)\b((?:{%.*?%}|{{.*?}}|[^<>{}]|{(?![%{])|}(?![%}]))*)>", re.DOTALL)
-_ASKS = re.compile(r"""(?<= )data-(call|then|confirm|body|nest)=(?:"([^"]*)"|'([^']*)')""")
+_ASKS = re.compile(r"""(?<= )data-(call|upload|then|confirm|body|nest)=(?:"([^"]*)"|'([^']*)')""")
 
 
 def with_actions(source: str) -> str:
@@ -167,9 +172,10 @@ def with_actions(source: str) -> str:
         """Return a button or form of a template with the attributes that its action needs."""
         kind, rest = found.groups()
         asks = {name: one or other for name, one, other in _ASKS.findall(rest)}
-        if "call" not in asks:
+        to = asks.pop("call", asks.pop("upload", None))
+        if to is None:
             return found[0]
-        asks = {"to": asks.pop("call")} | asks
+        asks = {"to": to} | asks
         sets = "".join(f"{{% set _{name} %}}{text}{{% endset %}}" for name, text in asks.items())
         query = "&amp;".join(f"{name}={{{{ _{name}|urlencode }}}}" for name in asks)
         if kind == "form":
@@ -207,7 +213,8 @@ def _environment(language: str) -> Environment:
     made.filters |= {
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
         "relative": relative, "word": lambda code: _(words_of(code)),
-        "verb": verb, "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
+        "verb": verb, "breakable": breakable,
+        "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
         "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
     }  # fmt: skip
     made.tests["markup"] = lambda value: isinstance(value, Markup)

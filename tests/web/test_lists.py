@@ -215,3 +215,23 @@ def test_what_the_api_can_do_is_done_on_a_form(lodge: RunningApi, page: Page) ->
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#notice")).to_contain_text("Done")
     assert lodge.engine.alerts.list("acme") == []
+
+
+#: Texts of links in a table that are broken inside of a word.
+_TORN = """[...document.querySelectorAll("td a")].flatMap((link) => [...link.childNodes]).filter((each) => {
+  const range = document.createRange();
+  range.selectNodeContents(each);
+  return each.nodeType === Node.TEXT_NODE && new Set([...range.getClientRects()].map((box) => box.top)).size > 1;
+}).map((each) => each.data)"""
+
+
+def test_names_break_between_their_words(page: Page, lodge: RunningApi) -> None:
+    engine, long = lodge.engine, "unanswered_tickets-of_the_week.and.of_the_month"
+    engine.tenants.create("the-house-with-the-long-name")
+    engine.scripts.put("the-house-with-the-long-name", long, "export default () => 1")
+    engine.schedules.create("the-house-with-the-long-name", long, script=long, rules="0 9 * * 1")
+    engine.actions.run_now("the-house-with-the-long-name", long)
+    for path in ("/schedules", "/scripts", "/actions", "/tenants?filter=the-house"):
+        page.goto(lodge.url + path)
+        expect(page.locator("table")).to_contain_text("the-house-with-the-long-name")
+        assert page.evaluate(_TORN) == [], path

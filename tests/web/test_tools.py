@@ -361,6 +361,17 @@ def test_a_module_and_an_archive_are_uploaded(lodge: RunningApi, page: Page, exp
     page.get_by_role("button", name="Restore").click()
     page.wait_for_url("**/t/moved/settings")
     assert (lodge.engine.tenants.get("moved").name, lodge.engine.tenants.get("moved").state) == ("Moved", "suspended")
+    with opened(page.context.browser, java_script_enabled=False, storage_state=page.context.storage_state()) as plain:
+        for content in (b"no module", HELLO):
+            plain.goto(f"{lodge.url}/t/acme/new-script")
+            plain.click("text=Upload a WebAssembly module")
+            plain.fill("[name=script]", "plainly")
+            expect(plain.locator("[name=file]")).to_be_hidden()
+            plain.get_by_role("button", name="Upload").click()
+            plain.set_input_files("[name=file]", upload | {"buffer": content})
+            plain.get_by_role("button", name="Put").click()
+            expect(plain.locator("main")).to_contain_text("WebAssembly" if content != HELLO else "plainly")
+    assert lodge.engine.scripts.module("acme", "plainly") == HELLO
 
 
 def test_a_failed_run_shows_its_course_its_causes_and_its_log_and_leads_to_the_line(

@@ -264,7 +264,7 @@ def _links(reader: Reader, others: Mapping[str, Route], record: Values) -> Itera
     """Yield those operations that are about one object, each with the query for this one."""
     for name, other in others.items():
         places = [each.name for each in other.at("path") if each.name != "tenant_id"]
-        needed = {*places, *(each.name for each in other.parameters if each.needed)}
+        needed = dict.fromkeys([*places, *(each.name for each in other.parameters if each.needed)])
         found = {each: record[each] for each in needed if isinstance(record.get(each), str)}
         # The first part of the path that the record does not name is its own.
         if (own := next((each for each in places if each not in found), None)) is not None:

@@ -93,6 +93,9 @@ document.addEventListener("formdata", (event) => {
   }
 });
 
+// Without a script the page that asks has the field.
+for (const each of document.querySelectorAll("[data-upload] [type=file]")) each.required = true;
+
 let leaving = false;
 
 // Goes to a page that the server renders anew, so that it shows the change.
