@@ -1,8 +1,9 @@
 """The clock of the store's tests, and the instant at which it starts."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from lodger.engine.core.clock import to_us
+from lodger.engine.core.clock import Alarm, to_us
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -22,6 +23,9 @@ class VirtualClock:
         return self.elapsed_us / 1e6
 
     async def sleep(self, seconds: float) -> None:
+        raise AssertionError("nothing waits in these tests")
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
         raise AssertionError("nothing waits in these tests")
 
     def advance(self, seconds: float) -> None:
