@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import os
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -11,6 +10,7 @@ from typing import Generic, TypeVar
 from lodger.engine.core.settings import load
 from lodger.escape import invariants, owned_guest
 from lodger.escape.case import Case
+from lodger.escape.modules import write_cached
 from lodger.escape.neighbours import ID as NEIGHBOUR
 from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.limits import MIB, Limits
@@ -59,12 +59,8 @@ def native() -> dict[str, str]:
 
 def write_source(name: str, text: str) -> Path:
     """Write a source into the cache of realms, named after its digest, and return its path."""
-    folder = artefact.writable_folder(load().cache_dir)
-    place = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}-{name}"
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=folder, delete=False) as fresh:
-        fresh.write(text)
-    Path(fresh.name).replace(place)
-    return place
+    content = text.encode()
+    return write_cached(f"{hashlib.sha256(content).hexdigest()[:32]}-{name}", content)
 
 
 def limits_of(case: Case) -> Limits:

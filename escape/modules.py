@@ -3,14 +3,18 @@
 import re
 import subprocess
 import sys
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from lodger.engine.core.settings import load
 from lodger.escape.attack_files import attacks
+from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE
-from lodger.sandbox.runtimes.js.artefact import find_library
+from lodger.sandbox.runtimes.js.artefact import find_library, writable_folder
 
 MAGIC = b"\0asm\1\0\0\0"
+_COMPILE_S = 60
 _MEMORY = '(memory (export "memory") 1)'
 _TYPES = {"i": "i32", "I": "i64"}
 _NAMED = re.compile(r"\$([a-z_]+)\b")
@@ -59,9 +63,8 @@ def command(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str =
     return assemble(wat(body, memory=memory, extra=extra, locals_=locals_, imports=imports))
 
 
+_BEGIN = "import sys\nsys.path.insert(0, {root!r})\n"
 _COMPILER = """
-import sys
-sys.path.insert(0, {root!r})
 from ctypes import string_at
 from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS, ModuleLibrary
 library = ModuleLibrary(sys.argv[1])
@@ -70,14 +73,24 @@ sys.stdout.buffer.write(string_at(code.data, code.size))
 """
 
 
-def compile_module(module: bytes) -> bytes:
-    """Return a module's machine code, compiled on this host. Raises CalledProcessError."""
+def compile_module(module: bytes, compiler: str = _COMPILER) -> bytes:
+    """Return a module's machine code, compiled on this host by a program in a process of its own. Raises SandboxError."""
     import lodger
 
-    root = Path(lodger.__file__).parents[1]
-    command = [sys.executable, "-I", "-S", "-c", _COMPILER.format(root=str(root)), str(find_library())]
-    done = subprocess.run(command, input=module, capture_output=True, timeout=60, check=True, cwd="/")  # noqa: S603 - our own interpreter
+    program = _BEGIN.format(root=str(Path(lodger.__file__).parents[1])) + compiler
+    command = [sys.executable, "-I", "-S", "-c", program, str(find_library())]
+    done = subprocess.run(command, input=module, capture_output=True, timeout=_COMPILE_S, check=False, cwd="/")  # noqa: S603 - our own interpreter
+    if done.returncode:
+        raise SandboxError("compile_failed", "an attack could not be compiled", why=done.stderr.decode()[-300:])
     return done.stdout
+
+
+def write_cached(name: str, content: bytes) -> Path:
+    """Write a file into the cache of realms, whole or not at all, and return its path."""
+    place = writable_folder(load().cache_dir) / name
+    with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as fresh:
+        fresh.write(content)
+    return Path(fresh.name).replace(place)
 
 
 def data(at: int, text: str) -> str:

@@ -5,20 +5,15 @@ separate process, like the real one.
 """
 
 import hashlib
-import subprocess
-import sys
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
 from lodger.engine.core.settings import load
-from lodger.escape.modules import assemble
-from lodger.sandbox.errors import SandboxError
+from lodger.escape.modules import assemble, compile_module, write_cached
 from lodger.sandbox.runtimes.js import artefact
 from lodger.sandbox.runtimes.js.guest import _EXPORTS, TABLE
 from lodger.sandbox.runtimes.js.machine import _IMPORTS
 
-_COMPILE_S = 60
 _TYPES = {"i": "i32", "I": "i64"}
 #: Number of parameters of the engine's exports; 0 for others.
 _PARAMETERS = {
@@ -42,8 +37,6 @@ _NO_REHEARSAL = "(i32.ne (i32.load8_u (i32.const 4097)) (i32.const 49))"
 _PLAIN = {"qjs_alloc": "(i32.const 4096)", "new_string": "(i32.const 1)", "qjs_last_ptr": "(i32.const 8192)"}
 
 _COMPILER = """
-import sys
-sys.path.insert(0, {root!r})
 from lodger.sandbox.runtimes.libwasmtime import GUEST, Library
 library = Library(sys.argv[1])
 sys.stdout.buffer.write(library.compile(library.engine(GUEST), sys.stdin.buffer.read()))
@@ -95,21 +88,8 @@ def settings(module: bytes) -> dict[str, str]:
 @lru_cache(maxsize=256)
 def _compiled(module: bytes) -> Path:
     """Return the file of a module, compiled as the realm of ``quickjs`` is."""
-    import lodger
-
-    folder = artefact.writable_folder(load().cache_dir)
     key = hashlib.sha256(module + artefact.realm_key([]).encode()).hexdigest()[:32]
-    place = folder / f"{key}-owned.cwasm"
+    place = artefact.writable_folder(load().cache_dir) / f"{key}-owned.cwasm"
     if place.exists() and artefact.is_ours(place):
         return place
-    root = Path(lodger.__file__).parents[1]
-    command = [sys.executable, "-I", "-S", "-c", _COMPILER.format(root=str(root)), str(artefact.find_library())]
-    done = subprocess.run(  # noqa: S603 - our own interpreter and module
-        command, input=module, capture_output=True, timeout=_COMPILE_S, check=False, cwd="/"
-    )
-    if done.returncode:
-        raise SandboxError("compile_failed", "an attack could not be compiled", why=done.stderr.decode()[-300:])
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as fresh:
-        fresh.write(done.stdout)
-    Path(fresh.name).replace(place)
-    return place
+    return write_cached(place.name, compile_module(module, _COMPILER))

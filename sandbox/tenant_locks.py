@@ -6,24 +6,17 @@ from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 
-class _TenantLock:
-    __slots__ = ("__weakref__", "lock")
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-
 class TenantLocks:
     """Locks by tenant; one that is not used any more is removed."""
 
     def __init__(self) -> None:
         self._making = threading.Lock()
-        self._locks: WeakValueDictionary[str, _TenantLock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
     @contextmanager
     def held(self, tenant: str) -> Iterator[None]:
         """Hold a tenant's lock for the block."""
         with self._making:
-            one = self._locks.setdefault(tenant, _TenantLock())
-        with one.lock:
+            one = self._locks.setdefault(tenant, threading.Lock())
+        with one:
             yield

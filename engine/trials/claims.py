@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from lodger.engine.core.access.grants import Grants
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.execution import Claim
-from lodger.engine.core.params import Field, read_fields
+from lodger.engine.core.params import read_fields
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import ScriptVersion, Tenant
@@ -47,58 +47,32 @@ def runnable_files(files: dict[str, str], name: str | None = None) -> dict[str, 
     return made
 
 
-def claim(
-    source: Source,
-    params: Any,
-    *,
-    grants: Grants,
-    limits: Limits,
-    now_us: int,
-    tenant_id: str = TENANT,
-    action_id: str = ACTION_ID,
-    name: str = "main",
-    version: int = 1,
-    budgets: Mapping[str, int] | None = None,
-    day: Mapping[str, tuple[int, int]] | None = None,
-    storage: tuple[int, int] | None = None,
-    fields: tuple[Field, ...] | None = None,
-    fetches: bool = False,
-    offline: bool = False,
-    pretended_us: int | None = None,
-) -> Claim:
-    """Return the claim of a trial.
+def claim(source: Source, params: Any, *, grants: Grants, limits: Limits, now_us: int, fetches: bool = False) -> Claim:
+    """Return the claim of a trial that no ledger knows.
 
     Args:
         fetches: whether all requests are sent, not only those with GET and HEAD.
-        offline: whether no request is sent, and no secret read.
-        pretended_us: instant that the script sees as now and as its slot; None for the clock's time and no slot.
     """
     return Claim(
-        action_id=action_id,
-        tenant_id=tenant_id,
+        action_id=ACTION_ID,
+        tenant_id=TENANT,
         schedule_id=None,
-        script_name=name,
-        script_version=version,
+        script_name="main",
+        script_version=1,
         modules={} if isinstance(source, bytes) else source,
         wasm=source if isinstance(source, bytes) else None,
-        fields=fields,
         attempt=1,
         step=0,
         lease_epoch=0,
         origin="run_now",
-        slot_us=pretended_us,
-        due_us=now_us if pretended_us is None else pretended_us,
+        slot_us=None,
+        due_us=now_us,
         started_us=now_us,
         params=params,
         grants=grants,
         limits=limits,
-        budgets=budgets or {},
-        day=day or {},
-        storage=storage,
         trial=True,
         fetches=fetches,
-        offline=offline,
-        pretended_us=pretended_us,
     )
 
 
@@ -149,27 +123,34 @@ def claim_in_ledger(
 
     Args:
         version: the stored version; None for a script that is not stored.
+        offline: whether no request is sent, and no secret read.
+        pretended_us: instant that the script sees as now and as its slot; None for the clock's time and no slot.
         edited: whether the content is an edit of that version, which has its grants and is not stored.
     """
-    tenant = terms.tenant
+    tenant, cached, now_us = terms.tenant, store.content_cache, store.clock.now_us()
     limits = json.dumps(tenant.limits_in_effect, sort_keys=True)
     stored = None if edited else version
-    return claim(
+    alone = claim(
         runnable(content.modules) if content.wasm is None else content.wasm,
         params,
-        grants=store.content_cache.grants(encode(tenant.grants), encode(None if version is None else version.grants)),
-        limits=store.content_cache.limits(limits, None),
-        budgets=store.content_cache.budgets(limits, None),
+        grants=cached.grants(encode(tenant.grants), encode(None if version is None else version.grants)),
+        limits=cached.limits(limits, None),
+        now_us=now_us,
+        fetches=fetches,
+    )
+    return replace(
+        alone,
+        action_id=store.ids.new(),
+        tenant_id=tenant.id,
+        script_name=name,
+        script_version=0 if stored is None else stored.version,
+        fields=None if stored is None else read_fields(stored.fields),
+        budgets=cached.budgets(limits, None),
         day=terms.day,
         storage=terms.storage,
-        fields=None if stored is None else read_fields(stored.fields),
-        now_us=store.clock.now_us(),
-        tenant_id=tenant.id,
-        action_id=store.ids.new(),
-        name=name,
-        version=0 if stored is None else stored.version,
-        fetches=fetches,
         offline=offline,
+        slot_us=pretended_us,
+        due_us=now_us if pretended_us is None else pretended_us,
         pretended_us=pretended_us,
     )
 

@@ -80,15 +80,7 @@ class DiskCache:
             return
         try:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=place.parent)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(code.seal)
-                    file.write(code.content())
-                Path(name).replace(place)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            _write(place, code.seal, code.content())
             self._prune(place.parent)
         except OSError as problem:
             _journal.warning("compiled code could not be written: %s", problem.strerror)
@@ -143,20 +135,20 @@ def lasting_key(folder: Path) -> bytes:
             key = place.read_bytes()
             if len(key) == SEAL_BYTES:
                 return key
-        return _new_key(place)  # incomplete, or readable by others: files sealed with it are no longer valid
+        key = os.urandom(SEAL_BYTES)  # incomplete, or readable by others: files sealed with it are no longer valid
+        _write(place, key)
+        return key
     finally:
         os.close(descriptor)
 
 
-def _new_key(place: Path) -> bytes:
-    """Store a random key in a file that only this user can read; return it."""
-    key = os.urandom(SEAL_BYTES)
+def _write(place: Path, *parts: bytes) -> None:
+    """Write a file that only this user can read, whole or not at all."""
     descriptor, name = tempfile.mkstemp(dir=place.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(key)
+            file.writelines(parts)
         Path(name).replace(place)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-    return key

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Generic
 
 from lodger.engine.core.access.roles import Role
-from lodger.engine.core.clock import to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.features.script_urls import script_urls
-from lodger.engine.features.script_urls.script_urls import NewScriptUrl, ScriptUrl, Wanted
+from lodger.engine.features.script_urls.script_urls import NewScriptUrl, ScriptUrl
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import M, operation
 
@@ -51,14 +51,14 @@ class Urls(Noun[M]):
             NotFound: tenant_unknown, script_unknown, secret_unknown.
             Conflict: url_exists.
         """
-        expires = aware(expires_at)
-        wanted = Wanted(
-            name, script, get, script_urls.normal_headers(headers), answers, script_urls.normal_origins(origins), signature, secret,
-            None if expires is None else to_us(expires),
-        )  # fmt: skip
         with self._changing(Urls.create, tenant_id, name, name) as change:
-            by = change.audit_context.actor
-            made = script_urls.create(self.context, change.connection, tenant_id, wanted, by, self._now_us)
+            expires = aware(expires_at)
+            wanted = ScriptUrl(
+                self.context.ids.new(), tenant_id, name, script, get, script_urls.normal_headers(headers), answers,
+                script_urls.normal_origins(origins), signature, secret, from_us(self._now_us), change.audit_context.actor,
+                None if expires is None else from_us(to_us(expires)), None,
+            )  # fmt: skip
+            made = script_urls.create(change.connection, wanted)
             return change.made(made, after=made.url)
 
     @operation("GET", "/tenants/{tenant_id}/urls", Role.VIEWER)

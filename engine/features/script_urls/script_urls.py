@@ -22,10 +22,9 @@ from sqlalchemy import (
     update,
 )
 
-from lodger.engine.core.clock import from_us, from_us_or_none
+from lodger.engine.core.clock import from_us, from_us_or_none, to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.egress.signature import STYLES
-from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.records import AnyRow
@@ -114,25 +113,8 @@ class NewScriptUrl:
     path: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Properties of a new URL."""
-
-    name: str
-    script: str
-    get: bool
-    headers: tuple[str, ...]
-    answers: bool
-    origins: tuple[str, ...]
-    signature: str | None
-    secret: str | None
-    expires_us: int | None
-
-
-def create(
-    context: StoreContext, connection: Connection, tenant_id: str, wanted: Wanted, created_by: str, now_us: int
-) -> NewScriptUrl:
-    """Create a URL; only the returned value contains its path.
+def create(connection: Connection, url: ScriptUrl) -> NewScriptUrl:
+    """Store a new URL; only the returned value contains its path.
 
     Raises:
         InputError: url_name_invalid, url_header_invalid, url_origin_invalid, url_signature_invalid, url_params,
@@ -140,45 +122,45 @@ def create(
         NotFound: tenant_unknown, script_unknown, secret_unknown.
         Conflict: url_exists.
     """
-    _check(wanted, now_us)
-    tenants.get(connection, tenant_id)
-    if bindings.find(connection, tenant_id, wanted.script).fields is not None:
-        raise InputError("url_params", script=wanted.script)  # fmt: skip
-    if wanted.secret is not None:
-        tenant_secrets.named.get(connection, tenant_id, wanted.secret)
-    if named.count(connection, tenant_id) >= MAX_URLS:
-        raise InputError("urls_full", tenant=tenant_id, maximum=MAX_URLS)
-    if named.find(connection, tenant_id, wanted.name) is not None:
-        raise Conflict("url_exists", name=wanted.name)
+    _check(url)
+    tenants.get(connection, url.tenant_id)
+    if bindings.find(connection, url.tenant_id, url.script).fields is not None:
+        raise InputError("url_params", script=url.script)  # fmt: skip
+    if url.secret is not None:
+        tenant_secrets.named.get(connection, url.tenant_id, url.secret)
+    if named.count(connection, url.tenant_id) >= MAX_URLS:
+        raise InputError("urls_full", tenant=url.tenant_id, maximum=MAX_URLS)
+    if named.find(connection, url.tenant_id, url.name) is not None:
+        raise Conflict("url_exists", name=url.name)
     text = secrets.token_urlsafe(32)
     values = {
-        "tenant_id": tenant_id, "name": wanted.name, "id": context.ids.new(), "script": wanted.script,
-        "digest": digest_of(text), "takes_get": int(wanted.get), "headers": json.dumps(sorted({*ALWAYS, *wanted.headers})),
-        "answers": int(wanted.answers), "origins": json.dumps(wanted.origins),
-        "signature": wanted.signature, "secret": wanted.secret, "created_us": now_us, "created_by": created_by,
-        "expires_us": wanted.expires_us,
+        "tenant_id": url.tenant_id, "name": url.name, "id": url.id, "script": url.script, "digest": digest_of(text),
+        "takes_get": int(url.get), "headers": json.dumps(url.headers), "answers": int(url.answers),
+        "origins": json.dumps(url.origins), "signature": url.signature, "secret": url.secret,
+        "created_us": to_us(url.created_at), "created_by": url.created_by,
+        "expires_us": None if url.expires_at is None else to_us(url.expires_at),
     }  # fmt: skip
     prepared.write(connection, insert(script_urls).values(values))
-    return NewScriptUrl(named.get(connection, tenant_id, wanted.name), PATH + text)
+    return NewScriptUrl(url, PATH + text)
 
 
-def _check(wanted: Wanted, now_us: int) -> None:
+def _check(url: ScriptUrl) -> None:
     """Refuse invalid options of a URL."""
-    if not _NAME.fullmatch(wanted.name):
-        raise InputError("url_name_invalid", name=wanted.name[:80])  # fmt: skip
-    wrong = [each for each in wanted.headers if not _HEADER.fullmatch(each) or each in WITHHELD]
+    if not _NAME.fullmatch(url.name):
+        raise InputError("url_name_invalid", name=url.name[:80])  # fmt: skip
+    wrong = [each for each in url.headers if not _HEADER.fullmatch(each) or each in WITHHELD]
     if wrong:
         raise InputError("url_header_invalid", header=wrong[0][:80], withheld=sorted(WITHHELD))
-    if len(wanted.headers) > MAX_HEADERS:
+    if len(url.headers) > MAX_HEADERS + len(ALWAYS):
         raise InputError("url_header_invalid.many", maximum=MAX_HEADERS)
-    for each in wanted.origins:
+    for each in url.origins:
         if each != "*" and not _ORIGIN.fullmatch(each):
             raise InputError("url_origin_invalid", origin=each[:200])
-    if len(wanted.origins) > MAX_ORIGINS:
+    if len(url.origins) > MAX_ORIGINS:
         raise InputError("url_origin_invalid.many", maximum=MAX_ORIGINS)
-    if (wanted.signature is None) != (wanted.secret is None) or wanted.signature not in (None, *STYLES):
+    if (url.signature is None) != (url.secret is None) or url.signature not in (None, *STYLES):
         raise InputError("url_signature_invalid", styles=STYLES)  # fmt: skip
-    if wanted.expires_us is not None and wanted.expires_us <= now_us:
+    if url.expires_at is not None and url.expires_at <= url.created_at:
         raise InputError("expiry_past.url")
 
 
@@ -204,8 +186,8 @@ def record_use(connection: Connection, url: ScriptUrl, now_us: int) -> None:
 
 
 def normal_headers(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of headers in lower case."""
-    return tuple(name.lower() for name in names)
+    """Return names of headers in lower case, with those that every script gets."""
+    return tuple(sorted({*ALWAYS, *(name.lower() for name in names)}))
 
 
 def normal_origins(origins: Iterable[str]) -> tuple[str, ...]:
