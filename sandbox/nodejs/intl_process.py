@@ -4,10 +4,8 @@ A process serves one tenant at a time and is ended before another tenant is serv
 is data: :mod:`lodger.sandbox.nodejs.limited_node` names the walls, ``intl.js`` is the program.
 """
 
-import contextlib
 import json
 import logging
-import os
 import subprocess
 import threading
 import time
@@ -21,6 +19,7 @@ from importlib.resources import files
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.limits import KIB
 from lodger.sandbox.nodejs import limited_node
+from lodger.sandbox.nodejs.limited_node import TooCostly
 
 #: Maximum number of processes; how long one may be idle, and how long it stays with a tenant while others wait, seconds.
 AT_ONCE, IDLE_S, TURN_S = 4, 60.0, 0.5
@@ -31,12 +30,7 @@ WALL_S, START_S = 10.0, 30.0
 HEAP_MIB = 64
 #: Maximum characters of a question, and bytes of an answer.
 MAX_QUESTION, MAX_ANSWER = 64 * KIB, 512 * KIB
-_CHUNK = 1 << 16
 _journal = logging.getLogger("lodger.sandbox")
-
-
-class TooCostly(Exception):
-    """A question that needs more CPU time, time or memory than one may use, or has a larger answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,11 +193,13 @@ class _Keeper:
             TooCostly, SandboxError.
         """
         process = self._process or self._start()
-        said = _exchange(process, line, WALL_S)
+        said = limited_node.exchange(process, line, WALL_S, MAX_ANSWER)
         cpu, _, text = said.partition(b" ")
         if not text.endswith(b"\n") or not cpu.isdigit():
             self._process = None
-            if limited_node.end(process) >= USED_S:
+            with process:
+                used_s = limited_node.end(process)
+            if used_s >= USED_S:
                 raise TooCostly(f"it takes more than {CPU_S - USED_S} s of CPU time")
             return None
         used_us, before_us = int(cpu[:18]), self._used_us
@@ -219,39 +215,13 @@ class _Keeper:
         node = limited_node.find_node("Intl cannot be answered")
         process = limited_node.start(node, _program(), cpu_s=CPU_S, heap_mib=HEAP_MIB)
         self._process, self._used_us = process, 0
-        if _exchange(process, b"", START_S) != b"R":
+        if limited_node.exchange(process, b"", START_S, MAX_ANSWER) != b"R":
             assert process.stderr is not None
             process.kill()
-            said = process.stderr.read(_CHUNK).decode("utf-8", "replace")
+            said = process.stderr.read(limited_node.CHUNK).decode("utf-8", "replace")
             _journal.warning("Node.js for Intl did not start: %s", said[-1000:])
             raise SandboxError("no_worker", "Node.js for Intl did not start", why=said[-200:], fix="try again")
         return process
-
-
-def _exchange(process: "subprocess.Popen[bytes]", line: bytes, wall_s: float) -> bytes:
-    """Send a line and return the answer up to its end of line, or the part of it that came; without a line, return the first byte."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    source, sink = process.stdout.fileno(), process.stdin.fileno()
-    os.set_blocking(sink, False)
-    deadline = time.monotonic() + wall_s
-    left, answer = memoryview(line), bytearray()
-    while (rest_s := deadline - time.monotonic()) > 0:
-        readable, writable = limited_node.ready(source, sink if left else None, rest_s)
-        if readable:
-            part = os.read(source, _CHUNK)
-            answer += part
-            if not part or not line or answer.endswith(b"\n"):
-                return bytes(answer)
-            if len(answer) > MAX_ANSWER:
-                raise TooCostly(f"its answer has more than {MAX_ANSWER} bytes")
-        if writable:
-            with contextlib.suppress(BlockingIOError):
-                try:
-                    left = left[os.write(sink, left[:_CHUNK]) :]
-                except BrokenPipeError:
-                    return bytes(answer)
-    raise TooCostly(f"it takes more than {wall_s:.0f} s")
 
 
 def _ended() -> SandboxError:

@@ -4,11 +4,13 @@ Before it is given a byte of a tenant, its system calls are an allow-list, its r
 start threads and processes, or grow beyond its limits.
 """
 
+import contextlib
 import os
 import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from lodger.sandbox.errors import SandboxError
@@ -19,10 +21,15 @@ from lodger.sandbox.runtimes import native_libraries
 DATA_BYTES = 768 * MIB
 #: The user of the process where the engine is root: above those of workers.
 UID = (1 << 31) - 2
+CHUNK = 1 << 16
 _FOLDER = Path(__file__).resolve().parents[1]
 #: How Node.js ends at a limit, by a signal of its own or of the kernel.
 _SIGNALS = (signal.SIGXCPU, signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL, signal.SIGSEGV)
 STOPPED = frozenset(128 + each for each in _SIGNALS)
+
+
+class TooCostly(Exception):
+    """A question that needs more CPU time, time or memory than one may use, or has a larger answer."""
 
 
 def find_node(what: str) -> Path:
@@ -72,10 +79,44 @@ def ready(source: int, sink: int | None, seconds: float) -> tuple[bool, bool]:
     return source in found, sink in found
 
 
-def end(process: "subprocess.Popen[bytes]") -> float:
-    """End the process, if it has not ended, and return its CPU time in seconds. Popen.kill() would take the status of an ended one."""
-    with process:
-        os.kill(process.pid, signal.SIGKILL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+def exchange(process: "subprocess.Popen[bytes]", line: bytes, wall_s: float, max_answer: int) -> bytes:
+    """Send a line and return the answer up to its end of line, or the part of it that came; without a line, return the first byte.
+
+    Raises:
+        TooCostly: it takes more time, or more than ``max_answer`` bytes.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    source, sink = process.stdout.fileno(), process.stdin.fileno()
+    os.set_blocking(sink, False)
+    deadline = time.monotonic() + wall_s
+    left, answer = memoryview(line), bytearray()
+    while (rest_s := deadline - time.monotonic()) > 0:
+        readable, writable = ready(source, sink if left else None, rest_s)
+        if readable:
+            part = os.read(source, CHUNK)
+            answer += part
+            if not part or not line or answer.endswith(b"\n"):
+                return bytes(answer)
+            if len(answer) > max_answer:
+                raise TooCostly(f"its answer has more than {max_answer} bytes")
+        if writable:
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    left = left[os.write(sink, left[:CHUNK]) :]
+                except BrokenPipeError:
+                    return bytes(answer)
+    raise TooCostly(f"it takes more than {wall_s:.0f} s")
+
+
+def end(process: "subprocess.Popen[bytes]", patience_s: float = 0.0) -> float:
+    """End the process, unless it ends by itself in this time, and return its CPU time in seconds. Its pipes stay open."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        ready(handle, None, patience_s)
+    finally:
+        os.close(handle)
+    os.kill(process.pid, signal.SIGKILL)  # Popen.kill() would take the status of an ended one
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_utime + usage.ru_stime

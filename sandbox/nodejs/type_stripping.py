@@ -4,15 +4,11 @@ Each script has a limited process (:mod:`lodger.sandbox.nodejs.limited_node`), w
 is data to a parser in WebAssembly in it and is never executed.
 """
 
-import contextlib
 import json
 import logging
-import os
 import re
-import signal
 import subprocess
 import threading
-import time
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,14 +18,16 @@ from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.nodejs import limited_node
+from lodger.sandbox.nodejs.limited_node import TooCostly
 from lodger.sandbox.tenant_locks import TenantLocks
 
 #: Limits of one script: CPU time, which the kernel counts in seconds, time in all, JavaScript heap.
 CPU_S, WALL_S, HEAP_MIB = 3, 30.0, 256
+#: Time in which a process without an answer ends by itself, seconds.
+END_S = 5.0
 #: Maximum number of processes at once, and how long another one waits, seconds.
 AT_ONCE, PATIENCE_S = 2, 60.0
 _journal = logging.getLogger("lodger.sandbox")
-_CHUNK = 1 << 16
 #: Codes of errors in the source.
 _ITS_ERRORS = ("ERR_INVALID_TYPESCRIPT_SYNTAX", "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX")
 _NEWLINE = re.compile(r"\r\n|[\n\r\u2028\u2029]")
@@ -89,7 +87,7 @@ def _run(node: Path, files: dict[str, str]) -> Stripped:
         finally:
             process.kill()
         assert process.stderr is not None
-        said = process.stderr.read(_CHUNK) if answer is None else b""
+        said = process.stderr.read(limited_node.CHUNK) if answer is None else b""
     if answer is None:
         if process.returncode in limited_node.STOPPED:
             message = f"stripping its types took more than {CPU_S} s of CPU time or {limited_node.DATA_BYTES // MIB} MiB of memory"
@@ -103,33 +101,18 @@ def _run(node: Path, files: dict[str, str]) -> Stripped:
 
 def _exchange(process: "subprocess.Popen[bytes]", files: dict[str, str]) -> tuple[bytes | None, float]:
     """Send the files when the process is ready; return its answer, None without a whole one, and its CPU time in milliseconds."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    deadline = time.monotonic() + WALL_S
-    given = memoryview(json.dumps(list(files.items())).encode() + b"\n")
-    maximum = 1 + 6 * len(given) + _CHUNK
-    source, sink = process.stdout.fileno(), process.stdin.fileno()
-    os.set_blocking(sink, False)
-    answer = bytearray()
-    while (left := deadline - time.monotonic()) > 0 and len(answer) <= maximum:
-        readable, writable = limited_node.ready(source, sink if given and answer else None, left)
-        if readable:
-            part = os.read(source, _CHUNK)
-            answer += part
-            if not part or answer.endswith(b"\n"):
-                break
-        if writable:
-            with contextlib.suppress(BrokenPipeError, BlockingIOError):
-                given = given[os.write(sink, given[:_CHUNK]) :]
-    cpu, _, text = bytes(answer[1:]).partition(b" ")
+    given, answer, patience_s = json.dumps(list(files.items())).encode() + b"\n", b"", END_S
+    most = 6 * len(given) + limited_node.CHUNK
+    try:
+        if limited_node.exchange(process, b"", WALL_S, most) == b"R":
+            answer = limited_node.exchange(process, given, WALL_S, most)
+    except TooCostly:
+        patience_s = 0.0
+    cpu, _, text = answer.partition(b" ")
     if text.endswith(b"\n") and cpu.isdigit():
         # Its own figure: the kernel counts a process only for a parent that has waited for its end.
         return text, max(int(cpu[:9]) / 1000, limited_node.end(process) * 1000)
-    if left <= 0 or len(answer) > maximum:
-        os.kill(process.pid, signal.SIGKILL)  # Popen.kill() would take the status of one that has just ended
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return None, (usage.ru_utime + usage.ru_stime) * 1000
+    return None, limited_node.end(process, patience_s) * 1000
 
 
 def _read(answer: bytes, files: dict[str, str], spent_ms: float) -> Stripped:

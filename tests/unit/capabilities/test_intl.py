@@ -14,7 +14,8 @@ import pytest
 from lodger.escape.cases.tenants.world import TenantHost
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.nodejs import intl_process
-from lodger.sandbox.nodejs.intl_process import IntlProcesses, TooCostly
+from lodger.sandbox.nodejs.intl_process import IntlProcesses
+from lodger.sandbox.nodejs.limited_node import TooCostly
 
 ASKED = ("NumberFormat", "format", '[["de"],{},["n1.5"]]')
 
