@@ -1,5 +1,6 @@
 """Opens the engine of a command: a local ledger, or a server with the same operations."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +11,10 @@ from lodger.engine.cli.place import chosen
 from lodger.engine.core import ledger_file
 from lodger.engine.core.errors import NotFound, Unavailable, Usage
 from lodger.engine.core.partial_answers import sentence, unreachable_ledgers
+from lodger.engine.core.settings import load
 
 if TYPE_CHECKING:
+    from lodger.engine.store.connection.inspection import Inspection
     from lodger.engine.sync import Engine
 
 
@@ -44,7 +47,6 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
             yield client
         return
     from lodger.engine.core.access.audit_context import audit_as
-    from lodger.engine.core.settings import load
     from lodger.engine.sync import Engine
 
     settings = load(database=place.database)
@@ -68,6 +70,29 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
         raise
     finally:
         engine.close()
+
+
+def each_ledger(db: str | None) -> list[tuple[str | None, str]]:
+    """Return the name and address of each ledger of this host that a command concerns: those of LODGER_LEDGERS, unless one is chosen."""
+    chosen_place = chosen(db).database
+    settings = load(database=chosen_place)
+    if settings.ledgers is None or chosen_place is not None or os.environ.get("LODGER_DATABASE"):
+        return [(ledger_file.name_of(settings.ledgers, settings.database), settings.database)]
+    return [(each.name, each.url) for each in ledger_file.read(settings.ledgers)]
+
+
+def inspected(name: str | None, url: str) -> "Inspection":
+    """Inspect the database of a ledger without changing it.
+
+    Raises:
+        Unavailable: ledger_other, and errors of the host.
+    """
+    from lodger.engine.store.connection.inspection import inspect_database
+
+    found = inspect_database(url)
+    if name is not None and found.name not in {None, name}:
+        raise Unavailable("ledger_other", ledger=name, name=found.name)
+    return found
 
 
 def _file(place: str) -> Path | None:

@@ -2,13 +2,15 @@
 
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.clock import Clock, SystemClock, from_us
+from lodger.engine.core.errors import Explained
 from lodger.engine.core.settings import FILES_OF_ATTEMPT
-from lodger.engine.output.failure import Teaching, described
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.drivers.features import Check
 
@@ -37,15 +39,46 @@ def checks(settings: "Settings", walls: dict[str, Any], db: str | None, clock: C
     """Return every check; an unreachable ledger is one that fails. ``clock`` is this host's."""
     clock = clock or SystemClock()
     found = [_walls(walls), _tzdata(clock), _descriptors(settings.slots), patiences(settings), *_disks(settings)]
-    try:
-        found += _ledger(db, clock)
-    except Exception as error:
-        if not isinstance(error, Teaching):
-            raise
-        reason = described(error)
-        found.append(
-            Check("ledger", "fail", reason["code"], reason["message"], reason.get("fix") or "see lodger errors")
-        )
+    return found + _of_ledgers(db, clock)
+
+
+def _of_ledgers(db: str | None, clock: Clock) -> list[Check]:
+    """Return the checks of each ledger, with its name if there are several."""
+    from lodger.engine.cli.ledger import each_ledger, opened
+    from lodger.engine.cli.place import chosen
+
+    found: list[Check] = []
+
+    def add(name: str | None, checks: Callable[[], Iterable[Check]]) -> None:
+        """Add some checks; an error is one that fails."""
+        try:
+            listed = list(checks())
+        except Explained as error:
+            listed = [Check("ledger", "fail", error.code, error.what, error.fix or "see lodger errors")]
+        found.extend(each if name is None else replace(each, name=f"{name}: {each.name}") for each in listed)
+
+    def each_part() -> Iterator[Check]:
+        """Yield the checks of one ledger, or of each of several, and of these as parts of the system."""
+        if server := chosen(db).server:
+            yield Check(
+                "ledger", "warn", server, "its settings can only be checked on its host", "run it there with --db"
+            )
+            return
+        places = each_ledger(db)
+        if len(places) == 1:
+            yield from _ledger(db, *places[0], clock)
+            return
+        for name, place in places:
+            add(name, partial(_ledger, name, name, place, clock))
+        with opened(db) as engine:
+            for name, problem in engine.parts():
+                if problem is None:
+                    yield Check(f"ledger {name}", "ok", "reachable")
+                else:
+                    fix = "start its server, or correct its line in the file that LODGER_LEDGERS names"
+                    yield Check(f"ledger {name}", "fail", "unreachable", problem, fix)
+
+    add(None, each_part)
     return found
 
 
@@ -126,22 +159,12 @@ def _disk(name: str, place: Path) -> Check:
     return Check(name, state, value, "commits fail when it is full", f"free space, or move it: {place}")
 
 
-def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
-    """Yield the checks of the ledger; nothing is changed, and it is opened only if its schema is current."""
-    from lodger.engine.cli.ledger import opened
-    from lodger.engine.cli.place import chosen
-    from lodger.engine.core.settings import load
-    from lodger.engine.store.connection.inspection import inspect_database
+def _ledger(db: str | None, name: str | None, place: str, clock: Clock) -> Iterator[Check]:
+    """Yield the checks of a ledger; nothing is changed, and it is opened only if its schema is current."""
+    from lodger.engine.cli.ledger import inspected, opened
 
-    place = chosen(db)
-    if place.server is not None:
-        yield Check(
-            "ledger", "warn", place.server, "its settings can only be checked on its host", "run it there with --db"
-        )
-        return
-    database = load(database=place.database).database
-    found = inspect_database(database)
-    if found.verdict not in {"current", "ahead"}:
+    found = inspected(name, place)
+    if not found.usable:
         why, fix = _MIGRATION[found.verdict]
         yield Check("schema", "fail", f"{found.revision or 'none'}, wanted {found.wanted}", why, fix)
         return
@@ -156,12 +179,6 @@ def _ledger(db: str | None, clock: Clock) -> Iterator[Check]:
         yield _written(engine)
         yield _nodes(engine)
         yield _retention(engine)
-        for name, problem in engine.parts():
-            if problem is None:
-                yield Check(f"ledger {name}", "ok", "reachable")
-            else:
-                fix = "start its server, or correct its line in the file that LODGER_LEDGERS names"
-                yield Check(f"ledger {name}", "fail", "unreachable", problem, fix)
 
 
 def _clock(engine: "Engine", clock: Clock) -> Check:

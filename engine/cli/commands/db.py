@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lodger.engine.features  # noqa: F401 - the wings' tables: to be created, checked, and brought back from the future
+from lodger.engine.cli.ledger import each_ledger, inspected, opened
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.result_output import AsJson, Database, say, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lodger.engine.store.connection.inspection import Inspection
 
 app = typer.Typer(name="db", help="Manage the ledger's database.", no_args_is_help=True)
@@ -31,52 +34,100 @@ def upgrade(
     as_json: AsJson = False,
 ) -> None:
     """Upgrade the database to this version's schema; create it if it does not exist."""
-    from lodger.engine.core.settings import load
     from lodger.engine.store.connection import backups
-    from lodger.engine.store.connection.inspection import inspect_database
 
-    place = load(database=db).database
-    found = inspect_database(place)
-    body: dict[str, object] = {"applied": []}
-    if dry_run:
-        _announce(found, as_json=as_json)
-        return
-    if found.verdict == "behind":
-        if backup is None and not without_backup:
-            raise Usage("backup_missing", revision=found.revision, wanted=found.wanted)
-        if not as_json:
-            _announce(found, as_json=False)
-        if backup is not None:
-            backups.backup(place, backup)
-            body["backup"] = str(backup)
-            if not as_json:
-                say(f"backed up to {backup}")
-    body["applied"] = _upgraded(place, as_json=as_json)
-    elsewhere = found.verdict == "behind" and not body["applied"]
+    if backup is not None:
+        _one(db)
+
+    def upgrade_one(name: str | None, place: str) -> dict[str, object]:
+        """Upgrade one ledger."""
+        found = inspected(name, place)
+        if dry_run:
+            return _announced(found, as_json=as_json)
+        body: dict[str, object] = {}
+        if found.verdict == "behind":
+            if backup is None and not without_backup:
+                raise Usage("backup_missing", revision=found.revision, wanted=found.wanted)
+            _announced(found, as_json=as_json)
+            if backup is not None:
+                backups.backup(place, backup)
+                body["backup"] = str(backup)
+                _tell(f"backed up to {backup}", as_json=as_json)
+        body["applied"] = _upgraded(place, as_json=as_json)
+        if found.verdict == "behind" and not body["applied"]:
+            _tell("another process has upgraded the database at the same time", as_json=as_json)
+            body["upgraded_elsewhere"] = True
+        elif not body["applied"]:
+            _tell("the database is up to date", as_json=as_json)
+        return body
+
+    # The first one last: it is asked for the tenants of the others.
+    _each(db, upgrade_one, as_json=as_json, last_first=True)
+
+
+def _one(db: str | None) -> tuple[str | None, str]:
+    """Return the name and address of the one ledger of a command.
+
+    Raises:
+        Usage: ledgers_several.
+    """
+    found = each_ledger(db)
+    if len(found) > 1:
+        raise Usage("ledgers_several", names=[name for name, _ in found])
+    return found[0]
+
+
+def _each(
+    db: str | None, work: "Callable[[str | None, str], dict[str, Any]]", *, as_json: bool, last_first: bool = False
+) -> None:
+    """Call a function with the name and address of each ledger, go on after one that fails, and write the results.
+
+    Args:
+        work: returns the JSON of a ledger; False for ``ok`` in it ends the command with 1.
+    """
+    from lodger.engine.core.errors import Explained
+
+    found = each_ledger(db)
+    results: list[dict[str, Any]] = []
+    for name, place in found[::-1] if last_first else found:
+        of = {"ledger": name} if len(found) > 1 else {}
+        if of:
+            _tell(f"ledger {name}:", as_json=as_json)
+        try:
+            results.append(of | work(name, place))
+        except Explained as error:
+            if not of:
+                raise
+            results.append(of | {"ok": False, "error": error.as_dict()})
+            _tell(f"{error.what} ({error.why}); {error.fix}", as_json=as_json)
+    states = [each.pop("ok", True) for each in results]
     if as_json:
-        write_json(body | ({"upgraded_elsewhere": True} if elsewhere else {}))
-    elif elsewhere:
-        say("another process has upgraded the database at the same time")
-    elif not body["applied"]:
-        say("the database is up to date")
+        write_json({"ledgers": results} if len(found) > 1 else results[0])
+    if not all(states):
+        raise typer.Exit(1)
 
 
-def _announce(found: "Inspection", *, as_json: bool) -> None:
-    """Show what an upgrade would do."""
+def _tell(line: str, *, as_json: bool) -> None:
+    """Write a line for people."""
+    if not as_json:
+        say(line)
+
+
+def _announced(found: "Inspection", *, as_json: bool) -> dict[str, object]:
+    """Show what an upgrade would do; return it as JSON."""
     from lodger.engine.store.migrations.revision import compatible_with
     from lodger.engine.store.migrations.upgrade import pending
 
     steps = pending(found.revision) if found.verdict in {"absent", "empty", "behind"} else []
     oldest = compatible_with()
-    if as_json:
-        listed = [{"revision": step.revision, "sentence": step.sentence} for step in steps]
-        write_json({"revision": found.revision, "wanted": found.wanted, "pending": listed, "compatible_with": oldest})
-        return
-    say(f"{found.place}: schema {found.revision or 'none'}, {len(steps)} migrations to {found.wanted}")
-    for step in steps:
-        say(f"  {step.revision}  {step.sentence}")
-    if found.revision is not None:
-        say(f"nodes of releases with schema {oldest} or later can use the new schema")
+    if not as_json:
+        say(f"{found.place}: schema {found.revision or 'none'}, {len(steps)} migrations to {found.wanted}")
+        for step in steps:
+            say(f"  {step.revision}  {step.sentence}")
+        if found.revision is not None:
+            say(f"nodes of releases with schema {oldest} or later can use the new schema")
+    listed = [{"revision": step.revision, "sentence": step.sentence} for step in steps]
+    return {"revision": found.revision, "wanted": found.wanted, "pending": listed, "compatible_with": oldest}
 
 
 def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
@@ -117,24 +168,22 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check the schema's revision, the database's integrity and the laws of the ledger; change nothing."""
-    from lodger.engine.core.settings import load
     from lodger.engine.store.connection import backups
-    from lodger.engine.store.connection.inspection import inspect_database
 
-    place = load(database=db).database
-    found = inspect_database(place)
-    usable = found.verdict in {"current", "ahead"}
-    damages, broken = backups.check(place) if usable and not schema_only else ([], [])
-    if as_json:
-        write_json(found.as_dict() | {"damages": damages, "broken": broken})
-    else:
-        say(f"{found.place}: schema {found.revision or 'none'}, expected {found.wanted}: {found.verdict}")
-        for damage in damages:
-            say(f"damaged: {damage}")
-        for law in broken:
-            say(f"broken: {law['law']}: {law['rows']}")
-    if not usable or damages or broken:
-        raise typer.Exit(1)
+    def check_one(name: str | None, place: str) -> dict[str, Any]:
+        """Check one ledger."""
+        found = inspected(name, place)
+        damages, broken = backups.check(place) if found.usable and not schema_only else ([], [])
+        for line in (
+            f"{found.place}: schema {found.revision or 'none'}, expected {found.wanted}: {found.verdict}",
+            *(f"damaged: {damage}" for damage in damages),
+            *(f"broken: {law['law']}: {law['rows']}" for law in broken),
+        ):
+            _tell(line, as_json=as_json)
+        ok = found.usable and not damages and not broken
+        return found.as_dict() | {"damages": damages, "broken": broken, "ok": ok}
+
+    _each(db, check_one, as_json=as_json)
 
 
 @app.command(name="repair-clock")
@@ -144,28 +193,29 @@ def repair_clock(
     as_json: AsJson = False,
 ) -> None:
     """List what a clock that was ahead has written in the future: slots, retries, leases, expiries; with --yes, bring it back."""
-    from lodger.engine.cli.ledger import opened
     from lodger.engine.store.lifecycle import wrong_clock
 
-    with opened(db) as engine:
-        context, now_us = engine.context, engine.context.ledger_us()
-        if yes:
-            with context.database.write() as connection:
-                found = wrong_clock.bring_back(context, connection, now_us)
-            engine.changed()
-        else:
-            with context.database.read() as connection:
-                context.database.driver.allow_scans(connection)
-                found = wrong_clock.find(connection, now_us)
-    if as_json:
-        write_json({"tables": {each.table: each.rows for each in found}, "brought_back": yes})
-    elif not found:
-        say("no row was written in the future")
-    else:
+    def repair_one(name: str | None, _place: str) -> dict[str, Any]:
+        """List or repair one ledger."""
+        with opened(name or db) as engine:
+            context, now_us = engine.context, engine.context.ledger_us()
+            if yes:
+                with context.database.write() as connection:
+                    found = wrong_clock.bring_back(context, connection, now_us)
+                engine.changed()
+            else:
+                with context.database.read() as connection:
+                    context.database.driver.allow_scans(connection)
+                    found = wrong_clock.find(connection, now_us)
+        if not found:
+            _tell("no row was written in the future", as_json=as_json)
         for each in found:
-            say(f"{each.table}: {each.rows} {'brought back' if yes else 'in the future'}")
-        if not yes:
-            say("to bring them back, once this host's clock is right: lodger db repair-clock --yes")
+            _tell(f"{each.table}: {each.rows} {'brought back' if yes else 'in the future'}", as_json=as_json)
+        if found and not yes:
+            _tell("to bring them back, once this host's clock is right: lodger db repair-clock --yes", as_json=as_json)
+        return {"tables": {each.table: each.rows for each in found}, "brought_back": yes}
+
+    _each(db, repair_one, as_json=as_json)
 
 
 @app.command()
@@ -175,10 +225,11 @@ def backup(
     as_json: AsJson = False,
 ) -> None:
     """Write a consistent copy of the database to a new file, while nodes work on it."""
-    from lodger.engine.core.settings import load
     from lodger.engine.store.connection import backups
 
-    backups.backup(load(database=db).database, file)
+    name, place = _one(db)
+    inspected(name, place)
+    backups.backup(place, file)
     if as_json:
         write_json({"backup": str(file), "bytes": file.stat().st_size})
     else:
@@ -198,10 +249,11 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Load a backup where no ledger is. Slots since the backup are missed slots; what was running runs again."""
-    from lodger.engine.core.settings import load
     from lodger.engine.store.connection import backups
 
-    found = backups.restore(load(database=db).database, file, drop_unsent=drop_unsent)
+    name, place = _one(db)
+    found = backups.restore(place, file, drop_unsent=drop_unsent)
+    inspected(name, place)
     if as_json:
         write_json(found.as_dict())
         return
@@ -227,28 +279,32 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Create Lodger's objects in databases with exposed tables: receipts, and on PostgreSQL views and a role."""
-    from lodger.engine.cli.ledger import opened
     from lodger.engine.data.changes.prepare import printed
 
     prepare_engine = preparation(expose, platform)
     if prepare_engine is None:
         raise Usage("expose_missing")
-    with opened(db, creates=not sql) as engine:
-        prepare_engine(engine)
-        if not sql:
-            engine.prepare()
-        planned = {}
-        for each in (None, *engine.datasets.databases):
-            with (each or engine.context.database).read() as connection:
-                place = "the ledger" if each is None else each.place
-                planned[place] = printed(engine.datasets, each, connection, user)
-    if as_json:
-        write_json({"prepared": not sql, "statements": planned})
-        return
-    for place, listed in planned.items():
-        if sql:
-            say(f"-- {place}")
-            for statement in listed:
-                say(*f"{statement};".splitlines())
-        else:
-            say(f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to change")
+
+    def prepare_one(name: str | None, _place: str) -> dict[str, Any]:
+        """Prepare the databases of one ledger, or print the statements."""
+        with opened(name or db, creates=not sql) as engine:
+            prepare_engine(engine)
+            if not sql:
+                engine.prepare()
+            planned = {}
+            for each in (None, *engine.datasets.databases):
+                with (each or engine.context.database).read() as connection:
+                    place = "the ledger" if each is None else each.place
+                    planned[place] = printed(engine.datasets, each, connection, user)
+        for place, listed in planned.items():
+            if sql:
+                _tell(f"-- {place}", as_json=as_json)
+                for statement in listed:
+                    for line in f"{statement};".splitlines():
+                        _tell(line, as_json=as_json)
+            else:
+                done = f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to change"
+                _tell(done, as_json=as_json)
+        return {"prepared": not sql, "statements": planned}
+
+    _each(db, prepare_one, as_json=as_json)

@@ -39,7 +39,8 @@ def doctor(
     findings = Doctor.examine(standing)
     judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
     body = judged | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
-    body["ledger"] = _ledger(db)
+    ledgers = _ledgers(db)
+    body |= {"ledgers": ledgers} if len(ledgers) > 1 else {"ledger": ledgers[0]}
     if trouble:
         body |= {"ok": False, "problem": trouble}
     found = checks(settings, body, db)
@@ -49,7 +50,8 @@ def doctor(
         write_json(body)
     else:
         _show(body)
-        show_ledger(body["ledger"])
+        for each in ledgers:
+            show_ledger(each)
         show_checks(found)
     if not body["ok"] or (ready and not body["ready"]):
         raise typer.Exit(1)
@@ -150,32 +152,35 @@ def _show(body: dict[str, Any]) -> None:
                 say(f"  {name}: {problem[name]}")
 
 
-def _ledger(db: str | None) -> dict[str, Any]:
-    """Return the state of the ledger at ``--db``, or of profile and settings, or of the named server; changes nothing."""
-    from lodger.engine.cli.ledger import opened
+def _ledgers(db: str | None) -> list[dict[str, Any]]:
+    """Return the state of each ledger of ``--db``, or of profile and settings, or of the named server; changes nothing."""
+    from lodger.engine.cli.ledger import each_ledger, inspected, opened
     from lodger.engine.cli.place import chosen
+    from lodger.engine.core.errors import Explained
     from lodger.engine.core.serialization import to_jsonable
-    from lodger.engine.core.settings import load
-    from lodger.engine.output.failure import Teaching, described
-    from lodger.engine.store.connection.inspection import inspect_database
+
+    def state(of: str | None, name: str | None, place: str | None) -> dict[str, Any]:
+        """Return the state of one ledger."""
+        try:
+            server = chosen(db).server
+            found = None if server or place is None else inspected(name, place)
+            body = {"place": server or (found.place if found else ""), "verdict": "current", "nodes": [], "blocked": []}
+            if found is not None and not found.usable:
+                return body | {"verdict": found.verdict}
+            with opened(of) as engine:
+                alive = [each for each in engine.nodes.list() if each.state == "alive"]
+                return body | {"nodes": to_jsonable(alive), "blocked": to_jsonable(engine.metrics.blocked())}
+        except Explained as error:
+            problem = error.as_dict()
+            return {"place": of or "", "verdict": "unreachable", "nodes": [], "blocked": [], "problem": problem}
 
     try:
-        place = chosen(db)
-        if place.server is None:
-            found = inspect_database(load(database=place.database).database)
-            if found.verdict not in {"current", "ahead"}:
-                return {"place": found.place, "verdict": found.verdict, "nodes": [], "blocked": []}
-        with opened(db) as engine:
-            return {
-                "place": place.server or found.place,
-                "verdict": "current",
-                "nodes": to_jsonable([each for each in engine.nodes.list() if each.state == "alive"]),
-                "blocked": to_jsonable(engine.metrics.blocked()),
-            }
-    except Exception as error:
-        if not isinstance(error, Teaching):
-            raise
-        return {"place": db or "", "verdict": "unreachable", "nodes": [], "blocked": [], "problem": described(error)}
+        places = each_ledger(db)
+    except Explained:
+        return [state(db, None, None)]  # which says the same
+    if len(places) == 1:
+        return [state(db, *places[0])]
+    return [{"name": name} | state(name, name, place) for name, place in places]
 
 
 def show_checks(found: "Sequence[Check]") -> None:
@@ -183,15 +188,14 @@ def show_checks(found: "Sequence[Check]") -> None:
     for each in found:
         say(f"{each.state:4}  {each.name:20} {each.value}")
         if each.state != "ok":
-            say(f"      why: {each.why}")
-            say(f"      fix: {each.fix}")
+            say(f"      why: {each.why}", f"      fix: {each.fix}")
 
 
 def show_ledger(ledger: dict[str, Any]) -> None:
     """Print the state of the ledger, its saturated nodes and its blocked sessions."""
     from lodger.engine.policy.placement import SATURATED
 
-    say(f"ledger {ledger['place']}: {ledger['verdict']}, {len(ledger['nodes'])} running nodes")
+    say(f"ledger {ledger.get('name', ledger['place'])}: {ledger['verdict']}, {len(ledger['nodes'])} running nodes")
     if "problem" in ledger:
         say(f"  {ledger['problem']['message']}")
         if ledger["problem"].get("fix"):

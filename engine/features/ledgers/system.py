@@ -229,14 +229,15 @@ class System(table.Nouns[Sync]):
             Unavailable: ledger_other, if it belongs to another one, or is a copy of a ledger; ledger_unreachable.
         """
         system = _look(engine, directory.system_of)
-        if system is None and member is not self.home:
-            identity = _identity(engine)
-            for other in self._members.values():
-                if other.engine is not None and _identity(other.engine) == identity:
-                    raise Unavailable("ledger_other.copy", ledger=member.name, name=other.name)
-            self._write(directory.adopt, _look(engine, tenants.ids), member.name)
+        here = _look(engine, tenants.ids) if system is None else ()
+        if system is None and (member is self.home or (not here and self._read(directory.counts)[member.name])):
+            raise Unavailable("ledger_other.empty", ledger=member.name)
+        if system is None:
+            if _identity(engine) == self.home.run(_identity):
+                raise Unavailable("ledger_other.copy", ledger=member.name, name=self.home.name)
+            self._write(directory.adopt, here, member.name)
             _change(engine, directory.join, self.home.name, self._secret)
-        elif system is None or (system.secret, system.first) != (self._secret, self.home.name):
+        elif (system.secret, system.first) != (self._secret, self.home.name):
             raise Unavailable("ledger_other.system", ledger=member.name)
 
     def _read(self, look: Callable[..., T], *args: Any) -> T:

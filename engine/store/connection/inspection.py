@@ -2,25 +2,33 @@
 
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, select
 from sqlalchemy.exc import DBAPIError
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.drivers import addresses, driver_of
 from lodger.engine.store.migrations.revision import current, head, verdict
+from lodger.engine.store.schema.nodes import ledger
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """Result of an inspection.
 
-    ``verdict`` is ``current``, ``absent``, ``empty``, ``behind``, ``ahead`` (newer, and this version can use it) or ``newer``.
+    ``verdict`` is ``current``, ``absent``, ``empty``, ``behind``, ``ahead`` (newer, and this version can use it) or ``newer``;
+    ``name`` the ledger's in the file of ``LODGER_LEDGERS``, None if it was never opened by one.
     """
 
     place: str
     revision: str | None
     wanted: str | None
     verdict: str
+    name: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether this version can use the ledger."""
+        return self.verdict in {"current", "ahead"}
 
     def as_dict(self) -> dict[str, str | None]:
         """Return the result of the inspection as the object that ``--json`` shows."""
@@ -51,6 +59,7 @@ def inspect_database(place: str) -> Inspection:
         with engine.connect() as connection:
             revision = current(connection)
             found = verdict(connection, revision)
+            name = connection.scalar(select(ledger.c.name)) if found in {"current", "ahead"} else None
     except DBAPIError as error:
         explained = driver.explain(error, shown)
         if explained is None:
@@ -58,4 +67,4 @@ def inspect_database(place: str) -> Inspection:
         raise explained from None
     finally:
         engine.dispose()
-    return Inspection(shown, revision, wanted, found)
+    return Inspection(shown, revision, wanted, found, name)

@@ -529,12 +529,16 @@ def test_a_ledger_that_is_not_the_one_of_its_name_is_refused(tmp_path: Path) -> 
     with opened(settings) as system:
         system.tenants.create("cy", ledger="west")
     EMPTY.add(str(tmp_path / "none.db"))
+    for new in ("new.db", "empty.db"):
+        Engine.open(str(tmp_path / new)).close()
     for (home, far, west), problems in (
         (("home.db", "west.db", "far.db"), (None, "that of 'west'", "that of 'far'")),
         (("home.db", "far.db", "copy.db"), (None, None, "that of 'home'")),
         (("far.db", "home.db", "west.db"), ("that of 'far'", "that of 'home'", None)),
         (("none.db", "far.db", "west.db"), ("no ledger", None, None)),
         (("home.db", "else/far.db", "west.db"), (None, "another system", None)),
+        (("home.db", "far.db", "new.db"), (None, None, "a new one")),
+        (("empty.db", "far.db", "west.db"), ("a new one", None, None)),
         (("else/home.db", "far.db", "west.db"), (None, "another system", "another system")),
     ):
         file.write_text(f'home = "{home}"\nfar = "{far}"\nwest = "{west}"\n')
@@ -548,12 +552,46 @@ def test_a_ledger_that_is_not_the_one_of_its_name_is_refused(tmp_path: Path) -> 
             assert missing == {name for name, wanted in zip(("home", "far", "west"), problems, strict=True) if wanted}
         assert not (tmp_path / "none.db").exists()
     file.write_text('home = "home.db"\nfar = "west.db"\n')
-    for command in (("up", "--role", "node"), ("tenant", "list")):
+    for command in (
+        ("up", "--role", "node"),
+        ("tenant", "list"),
+        ("db", "check"),
+        ("db", "upgrade"),
+        ("db", "backup", "b"),
+    ):
         wrong = inside(*command, "--db", "far", "--json", LODGER_LEDGERS=str(file))
         assert (wrong.code, wrong.json["error"]["code"]) == (1, "ledger_other"), (command, wrong)
     file.write_text('far = "far.db"\nhome = "home.db"\n')
     with pytest.raises(Unavailable, match="begins with the ledger 'far'"):
         Engine.open_all(settings)
+
+
+def test_commands_about_ledgers_name_each_and_go_on_after_one_that_fails(tmp_path: Path) -> None:
+    file = str(ledgers(tmp_path, "home.db").ledgers)
+
+    def said(*command: str) -> Any:
+        return inside(*command, "--json", LODGER_LEDGERS=file)
+
+    assert said("tenant", "create", "ada", "--ledger", "far").code == 0
+    for command in (("db", "check"), ("db", "upgrade"), ("db", "upgrade", "--dry-run"), ("db", "repair-clock")):
+        answer = said(*command)
+        assert (answer.code, {each["ledger"] for each in answer.json["ledgers"]}) == (0, {"home", "far"}), command
+        assert "ledger" not in said(*command, "--db", "far").json
+    for command in (("db", "backup", "b"), ("db", "restore", "b"), ("db", "upgrade", "--backup", "b")):
+        answer = said(*command)
+        assert (answer.code, answer.json["error"]["code"]) == (2, "ledgers_several"), command
+    (tmp_path / "far.db").write_text("no database")
+    answer = said("db", "check")
+    assert (answer.code, ["error" in each for each in answer.json["ledgers"]]) == (1, [False, True])
+    report = said("doctor", "--probe").json
+    states = {each["name"]: each["state"] for each in report["checks"]}
+    assert (states["home: schema"], states["far: ledger"], states["ledger home"], states["ledger far"]) == (
+        "ok", "fail", "ok", "fail",
+    )  # fmt: skip
+    assert [(each["name"], each["verdict"]) for each in report["ledgers"]] == [
+        ("home", "current"),
+        ("far", "unreachable"),
+    ]
 
 
 def test_a_copy_that_no_name_tells_from_its_ledger_is_refused(tmp_path: Path) -> None:
