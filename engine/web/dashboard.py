@@ -25,7 +25,7 @@ from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.web import forms, listing, rendering, sign_in
 from lodger.engine.web.page import Reader, Values
 from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
-from lodger.engine.web.texts import LANGUAGE, preferred
+from lodger.engine.web.texts import LANGUAGE, _, preferred
 
 #: What pages may load: our own script and style, nothing inline, nothing from elsewhere.
 POLICY = (
@@ -34,7 +34,7 @@ POLICY = (
 )
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 STATIC = {
-    "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "tools.js": _SCRIPT, "rule_builder.js": _SCRIPT,
+    "dashboard.js": _SCRIPT, "morph.js": _SCRIPT, "theme.js": _SCRIPT, "rule_builder.js": _SCRIPT,
     "codemirror.js": _SCRIPT, "editor.js": _SCRIPT, "dashboard.css": _STYLE,
     "favicon.svg": "image/svg+xml", "script-api.json": "application/json", **dict.fromkeys(rendering.CATALOGUES, _SCRIPT),
 }  # fmt: skip
@@ -156,8 +156,12 @@ class Dashboard:
 
     def shown(self, request: Request, template: str, **values: object) -> Response:
         """Return a page that is rendered for this request only, and not kept."""
+        return self._html(self.rendered(request, template, **values))
+
+    def rendered(self, request: Request, template: str, **values: object) -> str:
+        """Return a page, or a part of one, that is rendered for this request only."""
         self._speak(request)
-        return self._html(rendering.environment().get_template(template).render(self._common(request), **values))
+        return rendering.environment().get_template(template).render(self._common(request), **values)
 
     def _speak(self, request: Request) -> str:
         """Set the language of what is rendered next: the brand's, else the one that the request prefers; return it."""
@@ -299,20 +303,24 @@ class Dashboard:
 
     async def _sign_in(self, request: Request) -> Response:
         """Show the ways to sign in, or redeem a one-time link."""
-        code, next_page = request.query_params.get("code"), sign_in.page_after(request)
+        code, why = request.query_params.get("code"), ""
         if code:
 
             def redeem_code(connection: Connection) -> Caller | None:
                 """Return the caller of the sign-in link's code, which holds once."""
                 return sign_in_codes.redeem(connection, code, self._api.engine.context.clock.now_us())
 
-            answer = await self.begin(request, redeem_code, "sign-in link", next_page=next_page)
+            answer = await self.begin(request, redeem_code, "sign-in link", next_page=sign_in.page_after(request))
             if answer is not None:
                 return answer
-        shown = rendering.environment().get_template("sign_in.html")
+            why = _("This sign-in link was used already or is too old. Ask for a new one, or use a token.")
+        return self.ask_to_sign_in(request, why)
+
+    def ask_to_sign_in(self, request: Request, why: str) -> Response:
+        """Return the page to sign in, with the reason why signing in was refused."""
+        next_page = sign_in.page_after(request)
         ways = [found for way in self.sign_ins if (found := way(next_page)) is not None]
-        body = shown.render(self._common(request), refused=bool(code), next=next_page, ways=ways)
-        return self._html(body, 401 if code else 200)
+        return self._html(self.rendered(request, "sign_in.html", refused=why, ways=ways), 401 if why else 200)
 
     def _html(self, body: str, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
         """Return a response with HTML and its security headers."""

@@ -26,6 +26,8 @@ from lodger.sandbox import prescan
 if TYPE_CHECKING:
     from lodger.engine.web.dashboard import Dashboard
 
+#: Parts of pages that show what an operation answers, as templates.
+PARTS = {"answer", "backfill", "dry_run", "once", "slots", "what_if"}
 #: Most fields of a form: a tenant has some fifty limits.
 MAX_FIELDS = 300
 _OF_THE_FORM = {b"content-type", b"content-length", b"accept"}
@@ -72,11 +74,16 @@ async def call(pages: "Dashboard", request: Request) -> Response:
         return pages.problem_page(request, answer)
     value = json.loads(bytes(answer.body) or b"null")
     named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
-    asked = request.query_params.get("then")
+    asked, part = request.query_params.get("then"), request.query_params.get("show")
+    if isinstance(value, dict) and value.get(request.query_params.get("once")):
+        part = "once"
+    part = f"{part}.html" if part in PARTS and value is not None else ""
     if by_script:
-        return JSONResponse({"value": value, "then": asked and own_path(request, _filled(asked, fields | named))})
-    if value is not None and (route.secret or asked == ""):  # the form of an operation, whose answer is what was wanted
-        return pages.shown(request, "call.html", route=route, fields=fields, answer=value, question="")
+        html = pages.rendered(request, part, fields=fields, answer=value) if part else None
+        then = asked and own_path(request, _filled(asked, fields | named))
+        return JSONResponse({"html": html, "then": then, "changes": route.changes})
+    if (part and not asked) or (route.secret and value is not None):
+        return pages.shown(request, "call.html", route=route, fields=fields, answer=value, part=part, question="")
     at = operations.SHOWN_AT.get(route.answer)
     then = asked or (at and f"{_root(request)}/t/{{answer.tenant_id}}{at}")
     return RedirectResponse(own_path(request, _filled(then, fields | named) if then else fields.get("_back", "")), 303)
@@ -134,6 +141,8 @@ async def signed_in(pages: "Dashboard", request: Request) -> Response:
     async with pages.api.bodies.read(request, client(request)) as sent:
         token = dict(parse_qsl(sent.decode("ascii", "replace"), max_num_fields=MAX_FIELDS)).get("token", "")
     answer = await sent_to_api(pages, request, "POST", "/session", json.dumps({"token": token.strip()}).encode(), {})
+    if answer.status_code == 401:
+        return pages.ask_to_sign_in(request, json.loads(bytes(answer.body))["detail"])
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
     cookies = {"set-cookie": answer.headers["set-cookie"]}

@@ -1,6 +1,7 @@
 """Calendars of days as a grid: a row for each weekday, a column for each week, a colour and a text for each day."""
 
-from collections.abc import Sequence
+from calendar import Calendar, month_abbr
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby
@@ -45,10 +46,26 @@ def coming(days: Sequence[ComingDay]) -> Grid:
     """Return the grid of coming days, coloured by the number of slots."""
     largest = max((each.slots for each in days), default=0)
     cells = [
-        Cell(each.day, f"slots-{_strength(each.slots, largest)}" if each.slots else "none", _slots(each.slots))
+        Cell(each.day, f"slots-{_strength(each.slots, largest)}" if each.slots else "none", slots(each.slots))
         for each in days
     ]
     return _grid(cells, today=0)
+
+
+def months(days: Mapping[str, int]) -> Iterator[tuple[str, list[list[tuple[int, int]]]]]:
+    """Yield the first two months of days: name, and weeks of days, each with its number of slots; day 0 is of another month."""
+    for month in list(dict.fromkeys(day[:7] for day in days))[:2]:
+        year, number = map(int, month.split("-"))
+        weeks = Calendar().monthdayscalendar(year, number)
+        yield (
+            f"{_(month_abbr[number])} {year}",
+            [[(day, days.get(f"{month}-{day:02}", 0)) for day in week] for week in weeks],
+        )
+
+
+def weekdays() -> list[str]:
+    """Return the short names of the days of the week, from Monday."""
+    return _("Mon Tue Wed Thu Fri Sat Sun").split()
 
 
 def _past_cell(day: PastDay, largest: int) -> Cell:
@@ -70,7 +87,7 @@ def _strength(count: int, largest: int) -> int:
     return min(3, 1 + 3 * count // max(1, largest + 1))
 
 
-def _slots(count: int) -> str:
+def slots(count: int) -> str:
     """Return a number of slots in words."""
     return _("no slots") if count == 0 else _("1 slot") if count == 1 else _("{0} slots", count)
 
@@ -85,10 +102,9 @@ def _grid(cells: Sequence[Cell], today: int) -> Grid:
     padded += [None] * (-len(padded) % 7)
     monday = shown[0].day - before * _DAY
     weeks = [monday + number * 7 * _DAY for number in range(len(padded) // 7)]
-    months = tuple(
+    named = tuple(
         (_(name) if len(some) > 1 else "", len(some))
         for (name, _year), found in groupby(weeks, key=lambda each: (each.strftime("%b"), each.year))
         for some in [list(found)]
     )
-    weekdays = _("Mon Tue Wed Thu Fri Sat Sun").split()
-    return Grid(months, tuple((name, tuple(padded[at::7])) for at, name in enumerate(weekdays)))
+    return Grid(named, tuple((name, tuple(padded[at::7])) for at, name in enumerate(weekdays())))

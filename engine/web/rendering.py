@@ -17,8 +17,8 @@ from markupsafe import Markup
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.service import effect_diff
-from lodger.engine.service.humanize import WAITS, WORDS, words_of
-from lodger.engine.web import charts, script_api, texts
+from lodger.engine.service.humanize import WAITS, words_of
+from lodger.engine.web import charts, heat_map, script_api, texts
 from lodger.engine.web.charts import duration_text as duration
 from lodger.engine.web.field_changes import field_changes
 from lodger.engine.web.listing import term
@@ -31,59 +31,40 @@ TEMPLATES = [FOLDER / "templates"]
 CATALOGUES = {f"texts-{language}.js": language for language in LANGUAGES[1:]}
 #: Size of a sparkline, pixels.
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
-_SECONDS = (31_556_952, 2_629_746, 86_400, 3600, 60, 1)
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
 #: Maximum length of a line of a code frame: a bundle may be one line.
 FRAME_WIDTH = 400
 
 
-def instant(value: datetime | None) -> str:
-    """Return an instant as UTC date and time to the second, which the page's script writes in the reader's zone; a dash for None."""
+def instant(value: datetime | str | None, zone: str = "") -> str:
+    """Return an instant as UTC date and time to the second; a dash for None.
+
+    The page's script writes it in a zone, by default the reader's.
+    """
+    return _time(value, "of", zone)
+
+
+def relative(value: datetime | str | None) -> str:
+    """Return an instant as UTC date and time, which the page's script says as "in 3 hours"; a dash for None."""
+    return _time(value, "relative", "1")
+
+
+def _time(value: datetime | str | None, name: str, about: str, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return the element of an instant, with what the page's script needs to know to write it."""
     if value is None:
         return "–"
-    text, stamp = _utc(value), value.astimezone(UTC).isoformat()
-    return Markup('<time datetime="{}" data-at="{}" title="{} UTC">{}</time>').format(stamp, stamp, text, text)
-
-
-def _utc(value: datetime) -> str:
-    """Return an instant as UTC date and time to the second."""
-    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def relative(value: datetime | None, now: datetime) -> Markup:
-    """Return an instant in words, such as "in 3 hours", with the exact instant as title; a dash for None."""
-    if value is None:
-        return Markup("–")
-    seconds = (value - now).total_seconds()
-    at = next((at for at, size in enumerate(_SECONDS) if abs(seconds) >= size * 0.95), -1)
-    count = round(abs(seconds) / _SECONDS[at])
-    words = (
-        (_("1 year"), _("1 month"), _("1 day"), _("1 hour"), _("1 minute"), _("1 second"))[at]
-        if count == 1
-        else (
-            _("{0} years", count),
-            _("{0} months", count),
-            _("{0} days", count),
-            _("{0} hours", count),
-            _("{0} minutes", count),
-            _("{0} seconds", count),
-        )[at]
-    )
-    text = _("now") if abs(seconds) < 1 else _("in {0}", words) if seconds > 0 else _("{0} ago", words)
-    exact = _utc(value)
-    return Markup('<time datetime="{stamp}" title="{exact} UTC">{text}</time>').format(
-        stamp=value.astimezone(UTC).isoformat(), exact=exact, text=text
+    at = (datetime.fromisoformat(value) if isinstance(value, str) else value).astimezone(UTC)
+    more = Markup(' data-{}="{}"').format(name, about) if about else ""
+    return Markup('<time datetime="{0}" data-at="{0}"{1} title="{2} UTC">{3}</time>').format(
+        at.isoformat(), more, f"{at:%Y-%m-%d %H:%M:%S}", at.strftime(form)
     )
 
 
-def clock(us: int) -> Markup:
+def clock(us: int) -> str:
     """Return the time of day of an instant, in microseconds since 1970, as UTC to the millisecond, as :func:`instant` does."""
-    at, rest = from_us(us), f".{us // 1000 % 1000:03}"
-    stamp = at.isoformat()
-    return Markup('<time datetime="{}" data-at="{}" data-rest="{}" title="{} UTC">{}</time>').format(
-        stamp, stamp, rest, _utc(at), f"{at:%H:%M:%S}{rest}"
-    )
+    rest = f".{us // 1000 % 1000:03}"
+    return _time(from_us(us), "rest", rest, f"%H:%M:%S{rest}")
 
 
 def size(number: float) -> str:
@@ -162,7 +143,7 @@ def _in_one_direction(value: Any) -> Any:
 
 #: A start tag of a template, whose attributes may contain Jinja's, and the request that the page's script makes for it.
 _TAG = re.compile(r"<(form|button)\b((?:{%.*?%}|{{.*?}}|[^<>{}]|{(?![%{])|}(?![%}]))*)>", re.DOTALL)
-_ASKS = re.compile(r"""(?<= )data-(call|upload|then|confirm|body|nest)=(?:"([^"]*)"|'([^']*)')""")
+_ASKS = re.compile(r"""(?<= )data-(call|upload|then|confirm|body|nest|show|once)=(?:"([^"]*)"|'([^']*)')""")
 
 
 def with_actions(source: str) -> str:
@@ -228,7 +209,9 @@ def _environment(language: str) -> Environment:
         "term": term,
         "language": language,
         "_": _,
-        "words": lambda: {code: _(text) for code, text in WORDS.items()},
+        "slots": heat_map.slots,
+        "months": heat_map.months,
+        "weekdays": heat_map.weekdays,
     }
     made.globals["count"] = "{:,.0f}".format
     return made

@@ -61,9 +61,8 @@ def opened(browser: Browser, *expected: str, **context: Any) -> Iterator[Page]:
     finally:
         made.close()
     # What the server refuses (a rule half typed) the browser notes, too.
-    assert [
-        each for each in complaints if "status of 4" not in each and not any(told in each for told in expected)
-    ] == []
+    left = [each for each in complaints if "status of 4" not in each and not any(told in each for told in expected)]
+    assert left == [], left
 
 
 #: The name of what has the focus, also inside the editor.

@@ -46,7 +46,7 @@ def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
 
 def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: RunningApi, page: Page) -> None:
     page.goto(f"{lodge.url}/t/acme/schedules/s")
-    page.click("[data-opens=pause]")
+    page.click("#pause > summary")
     page.fill("#pause [name=note]", "maintenance")
     page.click("text=Pause now")
     expect(page.locator("h1")).to_contain_text("paused")
@@ -57,7 +57,7 @@ def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: Running
     page.click("text=Change the rule")
     page.check("[value=text]")
     page.fill("[data-rule]", "0 9 * * 1-5")
-    expect(page.locator("[data-preview-of]")).to_contain_text("At 09:00, on Monday through Friday (UTC)")
+    expect(page.locator(".preview")).to_contain_text("At 09:00, on Monday through Friday (UTC)")
     page.click("text=Save")
     expect(page.locator("main > .lead")).to_contain_text("on Monday through Friday")
     page.get_by_role("link", name="Edit", exact=True).click()
@@ -127,13 +127,14 @@ def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: Runn
         tab_to(page, "Rule")
         page.keyboard.press("Control+A")
         page.keyboard.type("0 18 * * *")
-        expect(page.locator("[data-preview-of]")).to_contain_text("Daily at 18:00")
+        expect(page.locator(".preview")).to_contain_text("Daily at 18:00")
         tab_to(page, "Create")
         page.keyboard.press("Enter")
         page.wait_for_url("**/schedules/evenings")
         tab_to(page, "Pause")
         page.keyboard.press("Enter")
-        page.keyboard.type("holidays")  # the panel's first field has the focus
+        expect(page.locator("#pause [name=note]")).to_be_focused()
+        page.keyboard.type("holidays")
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_contain_text("paused")
         assert lodge.engine.schedules.get("typed", "evenings").note == "holidays"

@@ -68,10 +68,10 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
             if tenant == "acme":
                 assert "/t/other" not in answer.text, path
             if role in {"viewer", "auditor"}:
-                assert not re.search("data-call|data-dry-run|data-bulk|<textarea|type=.password", answer.text), path
+                assert not re.search("data-call|data-bulk|<textarea|type=.password", answer.text), path
             if role is not None and answer.status_code == 200:
                 calls = re.findall('data-(?:call|upload)="', answer.text)
-                assert len(calls) == answer.text.count("/call?to="), f"{path}: a form needs a script"
+                assert len(calls) == answer.text.count('ction="/call?to='), f"{path}: a form needs a script"
                 for call in CALL.findall(answer.text):
                     needed = [route.role for route in TABLE.routes if matches(route, unescape(call))]
                     assert needed, f"{path}: no operation is {call}"

@@ -208,7 +208,7 @@ def test_what_the_api_can_do_is_done_on_a_form(lodge: RunningApi, page: Page) ->
     expect(page.locator("#notice")).to_contain_text("cannot be mailed to 'ann@shop.example'")
     lodge.engine.grants.people("acme", ["ann@shop.example"])
     page.get_by_role("button", name="Put").click()
-    expect(page.locator("[data-answer]")).to_contain_text('"loud"')
+    expect(page.locator("[data-shown]")).to_contain_text('"loud"')
     page.goto(lodge.url + "/t/acme/settings")
     page.get_by_role("link", name="Alerts", exact=True).click()
     page.get_by_role("table").get_by_role("link", name="Delete").click()

@@ -101,13 +101,13 @@ def test_a_double_click_runs_once_and_leads_to_the_run(lodge: RunningApi, page: 
 def test_a_page_follows_beside_the_focus_and_leaves_what_is_typed(lodge: RunningApi, page: Page) -> None:
     lodge.engine.schedules.create("acme", "typed", script="job", rules="every 60s")
     page.goto(f"{lodge.url}/t/acme/schedules/typed")
-    page.get_by_role("button", name="Dry run").first.focus()
-    page.get_by_role("button", name="Pause").click()
+    page.locator("#dry-run > summary").focus()
+    page.locator("#pause > summary").click()
     page.fill("#pause [name=note]", "half a sente")
     lodge.engine.schedules.pause("acme", "typed", note="by another")
     expect(page.locator("h1")).to_contain_text("paused")
     assert page.input_value("#pause [name=note]") == "half a sente"
-    page.get_by_role("button", name="Dry run").first.focus()
+    page.locator("#dry-run > summary").focus()
     lodge.engine.schedules.resume("acme", "typed")
     expect(page.locator("h1")).to_contain_text("armed")
     assert page.evaluate("document.activeElement.textContent") == "Dry run"
@@ -144,7 +144,7 @@ def test_times_are_shown_and_typed_in_the_schedules_zone_then_in_the_chosen_one(
         expect(footer).to_contain_text("Times are in Asia/Kolkata")
         days = page.locator("table.heat").nth(1).locator("td:not(.none) .hidden").all_text_contents()
         assert sorted(days)[:3] == ["2026-01-02: 1 slot", "2026-01-05: 1 slot", "2026-01-07: 1 slot"]
-        page.get_by_role("button", name="Pause").click()
+        page.locator("#pause > summary").click()
         page.locator("#pause [name=until]").fill("2026-02-01T09:00")
         page.get_by_role("button", name="Pause now").click()
         expect(page.locator("h1")).to_contain_text("paused")

@@ -134,7 +134,7 @@ def test_a_journey_in_a_browser_below_the_path(platform: Platform, browser: Brow
         page.goto(platform.url + PREFIX + "/")
         page.get_by_role("link", name="Schedules").click()
         page.get_by_role("link", name="s", exact=True).click()
-        page.get_by_role("button", name="Pause", exact=True).click()
+        page.locator("#pause > summary").click()
         page.get_by_label("Note").fill("maintenance")
         page.get_by_role("button", name="Pause now").click()
         page.locator("h1").get_by_text("paused").wait_for()

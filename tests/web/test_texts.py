@@ -127,12 +127,12 @@ def test_a_run_may_have_many_values() -> None:
 
 
 def test_scripts_get_the_texts_of_the_page(hostile: RunningApi) -> None:
-    page = httpx2.get(f"{hostile.url}/sign-in", headers={"accept-language": "de"}, trust_env=False)
-    (script,) = re.findall(r'src="(/static/texts-de.js[^"]*)"', page.text)
-    answer = httpx2.get(hostile.url + script, trust_env=False)
-    assert '"You are signed out.": "Sie sind abgemeldet."' in answer.text
-    assert (answer.headers["content-type"], page.headers["vary"]) == (
-        "text/javascript; charset=utf-8",
-        "accept-language",
-    )
-    assert "texts-" not in httpx2.get(f"{hostile.url}/sign-in", trust_env=False).text
+    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+        browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
+        page = browser.get("/nodes", headers={"accept-language": "de"})
+        (script,) = re.findall(r'src="(/static/texts-de.js[^"]*)"', page.text)
+        answer = browser.get(script)
+        assert '"You are signed out.": "Sie sind abgemeldet."' in answer.text
+        assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+        assert page.headers["vary"] == "accept-language"
+        assert "texts-" not in browser.get("/nodes").text

@@ -29,7 +29,6 @@ def schedules(reader: Reader) -> tuple[str, Values]:
     return "schedules.html", {
         "listed": listed,
         "recent": {each.schedule_id: each.runs for each in recent},
-        "now": reader.now,
     }
 
 

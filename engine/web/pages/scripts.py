@@ -24,7 +24,7 @@ SECTIONS: list[tuple[Callable[[Reader, str], Any], str]] = []
 
 def scripts(reader: Reader) -> tuple[str, Values]:
     """Return the page with the list of scripts: its template and values."""
-    return "scripts.html", {"listed": listing(reader, "scripts"), "now": reader.now}
+    return "scripts.html", {"listed": listing(reader, "scripts")}
 
 
 def new(reader: Reader) -> tuple[str, Values]:
@@ -51,7 +51,6 @@ def script(reader: Reader) -> tuple[str, Values]:
             if each is not None
         ],
         "platform": platform,
-        "now": reader.now,
     }
 
 

@@ -16,18 +16,16 @@ function sentences(answer, value) {
   return parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ");
 }
 
-// Asks the API for a value of JSON, a file or nothing; or sends the fields of a form to the address that it has.
+// Asks the API for a value of JSON or nothing; or sends the fields of a form to the address that it has.
 async function call(method, path, body) {
-  const headers = { Accept: "application/json" }, plain = body === undefined || body instanceof Blob || body instanceof URLSearchParams;
-  if (!plain) headers["Content-Type"] = "application/json";
-  if (path !== "/session" || method !== "POST") {
-    const session = await fetch(api + "/session");
-    if (session.status === 401) { location.reload(); throw new Error(t`You are signed out.`); }
-    const value = await session.json().catch(() => null);
-    if (!session.ok) throw new Error(sentences(session, value));
-    headers["X-CSRF-Token"] = value.csrf;
-  }
-  const answer = await fetch(body instanceof URLSearchParams ? path : api + path, { method, headers, body: plain ? body : JSON.stringify(body) });
+  const headers = { Accept: "application/json" }, form = body instanceof URLSearchParams || body instanceof FormData;
+  if (body && !form) headers["Content-Type"] = "application/json";
+  const session = await fetch(api + "/session");
+  if (session.status === 401) { location.reload(); throw new Error(t`You are signed out.`); }
+  const own = await session.json().catch(() => null);
+  if (!session.ok) throw new Error(sentences(session, own));
+  headers["X-CSRF-Token"] = own.csrf;
+  const answer = await fetch(form ? path : api + path, { method, headers, body: form ? body : JSON.stringify(body) });
   const value = await answer.json().catch(() => null);
   if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
   return value;
@@ -61,6 +59,14 @@ function wallTime(instant, zone = zoneShown()) {
   return forms.get(zone).format(new Date(instant));
 }
 
+// An instant in words, such as "in 3 hours".
+function inWords(instant) {
+  const seconds = (Date.parse(instant) - Date.now()) / 1000;
+  const units = [[31556952, "year"], [2629746, "month"], [86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
+  const [size, unit] = units.find(([length]) => Math.abs(seconds) >= length * 0.95) || units.at(-1);
+  return new Intl.RelativeTimeFormat(document.documentElement.lang).format(Math.round(seconds / size), unit);
+}
+
 // The instant of a field of date and time; undefined for an empty one. Twice, because the offset may change in between.
 function instantOf(field, zone = zoneShown()) {
   if (!field.value) return undefined;
@@ -72,7 +78,10 @@ function instantOf(field, zone = zoneShown()) {
 
 function showTimes(place) {
   const zone = zoneShown();
-  for (const each of place.querySelectorAll("time[data-at]")) each.textContent = "rest" in each.dataset ? wallTime(each.dataset.at, zone).slice(11) + each.dataset.rest : wallTime(each.dataset.at, zone);
+  for (const each of place.querySelectorAll("time[data-at]")) {
+    const { at, of, rest, relative } = each.dataset, wall = wallTime(at, of ? knownZone(of) : zone);
+    each.textContent = relative !== undefined ? inWords(at) : rest ? wall.slice(11) + rest : wall;
+  }
   for (const each of place.querySelectorAll("[data-clock]")) {
     const [from, to] = each.dataset.clock.split(" ");
     each.textContent = wallTime(each.dataset.clockAt, zone).slice(from, to) + each.textContent.slice(to - from);
@@ -105,32 +114,51 @@ async function go(path) {
   location.assign(path);
 }
 
-// A name as one segment of a path. A browser reads . and .. as other paths, which may be other operations.
-function segment(what, name) {
-  if (["", ".", ".."].includes(String(name ?? ""))) throw new Error(t`${what}: "${name ?? ""}" is not a name`);
-  return encodeURIComponent(name);
+// Says an error beside the form that it is about, if that has a place for it; null takes it away.
+function problem(element, error) {
+  if (!element.dispatchEvent(new CustomEvent("problem", { detail: error, bubbles: true, cancelable: true }))) return;
+  const place = element.querySelector("[data-problem]");
+  if (!place) { tell(error?.message ?? "", Boolean(error)); return; }
+  place.textContent = error?.message ?? "";
+  place.hidden = !error;
 }
 
-// Sends a form, or what a button asks for.
-async function change(element) {
+function made(tag, text, className) {
+  const node = document.createElement(tag);
+  if (text !== undefined) node.textContent = text;
+  if (className) node.className = className;
+  return node;
+}
+
+function show(place, html) {
+  place.innerHTML = html;
+  showTimes(place);
+  place.querySelector("[autofocus]")?.focus();
+  document.dispatchEvent(new Event("shown"));
+}
+
+// Sends a form, or what a button asks for. What an operation answers is shown by the server.
+async function change(element, address) {
   if (element.hasAttribute("aria-busy")) return;
-  const isForm = element.matches("form"), fields = new URLSearchParams(isForm ? new FormData(element) : "");
+  const isForm = element.matches("form"), typed = isForm ? new FormData(element) : "", fields = element.dataset.upload ? typed : new URLSearchParams(typed);
   const buttons = isForm ? [...element.querySelectorAll("button")] : [element];
   element.setAttribute("aria-busy", "true");
   for (const each of buttons) each.disabled = true;
-  tell("");
+  problem(element, null);
   try {
-    fields.set("_key", keyOf(element, String(fields)));
-    const { value, then } = await call("POST", element.getAttribute(isForm ? "action" : "formaction"), fields);
+    fields.set("_key", keyOf(element, address + fields));
+    const { then, changes, html } = await call("POST", address, fields);
     delete element.asked;
     if (then) { await go(then); return; }
-    tell(t`Done.`);
-    await refresh(true);
-    if (value && value[element.dataset.once]) showOnce(value[element.dataset.once]);
-    showAnswer(value);
+    if (changes) {
+      tell(t`Done.`);
+      await refresh(true);
+      element.closest("details.panel")?.removeAttribute("open");
+    }
+    if (html) show(element.querySelector("[data-shown='']") ?? notice, html);
   } catch (error) {
     if (error.problem?.status < 500) delete element.asked;
-    tell(error.message, true);
+    problem(element, error);
   } finally {
     element.removeAttribute("aria-busy");
     for (const each of buttons) each.disabled = false;
@@ -145,7 +173,7 @@ document.addEventListener("click", async (event) => {
   if (button.dataset.call) {
     event.preventDefault();
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
-    await change(button);
+    await change(button, button.getAttribute("formaction"));
   }
 });
 
@@ -155,50 +183,42 @@ document.addEventListener("submit", (event) => {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if ("signIn" in form.dataset) {
-    event.preventDefault();
-    try {
-      await call("POST", "/session", { token: form.elements.token.value.trim() });
-      location.assign(form.dataset.next);
-    } catch (error) {
-      tell(error.message, true);
-    }
-  } else if (form.dataset.upload) {
-    event.preventDefault();
-    const fill = (text) => text.replace(/\{(\w+)\}/g, (_, name) => segment(name, form.elements[name].value));
-    form.setAttribute("aria-busy", "true");
-    try {
-      const [method, path] = fill(form.dataset.upload).split(" ");
-      await call(method, path, new Blob([form.elements.file.files[0]], { type: form.dataset.media }));
-      await go(fill(form.dataset.then));
-    } catch (error) {
-      tell(error.message, true);
-    } finally {
-      form.removeAttribute("aria-busy");
-    }
-  } else if (form.dataset.call) {
-    event.preventDefault();
-    const words = form.dataset.confirm?.replace(/\{(\w+)\}/g, (_, name) => form.elements[name]?.value || name);
-    if (!words || confirm(words)) await change(form);
+  if (!form.dataset.call && !form.dataset.upload) return;
+  event.preventDefault();
+  const words = form.dataset.confirm?.replace(/\{(\w+)\}/g, (_, name) => form.elements[name]?.value || name);
+  if (!words || confirm(words)) await change(form, event.submitter?.getAttribute("formaction") ?? form.getAttribute("action"));
+});
+
+// Waits until typing pauses; a later answer never gives way to an earlier one.
+function whenQuiet(work, milliseconds = 300) {
+  let timer = 0, latest = 0;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const mine = (latest += 1), apply = await work(...values);
+      if (mine === latest && apply) apply();
+    }, milliseconds);
+  };
+}
+
+// Shows what a form would do while it is filled in, at the places that have an address for it.
+const lookAhead = whenQuiet(async (form) => {
+  const places = [...form.querySelectorAll("[data-shown^='/']")];
+  const empty = places.some((each) => [...each.closest(".builder, form").querySelectorAll("[required]")].some((field) => !field.value));
+  try {
+    const found = empty ? [] : await Promise.all(places.map((each) => call("POST", each.dataset.shown, new URLSearchParams(new FormData(form)))));
+    return () => { problem(form, null); places.forEach((each, at) => show(each, found[at]?.html ?? "")); };
+  } catch (error) {
+    return () => { for (const each of places) each.replaceChildren(); problem(form, error); };
   }
 });
 
-function showAnswer(value) {
-  const place = main.querySelector("[data-answer]");
-  if (!place || value === null) return;
-  place.hidden = false;
-  place.querySelector("pre").textContent = JSON.stringify(value, null, 2);
-}
-
-// A secret that no page shows again.
-function showOnce(text) {
-  const link = /^https?:/.test(text), shown = document.createElement(link ? "a" : "code");
-  if (link) Object.assign(shown, { href: text, target: "_blank", rel: "noreferrer" });
-  shown.textContent = text;
-  shown.tabIndex = 0;
-  notice.replaceChildren(t`Copy it now, it is not shown again:`, " ", shown);
-  shown.focus();
-}
+document.addEventListener("input", (event) => { if (event.target.form?.querySelector("[data-shown^='/']")) lookAhead(event.target.form); });
+document.addEventListener("toggle", ({ target }) => {
+  if (!target.open || !target.matches("details.panel")) return;
+  target.querySelector("input:not([type=radio], [type=hidden]), textarea, select")?.focus();
+  if (target.querySelector("[data-shown^='/']")) lookAhead(target.querySelector("form"));
+}, true);
 
 // Open pages refresh their content. A form that is being filled in and a panel stay as they are.
 
@@ -225,7 +245,7 @@ function filledIn(form) {
 const morphing = (once) => ({
   morphStyle: "innerHTML",
   callbacks: {
-    beforeNodeMorphed: (old) => !(old instanceof Element) || once || !(old.matches("[data-stay]") || (old.matches("form") && filledIn(old))),
+    beforeNodeMorphed: (old) => !(old instanceof Element) || !(old.matches("[data-stay]") || (!once && old.matches("form") && filledIn(old))),
     beforeAttributeUpdated: (name, node) => !(name === "open" && node.matches("details")) && !(name === "aria-busy" || name === "disabled" && node.closest("[aria-busy]")),
   },
 });
@@ -279,16 +299,14 @@ for (const each of ["visibilitychange", "pageshow", "online"]) addEventListener(
 // A page that is slow to come says so, and a bar of pages that is wider than the screen shows the present one.
 for (const each of ["beforeunload", "pageshow"]) addEventListener(each, () => document.documentElement.classList.toggle("leaving", each === "beforeunload"));
 document.querySelector("nav a[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
-if (main && stale) {
-  nameCells(main);
-  const choice = document.querySelector("[data-zone-choice]");
-  if (choice) {
-    choice.value = kept.getItem("zone") ?? "schedule";
-    choice.addEventListener("change", () => { kept.setItem("zone", choice.value); location.reload(); });
-  }
-  showTimes(document);
-  keepFresh();
+nameCells(main);
+const choice = document.querySelector("[data-zone-choice]");
+if (choice) {
+  choice.value = kept.getItem("zone") ?? "schedule";
+  choice.addEventListener("change", () => { kept.setItem("zone", choice.value); location.reload(); });
 }
+showTimes(document);
+keepFresh();
 
 // What matches a filter is changed in parts, with a progress.
 

@@ -493,11 +493,15 @@ async function compareSides(place) {
 const area = document.querySelector("[data-editor]");
 const editor = area && new Editor(area);
 if (editor) {
-  window.editedSource = () => editor.value();
-  window.markLine = (file, line, message) => editor.mark(file, line, message);
   const asked = new URLSearchParams(location.search);
   if (asked.get("line")) editor.show(asked.get("file"), Number(asked.get("line")));
 }
+
+// A dry run that failed has a line.
+document.addEventListener("shown", () => {
+  const failed = document.querySelector(".result .error");
+  if (failed) editor?.mark(failed.dataset.file, Number(failed.dataset.line), failed.textContent);
+});
 
 if (cm) {
   for (const each of document.querySelectorAll("textarea[data-json]")) jsonField(each);
@@ -506,10 +510,10 @@ if (cm) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.querySelector("[data-dry-run-form]")?.requestSubmit();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) document.querySelector("form.dry-run")?.requestSubmit();
 });
 
-// The form of a script has all of its modules.
+// The form of a script, and of its dry run, has all of its modules.
 document.addEventListener("formdata", (event) => {
-  if (event.target.contains(editor?.root)) event.formData.set("source", JSON.stringify(editor.value()));
+  if (editor && (event.target.contains(editor.root) || event.target.matches(".dry-run"))) event.formData.set("source", JSON.stringify(editor.value()));
 });

@@ -59,7 +59,6 @@ class RuleBuilder {
     this.root = root;
     this.form = root.closest("form");
     this.known = JSON.parse(root.dataset.rules);
-    this.output = root.querySelector("[data-preview-of]");
     this.times = root.querySelector("[data-times]");
     const zones = root.querySelector("#zones");
     if (Intl.supportedValuesOf) zones.append(...["UTC", ...Intl.supportedValuesOf("timeZone")].map((each) => new Option(each)));
@@ -75,17 +74,15 @@ class RuleBuilder {
       if (event.target.matches("[data-drop-time]")) this.dropTime(event.target.parentElement);
       if (event.target.matches("[data-add-day]")) this.addDay();
     });
-    const show = whenQuiet(() => this.explained());
-    this.preview = show;
-    if (!root.closest("[hidden]")) this.preview();
+    this.form.addEventListener("formdata", ({ formData }) => {
+      for (const [name, value] of Object.entries(this.body())) if (value !== null) formData.set(name, typeof value === "string" ? value : JSON.stringify(value));
+    });
+    this.form.addEventListener("problem", (event) => { if (this.problem(event.detail)) event.preventDefault(); });
+    if (!root.closest("details:not([open])")) this.preview();
   }
 
   find(selector) { return this.root.querySelector(selector); }
-  // Slots are shown in the zone of the rules; in UTC while its name is half typed.
-  get zone() {
-    const typed = this.find("[data-tz]").value.trim();
-    try { wallTime(0, typed); return typed; } catch { return "UTC"; }
-  }
+  preview() { lookAhead(this.form); }
   get step() { return this.find("[name=step]:checked").value; }
 
   // Begins with the schedule's present rules, in the first step that can show them.
@@ -159,7 +156,6 @@ class RuleBuilder {
   changed(field) {
     if (field.matches("[data-weekdays] input:checked")) this.find("[data-monthdays]").value = "";
     if (field.matches("[data-monthdays]") && field.value) for (const box of this.root.querySelectorAll("[data-weekdays] input")) box.checked = false;
-    if (!field.matches("[data-day],[data-yearly],[data-preset]")) this.preview();
   }
 
   // The rules that a step says: texts, or the schedule's own where they are unchanged.
@@ -194,125 +190,23 @@ class RuleBuilder {
     return place === "tz" ? this.find("[data-tz]") : place === "exclusions" ? this.find("[data-exclusions]") : this.find(`[data-step=${this.step}] input, [data-step=${this.step}] textarea`);
   }
 
-  // Shows a problem beside the field that it is about; none for null.
-  problem(error, body) {
-    const { code, rule, index } = error?.problem ?? {};
-    const place = !error ? null : code === "zone_unknown" || /zone/.test(code ?? "") ? "tz" : rule >= body.rules.length ? "exclusions" : "rules";
+  // Shows a problem beside the field that it is about, and says whether there is one; none for null.
+  problem(error) {
+    const { code, rule, index } = error?.problem ?? {}, { rules, exclusions } = this.body();
+    const place = /zone/.test(code) ? "tz" : !Number.isInteger(rule ?? index) && !/rule|interval/.test(code) ? null : rule >= rules.length ? "exclusions" : "rules";
     for (const each of this.root.querySelectorAll("[data-problem-of]")) {
-      const mine = each.dataset.problemOf === place;
-      problemAt(each, mine ? error.message : "");
-      const field = this.field(each.dataset.problemOf);
-      if (mine) field.setAttribute("aria-invalid", "true"); else field.removeAttribute("aria-invalid");
+      const mine = each.dataset.problemOf === place, field = this.field(each.dataset.problemOf);
+      each.textContent = mine ? error.message : "";
+      each.hidden = !mine;
       each.id ||= `problem-${each.dataset.problemOf}`;
-      if (mine) field.setAttribute("aria-describedby", each.id); else field.removeAttribute("aria-describedby");
+      for (const [name, value] of [["aria-invalid", "true"], ["aria-describedby", each.id]]) mine ? field.setAttribute(name, value) : field.removeAttribute(name);
       if (!mine || !Number.isInteger(index)) continue;
-      const texts = [...body.rules, ...body.exclusions].map((text) => text.text ?? text);
-      const text = texts[rule ?? 0] ?? "";
-      const line = made("code", undefined, "where");
+      const text = [...rules, ...exclusions].map((one) => one.text ?? one)[rule ?? 0] ?? "", line = made("code", undefined, "where");
       line.append(text.slice(0, index), made("mark", text.slice(index, index + 1) || " "), text.slice(index + 1));
       each.append(document.createElement("br"), line);
     }
-    if (error) this.output.replaceChildren();
-  }
-
-  async explained() {
-    const body = this.body();
-    if (!body.rules.length) return () => { this.problem(null, body); this.output.replaceChildren(); };
-    try {
-      const found = await call("POST", this.root.dataset.preview ?? "/preview", { ...body, n: 6, days: 62, within_limits: true });
-      const difference = this.root.dataset.whatIf ? await call("POST", this.root.dataset.whatIf, body) : null;
-      return () => { this.problem(null, body); this.output.replaceChildren(...this.sentence(found), ...(difference ? this.difference(difference) : [])); };
-    } catch (error) {
-      return () => this.problem(error, body);
-    }
-  }
-
-  sentence(found) {
-    const list = made("ol", undefined, "slots");
-    for (const slot of found.slots) {
-      const row = made("li", wallTime(slot, this.zone) + " ");
-      row.append(made("small", inWords(slot)));
-      if (found.shifted.includes(slot)) row.append(" ", made("span", t`shifted by daylight saving`, "badge"));
-      list.append(row);
-    }
-    const why = found.never ? t`These rules never run: ${found.never}` : found.ends && !found.slots.length ? t`These rules have no slot after now.` : "";
-    const none = why ? [made("p", why, "problem")] : [];
-    return [made("p", found.text, "lead"), ...none, ...(found.slots.length ? [made("h3", t`Next slots, ${this.zone}`), list, this.months(found.days)] : [])];
-  }
-
-  // The days of this month and the next in the rules' zone, each with its number of slots.
-  months(days) {
-    const place = made("div", undefined, "months"), midnight = (day) => new Date(`${day}T00:00Z`);
-    const name = (day, parts) => new Intl.DateTimeFormat(document.documentElement.lang, { ...parts, timeZone: "UTC" }).format(midnight(day));
-    for (const month of [...new Set(Object.keys(days).map((each) => each.slice(0, 7)))].slice(0, 2)) {
-      const table = made("table", undefined, "heat month"), head = table.createTHead().insertRow(), body = table.createTBody();
-      table.prepend(made("caption", name(`${month}-01`, { month: "long", year: "numeric" })));
-      for (let at = 1; at <= 7; at++) head.append(Object.assign(made("th", name(`2024-01-0${at}`, { weekday: "short" })), { scope: "col" }));
-      const before = (midnight(`${month}-01`).getUTCDay() + 6) % 7, length = new Date(Date.UTC(month.slice(0, 4), month.slice(5), 0)).getUTCDate();
-      for (let at = 0, row; at < before + length; at++) {
-        if (at % 7 === 0) row = body.insertRow();
-        const day = `${month}-${String(at - before + 1).padStart(2, "0")}`, cell = row.insertCell();
-        if (at < before) continue;
-        cell.append(String(at - before + 1));
-        if (!days[day]) continue;
-        Object.assign(cell, { className: "slots-2", title: counted(days[day], "slot") });
-        cell.append(made("span", `: ${counted(days[day], "slot")}`, "hidden"));
-      }
-      place.append(table);
-    }
-    return place;
-  }
-
-  difference(found) {
-    if (!found.dropped.length && !found.added.length) return [made("p", t`No slot changes up to ${wallTime(found.complete_to, this.zone)}.`, "empty")];
-    const parts = [made("h3", t`Compared with now, up to ${wallTime(found.complete_to, this.zone)}`)];
-    for (const [slots, word, tag, className] of [[found.dropped, t`dropped`, "del", "drop"], [found.added, t`added`, "ins", "add"]]) {
-      if (!slots.length) continue;
-      const row = made("p", `${counted(slots.length, "slot")} ${word}: `, className);
-      slots.slice(0, 4).forEach((slot, at) => row.append(at ? ", " : "", made(tag, wallTime(slot, this.zone))));
-      if (slots.length > 4) row.append(" ", t`and ${slots.length - 4} more`);
-      parts.push(row);
-    }
-    return parts;
+    return place !== null;
   }
 }
 
-const builders = new WeakMap();
-function beginBuilders() {
-  for (const root of document.querySelectorAll("[data-rule-builder]")) if (!builders.has(root)) builders.set(root, new RuleBuilder(root));
-}
-document.addEventListener("refreshed", beginBuilders);
-document.addEventListener("click", (event) => {
-  const panel = document.getElementById(event.target.dataset?.opens);
-  const root = panel && !panel.hidden && panel.querySelector("[data-rule-builder]");
-  if (root) builders.get(root).preview();
-});
-
-document.addEventListener("submit", async (event) => {
-  const form = event.target;
-  if (!form.dataset.ruleForm) return;
-  event.preventDefault();
-  const builder = builders.get(form.querySelector("[data-rule-builder]"));
-  const [method, path] = form.dataset.ruleForm.split(" ");
-  const place = form.querySelector("[data-problem-of=form]");
-  const { dst, start, end, ...body } = builder.body();
-  problemAt(place, "");
-  form.setAttribute("aria-busy", "true");
-  try {
-    for (const field of form.elements) {
-      if (!field.name || field.name === "step" || field.value === "") continue;
-      body[field.name] = "json" in field.dataset ? jsonOf(field) : field.value;
-    }
-    if (form.dataset.revision) body.revision = Number(form.dataset.revision);
-    const made = await call(method, path, body);
-    if (form.dataset.then) await go(form.dataset.then + encodeURIComponent(made.name));
-    else { await refresh(true); tell(t`Saved.`); }
-  } catch (error) {
-    if (Number.isInteger(error.problem?.rule) || Number.isInteger(error.problem?.index)) builder.problem(error, body);
-    else problemAt(place, error.message);
-  } finally {
-    form.removeAttribute("aria-busy");
-  }
-});
-
-beginBuilders();
+for (const root of document.querySelectorAll("[data-rule-builder]")) new RuleBuilder(root);
