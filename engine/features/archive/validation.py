@@ -5,16 +5,14 @@ that are later read for all tenants at once are decoded here first.
 """
 
 import base64
-import binascii
 import json
-import math
-import re
-import sys
 import zlib
 from collections.abc import Callable
-from functools import cache, partial
-from typing import Any, NamedTuple, NoReturn
+from functools import cache
+from types import GenericAlias
+from typing import Annotated, Any, NamedTuple, NoReturn
 
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Numeric, SmallInteger, String, Table
 
 from lodger.engine.core.access import names
@@ -80,9 +78,12 @@ def read(table: Table, cells: list[Any]) -> Row:
         InputError: archive_invalid.
     """
     form = _form(table)
-    if len(cells) != len(form.columns):
-        raise bad(f"a row of {table.name} has {len(cells)} values")
-    row = {name: check(cell) for (name, check), cell in zip(form.columns, cells, strict=True)}
+    try:
+        row = dict(zip(form.columns, form.cells.validate_python(cells), strict=True))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join((table.name, *(form.columns[int(at)] for at in first["loc"][:1])))
+        raise bad(f"{place}: {first['msg']}") from None
     parsed = {name: parse_cell(table, name, row[name]) for name in form.json if row[name] is not None}
     if form.look is not None:
         try:
@@ -114,16 +115,15 @@ def _constant(name: str) -> NoReturn:
 _JSON = json.JSONDecoder(parse_constant=_constant)
 #: Shorter JSON is parsed without a check of its size.
 _SHORT = 16 * 1024
-#: Characters that databases do not store: NUL and lone surrogates.
-_UNKEPT = re.compile("[\0\ud800-\udfff]")
-#: Compared before the conversion, because an integer of four hundred digits does not fit into a float.
-_FLOAT = math.nextafter(math.inf, 0)
+#: Texts that databases store: without NUL; with a pattern, lone surrogates are refused too.
+_KEPT = r"^[^\x00]*$"
 
 
 class _Form(NamedTuple):
-    """Checks of a table's rows: for each value, for columns with JSON, and for the whole row."""
+    """The form of a table's rows: names and values of the columns, those with JSON, and the check of the whole row."""
 
-    columns: tuple[tuple[str, Callable[[Any], Any]], ...]
+    columns: tuple[str, ...]
+    cells: TypeAdapter[Any]
     json: tuple[str, ...]
     look: Callable[[Row, Row], None] | None
 
@@ -131,66 +131,36 @@ class _Form(NamedTuple):
 @cache
 def _form(table: Table) -> _Form:
     """Return the form of a table's rows in an archive."""
-    columns = tuple((column.name, _check(table, column)) for column in table.c)
+    columns = tuple(column.name for column in table.c)
+    cells: Any = GenericAlias(tuple, tuple(map(_cell, table.c)))
     texts = {column.name for column in table.c if isinstance(column.type, String)}
-    cells = tuple(name for name, _ in columns if name in JSON & texts and (table.name, name) not in _SEALED)
-    return _Form(columns, cells, _ROW_CHECKS.get(table.name) or table.info.get(ARCHIVED))
+    parsed = tuple(name for name in columns if name in JSON & texts and (table.name, name) not in _SEALED)
+    return _Form(columns, TypeAdapter(cells), parsed, _ROW_CHECKS.get(table.name) or table.info.get(ARCHIVED))
 
 
-def _check(table: Table, column: Column[Any]) -> Callable[[Any], Any]:
-    """Return the check of a column's values, None included."""
-    kind, named, nullable = column.type, f"{table.name}.{column.name}", column.nullable
-    look: Callable[[Any], Any]
+def _cell(column: Column[Any]) -> Any:
+    """Return the form of a column's values."""
+    kind = column.type
+    form: Any
     if isinstance(kind, LargeBinary):
-        look = partial(_bytes, named)
+        form = Annotated[bytes, BeforeValidator(_bytes)]
     elif isinstance(kind, Integer):
-        look = partial(_whole, named, *_bounds(column.name, kind))
+        minimum, maximum = _bounds(column.name, kind)
+        form = Annotated[int, Field(strict=True, ge=minimum, lt=maximum)]
     elif isinstance(kind, Numeric | Float):
-        look = partial(_number, named)
+        form = Annotated[float, Field(strict=True, allow_inf_nan=False)]
     else:
         assert isinstance(kind, String)
-        look = partial(_text, named, sys.maxsize if kind.length is None else kind.length)
-
-    def check_cell(cell: Any) -> Any:
-        """Return a checked cell; None only where the column takes it."""
-        if cell is not None:
-            return look(cell)
-        if nullable:
-            return None
-        raise bad(f"{named} is empty")
-
-    return check_cell
+        form = Annotated[str, Field(strict=True, max_length=kind.length, pattern=_KEPT)]
+    return form | None if column.nullable else form
 
 
-def _bytes(named: str, cell: Any) -> bytes:
-    """Return the bytes of a cell of an archive, ``{"b64": …}``; ``named`` names the column in the error."""
+def _bytes(cell: Any) -> bytes:
+    """Return the bytes of a cell of an archive, ``{"b64": …}``."""
     try:
         return base64.b64decode(cell["b64"], validate=True)
-    except (TypeError, KeyError, binascii.Error, ValueError):
-        raise bad(f"{named} is not base64") from None
-
-
-def _whole(named: str, minimum: int, maximum: int, cell: Any) -> int:
-    """Return the whole number of a cell, within its range."""
-    if type(cell) is not int or not minimum <= cell < maximum:
-        raise bad(f"{named} is not a whole number, or is out of range")
-    return cell
-
-
-def _number(named: str, cell: Any) -> float:
-    """Return the number in a cell of an archive; ``named`` names the column in the error."""
-    if type(cell) not in (int, float) or not abs(cell) <= _FLOAT:
-        raise bad(f"{named} is not a finite number")
-    return float(cell)
-
-
-def _text(named: str, longest: int, cell: Any) -> str:
-    """Return the text in a cell of an archive, of at most ``longest`` characters; ``named`` names the column in the error."""
-    if type(cell) is not str or len(cell) > longest:
-        raise bad(f"{named} is not text, or is too long")
-    if _UNKEPT.search(cell):
-        raise bad(f"{named} has a character that a database cannot store")
-    return cell
+    except (TypeError, KeyError, ValueError):
+        raise ValueError("it is not base64") from None
 
 
 def _bounds(name: str, kind: Integer) -> tuple[int, int]:
