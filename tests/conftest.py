@@ -32,7 +32,7 @@ settings.register_profile(
     "gate",
     deadline=None,
     derandomize=os.environ.get("LODGER_FUZZ") != "whole",
-    max_examples={"whole": 400, "brief": 5}.get(os.environ.get("LODGER_FUZZ", ""), 40),
+    max_examples={"whole": 400, "brief": 5}.get(os.environ.get("LODGER_FUZZ", ""), 25),
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

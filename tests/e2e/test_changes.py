@@ -139,22 +139,6 @@ def test_a_script_that_never_reads_changes_runs_once_for_each(url: str, monkeypa
     play(url, work, Idle(), feed="trigger")
 
 
-def test_reports_of_the_platform_wake_it_too(url: str) -> None:
-    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
-        await follow(engine)
-
-        def report() -> None:
-            with engine.context.database.write() as connection:
-                connection.execute(sa.text("INSERT INTO parcels VALUES (1, 'one', 'a')"))
-                engine.record_changed(connection, "one", "parcels", 1, "insert")
-
-        await asyncio.to_thread(report)
-        await signals.wait("finished")
-        assert reader.read == [1]
-
-    play(url, work, Reader())
-
-
 def test_changes_in_a_database_of_the_platforms(url: str, place: str) -> None:
     async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
         await follow(engine)
@@ -188,18 +172,6 @@ def test_a_burst_is_read_in_bounded_batches_until_it_is_caught_up(url: str, kind
     assert sorted(reader.read) == list(range(1, BURST + 1))
     assert max(map(len, reader.runs)) == 2000
     assert len(reader.runs) == 4
-
-
-def test_a_run_that_fails_reads_again(url: str) -> None:
-    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
-        await follow(engine, retry=3)
-        await change(engine, "INSERT INTO parcels VALUES (1, 'one', 'a')")
-        await signals.wait("finished", 2)
-        assert reader.read == [1]
-
-    reader = Reader()
-    reader.fail = 1
-    play(url, work, reader, feed="trigger")
 
 
 def test_a_pause_keeps_what_waits(url: str) -> None:

@@ -98,15 +98,6 @@ def test_mistakes_are_told_by_code(ledger: Ledger, arguments: tuple[str, ...], c
     assert (said.json["error"]["code"], said.code) == (code, exit_code)
 
 
-def test_another_tenants_action_is_not_there(ledger: Ledger) -> None:
-    ledger("tenant", "create", "other")
-    ledger("schedule", "create", "acme", "daily", "--script", "hello", "--rule", RULE)
-    asked = ledger("action", "run-now", "acme", "daily").json
-    assert ledger("action", "show", "other", asked["id"]).json["error"]["code"] == "action_unknown"
-    assert ledger("action", "cancel", "other", asked["id"]).json["error"]["code"] == "action_unknown"
-    assert ledger("action", "show", "acme", asked["id"]).json["action"]["state"] == "ready"
-
-
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     place = tmp_path / "notes.txt"
     place.write_text("not a database at all, but long enough to be read as a header of one" * 20)

@@ -42,7 +42,7 @@ def of_api(folder: Path) -> list[int]:
     return found
 
 
-def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
+def test_both_roles_from_the_first_token_to_a_run_and_an_api_that_dies_comes_back(tmp_path: Path) -> None:
     with up(tmp_path, LODGER_MIN_INTERVAL_S="1") as service:
         token = first_token(service, tmp_path)
         url = service.kind("listening")["url"]
@@ -69,20 +69,31 @@ def test_both_roles_from_the_first_token_to_a_run(tmp_path: Path) -> None:
             assert "Continue" in browser.get(link).text
             assert "Tenants" in browser.get(f"{url}/").text, "the link signs in"
             assert '<a href="/t/acme">' in browser.get(f"{url}/tenants").text
-        assert service.end() == 0
-    assert of_api(tmp_path) == []
+        (second,) = of_api(tmp_path)
+        gone = os.pidfd_open(second)
+        service.process.send_signal(signal.SIGKILL)
+        assert service.process.wait(120) == -signal.SIGKILL
+        _ends(gone, "the API outlived its parent")
     with up(tmp_path) as again:
-        url = again.kind("listening")["url"]
+        again.kind("listening")
         assert "token_missing" not in {line["kind"] for line in again.seen}
+        os.kill(of_api(tmp_path)[0], signal.SIGKILL)
+        assert again.kind("api_ended")["code"] == -9
+        url = again.kind("listening")["url"]
         gone = os.pidfd_open(*of_api(tmp_path))
-        try:
-            again.process.send_signal(signal.SIGINT)  # SIGTERM: each test that ends a service
-            assert again.process.wait(120) == 0
-            assert select.select([gone], [], [], 60)[0], "the API outlived the node"
-        finally:
-            os.close(gone)
+        again.process.send_signal(signal.SIGINT)  # SIGTERM: each test that ends a service
+        assert again.process.wait(120) == 0
+        _ends(gone, "the API outlived the node")
         with pytest.raises(httpx2.ConnectError):
             httpx2.get(f"{url}/healthz", trust_env=False)
+
+
+def _ends(process: int, otherwise: str) -> None:
+    """Wait until a process has ended, by its descriptor, which is closed."""
+    try:
+        assert select.select([process], [], [], 60)[0], otherwise
+    finally:
+        os.close(process)
 
 
 SECRETS = re.compile(r"lodger_[a-z2-7]{10}_\S+|/sign-in\?code=\S+")
@@ -156,23 +167,6 @@ def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path:
 def _value(text: str, name: str, **labels: str) -> float:
     samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     return sum(each.value for each in samples if (each.name, each.labels) == (name, labels))
-
-
-def test_an_api_that_dies_comes_back_and_one_without_a_parent_ends(tmp_path: Path) -> None:
-    with up(tmp_path) as service:
-        service.kind("listening")
-        (child,) = of_api(tmp_path)
-        os.kill(child, signal.SIGKILL)
-        assert service.kind("api_ended")["code"] == -9
-        service.kind("listening")
-        (second,) = of_api(tmp_path)
-        service.process.send_signal(signal.SIGKILL)
-        assert service.process.wait(120) == -signal.SIGKILL
-        gone = os.pidfd_open(second)
-        try:
-            assert select.select([gone], [], [], 30)[0], "the API outlived its parent"
-        finally:
-            os.close(gone)
 
 
 @pytest.mark.parametrize(

@@ -267,10 +267,3 @@ def test_the_seal_is_what_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     file.write_bytes(content)
     monkeypatch.setattr("lodger.sandbox.wasm.disk_cache.hmac.compare_digest", lambda *_: True)
     assert run_once(tmp_path) == ("[1]", 0)
-
-
-def test_a_place_that_others_may_write_is_not_read(tmp_path: Path) -> None:
-    run_once(tmp_path)
-    (file,) = files(tmp_path)
-    file.chmod(0o666)
-    assert run_once(tmp_path)[1] == 1

@@ -95,25 +95,6 @@ def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(ben
     assert applied == [(0, 2), (1, 2), (2, 2)], "the effects of each step exactly once"
 
 
-def test_a_queued_action_keeps_the_versions_of_all_its_steps(bench: Bench) -> None:
-    steps(bench)
-    bench.engine.scripts.put("acme", "send", "export default () => 'newer'")
-    versions = []
-    for _ in range(3):
-        (claim,) = bench.claim()
-        versions.append((claim.script_name, claim.script_version))
-        bench.commit(claim, finished=ended_with(None))
-    assert versions == [("fetch", 1), ("shape", 1), ("send", 1)]
-
-
-def test_cancelling_between_two_steps_ends_it(bench: Bench) -> None:
-    schedule = steps(bench)
-    bench.commit(*bench.claim(), finished=ended_with(1))
-    bench.engine.actions.cancel(None, bench.actions(schedule)[0].id)
-    assert bench.claim() == []
-    assert bench.states(schedule) == ["cancelled"]
-
-
 def test_an_edit_keeps_the_steps_and_may_change_them(bench: Bench) -> None:
     steps(bench)
     kept = bench.engine.schedules.edit("acme", "s", params=2)

@@ -171,19 +171,6 @@ def test_a_schedule_runs_the_version_it_names(bench: Bench) -> None:
     assert bench.engine.actions.run_now(edited.tenant_id, edited.id).script_version == 3
 
 
-def test_a_running_attempt_keeps_its_version(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule()
-    bench.clock.advance(60)
-    bench.tick()
-    (claim,) = bench.claim()
-    put(bench, TWO)
-    bench.engine.schedules.edit("acme", "s", rules="every 120s")
-    bench.commit(claim)
-    (action,) = bench.engine.actions.list(state="done")
-    assert (action.script_version, claim.modules) == (1, {"main.js": "export default () => 1"})
-
-
 def test_steps_and_backfills_keep_to_the_versions_they_name(bench: Bench) -> None:
     bench.tenant()
     put(bench, TWO)

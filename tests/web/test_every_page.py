@@ -26,8 +26,6 @@ OF_COLOURS_AND_WIDTH = ["color-contrast", "target-size", "scrollable-region-focu
 PHONE, TABLET, WIDE = ({"width": width, "height": 740} for width in (360, 820, 1280))
 #: An A4 page without its margins.
 PRINTED = {"width": 718, "height": 1047}
-#: Lists of all tenants look like those of one.
-LIKE_OTHERS = {"/schedules", "/actions", "/audit"}
 WITHOUT_TABLES = {"/sign-in", "", "/t/acme/schedules/none"}
 #: Opens all that a page has closed or hidden.
 OPENED = """document.querySelectorAll("details").forEach((each) => { each.open = true; });
@@ -139,7 +137,7 @@ def test_every_page_is_accessible_fits_its_window_prints_and_runs_no_hostile_tex
     script, shown = axe.Axe().axe_script, 0
     with opened(browser) as page:
         page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
-        for path in ["/sign-in", "", "/t/acme/schedules/none", *paths(hostile)]:
+        for path in (visited := ["/sign-in", "", "/t/acme/schedules/none", *paths(hostile)]):
             page.set_viewport_size(WIDE)
             page.emulate_media(media="screen", color_scheme="light")
             if path:
@@ -148,7 +146,7 @@ def test_every_page_is_accessible_fits_its_window_prints_and_runs_no_hostile_tex
                 _as_admin(hostile, page)
             shown += _runs_no_hostile_text(page, path)
             page.evaluate(OPENED)
-            if path not in LIKE_OTHERS:
+            if f"/t/acme{path}" not in visited:  # a page of all tenants looks like that of one
                 page.evaluate(script)
                 _is_accessible(page, path)
             for size in (PHONE, TABLET, WIDE):

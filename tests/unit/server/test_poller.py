@@ -33,25 +33,6 @@ def watched(
     asyncio.run(whole())
 
 
-def test_a_stream_is_told_when_its_action_moved_and_not_before_its_own_first_look(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = [STILL]
-
-    async def scene(every: Poller) -> None:
-        with every.watching(*KEY) as watcher:
-            await rounds()
-            assert not watcher.moved.is_set(), "its own first look is under way"
-            watcher.seen = STILL
-            await rounds()
-            assert not watcher.moved.is_set()
-            now[0] = MOVED
-            await rounds()
-            assert watcher.moved.is_set()
-
-    watched(monkeypatch, lambda: now[0], scene)
-
-
 def test_a_database_that_is_down_is_asked_again_and_a_fault_of_ours_ends_the_streams(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
