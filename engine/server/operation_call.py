@@ -16,6 +16,7 @@ from starlette.responses import Response
 from lodger.engine.core.access import names as naming
 from lodger.engine.core.access.audit_context import AuditContext, in_the_name_of, use_audit_context
 from lodger.engine.core.access.roles import Caller, Role
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.partial_answers import HEADER, unreachable_ledgers
 from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.auth import Authenticated
@@ -128,9 +129,14 @@ class Calls:
             return None if found is None else (engine.context, found)
 
         tenant_id = request.path_params.get("tenant_id")
-        return (
-            self._engine.ask_each(find_in_ledger) if tenant_id is None else find_in_ledger(self._engine.at(tenant_id))
-        )
+        if tenant_id is not None:
+            return find_in_ledger(self._engine.at(tenant_id))
+        try:
+            return self._engine.ask_each(find_in_ledger)
+        except Unavailable as error:
+            if error.code != "ledger_unreachable":
+                raise
+            return None  # an operation that this ledger has carried out is refused itself
 
     def _act(self, request: Request, route: Route, key: str, digest: str, stored: list[str]) -> AuditContext:
         """Return the audit context of a request, with its conditions; ``stored`` receives the text that is kept for a repeated

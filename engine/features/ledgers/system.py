@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar, cast
 from lodger.engine.core import ledger_file
 from lodger.engine.core.access.audit_context import current_audit_context, use_audit_context
 from lodger.engine.core.clock import Clock
-from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
+from lodger.engine.core.errors import Conflict, Explained, InputError, NotFound, Unavailable
 from lodger.engine.core.ids import PLATFORM, is_id
 from lodger.engine.core.ledger_file import NamedLedger
 from lodger.engine.core.metrics import prometheus_text
@@ -79,7 +79,7 @@ class Member:
             if self.engine is None:
                 try:
                     self.engine = self._open(self)
-                except Unavailable as error:
+                except (Unavailable, InputError) as error:
                     raise self.explained(error) from error
             return self.engine
 
@@ -97,11 +97,11 @@ class Member:
         self._failed = None
         return found
 
-    def fails(self, error: Unavailable) -> bool:
+    def fails(self, error: Explained) -> bool:
         """Whether an error concerns the ledger as a whole; one that is busy answers the next call."""
         return error.code.startswith(_OF_LEDGER) and error.code != "database_busy"
 
-    def explained(self, error: Unavailable) -> Unavailable:
+    def explained(self, error: Explained) -> Explained:
         """Return the error that names this ledger, if it cannot be reached; else the error itself."""
         if isinstance(error, LedgerUnreachable) or not self.fails(error):
             return error
@@ -118,10 +118,13 @@ class System(table.Nouns[Sync]):
         self._prepared: list[Callable[[Engine], object]] = []
         self._members = {each.name: Member(each, self._opened) for each in named}
         self.home, *self._others = self._members.values()
-        self._secret = ""
-        self._first_opened()
         #: The first ledger's engine, also while that cannot be reached.
-        self.engine = self.home.engine or open_engine(self.home.named, deferred=True)
+        self.engine = open_engine(self.home.named, deferred=True)
+        try:
+            self._secret = self._first_opened()
+        except BaseException:
+            self.engine.close()
+            raise
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-ledger")
         self._seen: dict[str, str] = {}
         self._counted = float("-inf"), Counter[str]()
@@ -154,55 +157,45 @@ class System(table.Nouns[Sync]):
         # It has the verbs of an engine, as clients do.
         return cast("Engine", cls(ledger_file.read(settings.ledgers), open_engine))
 
-    def _first_opened(self) -> None:
-        """Open the first ledger and read the system's secret there, else in another one; begin a system where there is none.
+    def _first_opened(self) -> str:
+        """Return the system's secret from the first ledger, else from another one; begin a system where there is none.
 
         Raises:
             Unavailable: ledger_unreachable, if no ledger of the system can be reached; ledger_other.
         """
-        first, home = self.home.name, None
+        home, system, problem = self.home, None, None
         try:
-            if _is_absent(self.home.named):
-                self._secret_of_others()
-                if self._secret:
-                    return
-            home = self._open_engine(self.home.named)
-            system = _look(home, directory.system_of)
-            if system is None:
-                self._secret_of_others()
-                if self._secret:
-                    raise Unavailable("ledger_other.empty", ledger=first)  # noqa: TRY301 - as one that is not reached
-                with home.context.database.write() as connection:
-                    directory.adopt(connection, tenants.ids(connection), first)
-                    directory.join(connection, first)
-                system = _look(home, directory.system_of)
+            system = _look(self.engine, directory.system_of)
         except Unavailable as error:
-            if home is not None:
-                home.close()
-            if not self.home.fails(error):
+            if not home.fails(error):
                 raise
-            self._secret_of_others()
-            if not self._secret:
+            problem = error
+        if system is None:
+            if secret := next(self._secrets_of_others(), None):
+                return secret
+            if problem is not None and problem.code != "not_a_ledger":
                 others = [each.name for each in self._others]
-                raise Unavailable("ledger_unreachable.first", ledger=first, reason=error.what, others=others) from error
-            return
-        assert system is not None, "it was stored"
-        if system.first != first:
-            home.close()
-            raise Unavailable("ledger_other.first", ledger=first, first=system.first)
-        self._secret, self.home.engine = system.secret, home
+                raise Unavailable("ledger_unreachable.first", ledger=home.name, reason=problem.what, others=others)
+            self._open_engine(home.named).close()  # which sets up an empty database
+            with self.engine.context.database.write() as connection:
+                directory.adopt(connection, tenants.ids(connection), home.name)
+                directory.join(connection, home.name)
+                system = directory.system_of(connection)
+            assert system is not None, "it was stored"
+        if system.first != home.name:
+            raise Unavailable("ledger_other.first", ledger=home.name, first=system.first)
+        home.engine = self.engine
+        return str(system.secret)
 
-    def _secret_of_others(self) -> None:
-        """Take the system's secret from the first of the other ledgers that has it."""
+    def _secrets_of_others(self) -> Iterator[str]:
+        """Yield the system's secret from each of the other ledgers that has it."""
         for each in self._others:
-            with suppress(Unavailable):
-                if self._secret or _is_absent(each.named):
-                    continue
-                engine = self._open_engine(each.named)
-                system = _look(engine, directory.system_of)
-                engine.close()
-                if system is not None and system.first == self.home.name:
-                    self._secret = system.secret
+            with suppress(Unavailable, InputError):
+                if not _is_absent(each.named):
+                    with self._open_engine(each.named) as engine:
+                        system = _look(engine, directory.system_of)
+                    if system is not None and system.first == self.home.name:
+                        yield system.secret
 
     def _opened(self, member: Member) -> Engine:
         """Open a ledger, which joins the system if it belongs to none; a SQLite file with known tenants must exist."""

@@ -20,7 +20,10 @@ def parse(place: str | URL, *, absolute: bool = True) -> URL:
     if isinstance(place, URL):
         return place
     if "://" in place:
-        return make_url(_several_hosts(place))
+        try:
+            return make_url(_several_hosts(place))
+        except ValueError as error:  # a port that is no number
+            raise ArgumentError(str(error)) from error
     return URL.create("sqlite", database=_absolute(place) if absolute else place)
 
 

@@ -288,6 +288,8 @@ def test_an_unreachable_ledger_is_named_and_the_others_go_on(tmp_path: Path) -> 
         assert [each.problem is None for each in system.ledgers.list()] == [True, False]
         assert system.tenants.create("fay").id == "fay", "there is room in the other one"
         with Client(server.url, key) as client:
+            assert client.tenants.create("gil").id == "gil", "a key of idempotency is looked up where it can be"
+            client.tenants.delete("gil")
             with unreachable_ledgers() as missing:
                 assert [each.id for each in client.tenants.list()] == ["bob", "dan", "fay"]
             assert missing == {"far"}
@@ -538,6 +540,7 @@ def test_a_ledger_that_is_not_the_one_of_its_name_is_refused(tmp_path: Path) -> 
         (("none.db", "far.db", "west.db"), ("no ledger", None, None)),
         (("home.db", "else/far.db", "west.db"), (None, "another system", None)),
         (("home.db", "far.db", "new.db"), (None, None, "a new one")),
+        (("home.db", "postgresql://localhost:no-port/x", "west.db"), (None, "database_url", None)),
         (("empty.db", "far.db", "west.db"), ("a new one", None, None)),
         (("else/home.db", "far.db", "west.db"), (None, "another system", "another system")),
     ):
