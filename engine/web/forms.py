@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lodger.engine.web.dashboard import Dashboard
 
 #: Parts of pages that show what an operation answers, as templates.
-PARTS = {"answer", "backfill", "dry_run", "once", "slots", "what_if"}
+PARTS = {"answer", "backfill", "checked", "dry_run", "once", "slots", "what_if"}
 #: Most fields of a form: a tenant has some fifty limits.
 MAX_FIELDS = 300
 _OF_THE_FORM = {b"content-type", b"content-length", b"accept"}

@@ -6,6 +6,7 @@ It reads the subset of TypeScript that those files use: interfaces, classes, fun
 import re
 from collections.abc import Iterator
 from functools import cache
+from textwrap import dedent
 from typing import Any
 
 from lodger.stdlib import declarations
@@ -21,6 +22,15 @@ _MEMBER = re.compile(r"(?:(?P<static>static) |readonly |private )*(?P<name>\w+)\
 _INDEX = re.compile(r"(?:readonly )?\[\w+: string\]: (?P<type>.*)$", re.DOTALL)
 _NAMESPACE = re.compile(r"declare namespace (?P<name>\w+)$")
 _TOPIC = re.compile(r"// (\w+)(?:\(\))?: ((?:.*\n)(?://.*\n)*)")
+#: A statement with its documentation: its first line, lines further in, and one that closes it.
+_STATEMENT = re.compile(
+    r"^(?:/\*\*(?P<doc>(?:(?!\*/).)*)\*/\n)?(?P<head>[^\s/)}\]>][^\n]*?(?:(?:\n+ [^\n]*)*(?:\n[)}\]>][^\n]*?)?)?)(?: // prettier-ignore)?$",
+    re.DOTALL | re.MULTILINE,
+)
+_BODY = re.compile(
+    r"(?P<head>(?:declare )?(?:interface|class) [^{]*|declare namespace [^{]*|declare const \w+: )\{(?P<body>.*)\};?$",
+    re.DOTALL,
+)
 _SPACE = re.compile(r"\s+")
 _OPEN, _CLOSE = "({[", ")}]"
 
@@ -135,55 +145,14 @@ def _end_of_parameters(text: str) -> int:
 
 
 def _statements(text: str) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (documentation, head, body in braces or None) of each statement of a file or of a type's body."""
-    at, doc = 0, ""
-    while (at := _skip_space(text, at)) < len(text):
-        if text.startswith("//", at):
-            at = _after(text, "\n", at)
-        elif text.startswith("/*", at):
-            end = _after(text, "*/", at)
-            doc = _clean(re.sub(r"\n\s*\*", " ", text[at + 2 : end - 2].lstrip("*")))
-            at = end
+    """Yield (documentation, head, body in braces or None) of each statement of a file or of a type's body, as prettier writes it."""
+    for found in _STATEMENT.finditer(dedent(text)):
+        doc = _clean(re.sub(r"\n\s*\*", " ", found["doc"] or ""))
+        block = _BODY.match(found["head"])
+        if block is not None:
+            yield doc, block["head"].strip(), block["body"]
         else:
-            end, body = _statement_end(text, at)
-            head = text[at:end].strip()
-            if body is not None:
-                yield doc, text[at : body[0]].strip(), text[body[0] + 1 : body[1]]
-            elif head.strip(";"):
-                yield doc, head.rstrip(";"), None
-            at, doc = end, ""
-
-
-def _statement_end(text: str, at: int) -> tuple[int, tuple[int, int] | None]:
-    """Return the end of a statement, and the braces of its body if it is a block."""
-    depth, opened = 0, None
-    block = (
-        re.compile(r"(?:declare )?(?:interface|class) |declare namespace |declare const \w+: \{").match(text, at)
-        is not None
-    )
-    for here in range(at, len(text)):
-        character = text[here]
-        if character == "{" and depth == 0 and block:
-            opened = here
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if depth == 0 and character == "}" and opened is not None:
-            return here + 1, (opened, here)
-        if depth == 0 and character == ";":
-            return here + 1, None
-    return len(text), None
-
-
-def _skip_space(text: str, at: int) -> int:
-    """Return the position after spaces and semicolons."""
-    while at < len(text) and (text[at].isspace() or text[at] == ";"):
-        at += 1
-    return at
-
-
-def _after(text: str, mark: str, at: int) -> int:
-    """Return the position after a mark; the end of the text if there is none."""
-    end = text.find(mark, at)
-    return len(text) if end < 0 else end + len(mark)
+            yield doc, found["head"].rstrip(";"), None
 
 
 def _clean(text: str) -> str:

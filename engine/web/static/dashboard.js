@@ -134,7 +134,7 @@ function show(place, html) {
   place.innerHTML = html;
   showTimes(place);
   place.querySelector("[autofocus]")?.focus();
-  document.dispatchEvent(new Event("shown"));
+  document.dispatchEvent(new CustomEvent("shown", { detail: place }));
 }
 
 // Sends a form, or what a button asks for. What an operation answers is shown by the server.
@@ -204,7 +204,7 @@ function whenQuiet(work, milliseconds = 300) {
 // Shows what a form would do while it is filled in, at the places that have an address for it.
 const lookAhead = whenQuiet(async (form) => {
   const places = [...form.querySelectorAll("[data-shown^='/']")];
-  const empty = places.some((each) => [...each.closest(".builder, form").querySelectorAll("[required]")].some((field) => !field.value));
+  const empty = places.some((each) => [...each.closest(".builder, .editor, form").querySelectorAll("[required]")].some((field) => !field.value));
   try {
     const found = empty ? [] : await Promise.all(places.map((each) => call("POST", each.dataset.shown, new URLSearchParams(new FormData(form)))));
     return () => { problem(form, null); places.forEach((each, at) => show(each, found[at]?.html ?? "")); };

@@ -2,8 +2,6 @@
 // Without the bundle of CodeMirror the text areas stay.
 "use strict";
 
-const WORD = /[\w$]/;
-
 // What an expression means: the script API as a table, and the sets and functions of the platform that the tenant's scripts may use.
 class Meaning {
   constructor(api, { sets, functions }) {
@@ -37,112 +35,66 @@ class Meaning {
     return about?.index ? { signature: `${name}: ${about.index}`, doc: about.doc, type: about.index } : null;
   }
 
-  // A name of the script: a global, the argument of its default export, or a variable that a call has made.
-  named(name, before, depth = 0) {
-    const argument = /export\s+default\s+(?:async\s+)?(?:function\s*\w*\s*)?\(?\s*([\w$]+)\s*(?:\)|=>)/.exec(before);
-    if (argument && argument[1] === name) return { signature: `${name}: Run`, doc: this.api.types.Run.doc, type: "Run" };
-    if (Object.hasOwn(this.api.globals, name)) {
-      const found = this.api.globals[name];
-      return { ...found, isClass: found.type === name };
+  // What an expression of a module is, {signature, doc, type}; null if it is unknown. It reads the tree that the editor colours by.
+  of(node, text, depth = 0) {
+    const first = node?.firstChild, of = (each) => this.of(each, text, depth + 1), said = (each) => text.slice(each.from, each.to);
+    if (!node || depth > 40) return null;
+    if (/^Variable/.test(node.name)) return this.named(node, said, of);
+    if (node.name === "ParenthesizedExpression") return of(first.nextSibling);
+    if (node.name === "MemberExpression") {
+      const owner = of(first);
+      return owner && !owner.awaited && node.lastChild.name === "PropertyName" ? this.member(owner, said(node.lastChild)) : null;
     }
-    if (depth > 4 || !/^[\w$]+$/.test(name)) return null;
-    const made = [...before.matchAll(new RegExp(`(?:const|let|var)\\s+${name.replaceAll("$", "\\$")}\\s*=\\s*(await\\s+)?(new\\s+)?([^;\\n]+)`, "g"))].at(-1);
-    if (!made) return null;
-    const end = expressionEnd(made[3]);
-    const found = this.expression(made[3].slice(0, end), before.slice(0, made.index), depth + 1);
-    if (!found || (found.awaited && !made[1])) return null;
-    return { signature: `${name}: ${found.type}`, doc: "", type: found.type };
+    const inner = of({ CallExpression: first, NewExpression: first?.nextSibling, AwaitExpression: node.lastChild }[node.name]);
+    return inner && { ...inner, isClass: false, awaited: inner.awaited && node.name !== "AwaitExpression" };
   }
 
-  // A chain such as now.add({ days: 1 }).toZonedDateTimeISO(); null if it is unknown.
-  expression(text, before, depth = 0) {
-    const links = chain(text);
-    if (!links.length) return null;
-    let found = this.named(links[0].name, before, depth);
-    for (const link of links.slice(1)) found = found && this.member(found, link.name);
-    if (found && links.at(-1).called) return { ...found, isClass: false };
-    return found;
+  // A name of the script: a global, the argument of its default export, or a variable that a call has made.
+  named(node, said, of) {
+    const name = said(node);
+    let made = null;
+    this.names(node, (each, of_run) => { if (said(each) === name && each.from <= node.from) made = { each, of_run }; });
+    if (made?.of_run) return { signature: `${name}: Run`, doc: this.api.types.Run.doc, type: "Run" };
+    if (!made) return Object.hasOwn(this.api.globals, name) ? { ...this.api.globals[name], isClass: this.api.globals[name].type === name } : null;
+    const value = made.each.nextSibling?.name === "Equals" && of(made.each.nextSibling.nextSibling);
+    return value && !value.awaited ? { signature: `${name}: ${value.type}`, doc: "", type: value.type } : null;
   }
 
-  // Completions at the end of a text, as {from, entries}.
-  completions(before) {
-    let from = before.length;
-    while (from > 0 && WORD.test(before[from - 1])) from--;
-    let all;
-    if (before[from - 1] === ".") {
-      const begin = expressionStart(before, from - 1);
-      const owner = this.expression(before.slice(begin, from - 1), before.slice(0, begin));
-      if (!owner || owner.awaited) return null;
-      all = this.members(owner.type, owner.isClass);
-    } else all = { ...this.words(before), ...this.api.globals };
-    return { from, entries: Object.entries(all).map(([name, about]) => ({ name, ...about })) };
+  // Calls a function with each name that the module of a node makes, and whether it is what its default export is called with.
+  names(node, call) {
+    let top = node;
+    while (top.parent) top = top.parent;
+    top.cursor().iterate((each) => {
+      if (each.name !== "VariableDefinition") return;
+      const list = each.node.parent, made = list.name === "ParamList" ? list.parent.parent : list.name === "ArrowFunction" ? list.parent : null;
+      call(each.node, made?.name === "ExportDeclaration" && Boolean(made.getChild("default")) && !each.node.prevSibling?.prevSibling);
+    });
+  }
+
+  // Completions at a place, as {from, entries}.
+  completions(state, place) {
+    const node = cm.syntaxTree(state).resolveInner(place, -1), text = state.doc.toString();
+    const from = place - /[\w$]*$/.exec(text.slice(0, place))[0].length;
+    if (text[from - 1] !== ".") {
+      const own = {};
+      this.names(node, (each) => { own[text.slice(each.from, each.to)] = { signature: text.slice(each.from, each.to), doc: t`A name of this module.`, type: null }; });
+      return { from, all: { ...own, ...this.api.globals } };
+    }
+    const owner = this.of(node.name === "MemberExpression" ? node.firstChild : node.parent?.firstChild, text);
+    return owner && !owner.awaited ? { from, all: this.members(owner.type, owner.isClass) } : null;
   }
 
   // Whether a value certainly lacks a member: its type is known, and has no other names.
-  lacks(owner, name, before) {
-    const found = this.expression(owner, before), about = found && !found.isClass && this.api.types[found.type];
+  lacks(owner, name, text) {
+    const found = this.of(owner, text), about = found && !found.isClass && this.api.types[found.type];
     return Boolean(about && !found.awaited && !about.index && !(name in Object.prototype) && !this.member(found, name));
   }
 
-  words(before) {
-    const found = {};
-    for (const [, name] of before.matchAll(/(?:const|let|var|function|class)\s+([\w$]+)/g)) found[name] = { signature: name, doc: t`A name of this module.`, type: null };
-    return found;
-  }
-
   // What the word at a place is; null if it is unknown.
-  at(text, place) {
-    let from = place, to = place;
-    while (from > 0 && WORD.test(text[from - 1])) from--;
-    while (to < text.length && WORD.test(text[to])) to++;
-    if (from === to || /\d/.test(text[from])) return null;
-    const begin = text[from - 1] === "." ? expressionStart(text, from - 1) : from;
-    return this.expression(text.slice(begin, to), text.slice(0, begin));
+  at(state, place) {
+    const around = [1, -1].map((side) => cm.syntaxTree(state).resolveInner(place, side)), node = around.find((each) => /^(VariableName|VariableDefinition|PropertyName)$/.test(each.name));
+    return node ? this.of(node.name === "PropertyName" ? node.parent : node, state.doc.toString()) : null;
   }
-}
-
-// Where the expression begins that ends before a place: names and calls that dots connect.
-function expressionStart(text, end) {
-  let at = end;
-  for (;;) {
-    if (text[at - 1] === ")" || text[at - 1] === "]") {
-      let depth = 0;
-      do {
-        at--;
-        if (")]}".includes(text[at])) depth++;
-        if ("([{".includes(text[at])) depth--;
-      } while (at > 0 && depth > 0);
-      continue;
-    }
-    if (at > 0 && WORD.test(text[at - 1])) { at--; continue; }
-    let dot = at;
-    while (dot > 0 && /\s/.test(text[dot - 1])) dot--;
-    if (text[dot - 1] === "." || (text[dot - 1] === "?" && text[at] === ".")) { at = dot - 1; while (at > 0 && /\s/.test(text[at - 1])) at--; continue; }
-    return at;
-  }
-}
-
-// Where the expression ends that a text begins with.
-function expressionEnd(text) {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    if ("([{".includes(text[at])) depth++;
-    else if (")]}".includes(text[at])) { if (--depth < 0) return at; }
-    else if (depth === 0 && !/[\w$.?\s]/.test(text[at])) return at;
-  }
-  return text.length;
-}
-
-// Names of a chain, each with whether it is called.
-function chain(text) {
-  const links = [];
-  let name = "", called = false, depth = 0;
-  for (const character of text.trim()) {
-    if ("([{".includes(character)) { depth++; called = true; } else if (")]}".includes(character)) depth--;
-    else if (depth === 0 && character === ".") { links.push({ name, called }); name = ""; called = false; } else if (depth === 0 && WORD.test(character)) name += character;
-  }
-  if (name) links.push({ name, called });
-  return links;
 }
 
 const cm = window.codemirror;
@@ -235,24 +187,6 @@ function shadow(parent) {
   return host.attachShadow({ mode: "open" });
 }
 
-// The text area of a module, with what CodeMirror's field can do as far as a text area can.
-class PlainField {
-  constructor(editor, area) {
-    Object.assign(this, { area });
-    area.addEventListener("input", () => editor.changed());
-  }
-
-  open(_file, text) { this.area.value = text; }
-  text() { return this.area.value; }
-  focus() { this.area.focus(); }
-  show() {}
-  go(line) {
-    const at = this.area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-    this.focus();
-    this.area.setSelectionRange(at, at);
-  }
-}
-
 class CodeField {
   constructor(editor, area) {
     Object.assign(this, { editor, states: new Map() });
@@ -277,7 +211,7 @@ class CodeField {
       cm.linter((view) => this.problems(view), { delay: 0, needsRefresh: (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED))) }), file.endsWith(".json") ? cm.linter(jsonProblems) : [],
       cm.EditorView.updateListener.of((update) => {
         if (update.docChanged) this.editor.changed();
-        if (update.docChanged || update.selectionSet) this.editor.explain(this.text(), this.view.state.selection.main.head);
+        if (update.docChanged || update.selectionSet) this.editor.explain(update.state);
       }),
     ];
   }
@@ -292,16 +226,16 @@ class CodeField {
     this.focus();
   }
 
-  complete(context) {
-    const before = context.state.sliceDoc(0, context.pos), found = this.editor.meaning?.completions(before);
-    const inText = /String|Comment|RegExp/.test(cm.syntaxTree(context.state).resolveInner(context.pos, -1).name);
-    if (!found || inText || !(context.explicit || before[found.from - 1] === "." || context.pos - found.from > 1)) return null;
-    const options = found.entries.map(({ name, signature, doc }) => ({ label: name, detail: signature.slice(name.length), info: doc || undefined }));
+  complete({ state, pos, explicit }) {
+    const found = this.editor.meaning?.completions(state, pos);
+    const inText = /String|Comment|RegExp/.test(cm.syntaxTree(state).resolveInner(pos, -1).name);
+    if (!found || inText || !(explicit || state.sliceDoc(found.from - 1, found.from) === "." || pos - found.from > 1)) return null;
+    const options = Object.entries(found.all).map(([name, { signature, doc }]) => ({ label: name, detail: signature.slice(name.length), info: doc || undefined }));
     return { from: found.from, options, validFor: /^[\w$]*$/ };
   }
 
   hover(view, pos) {
-    const found = this.editor.meaning?.at(this.text(), pos);
+    const found = this.editor.meaning?.at(view.state, pos);
     return found && { pos, above: true, create: () => ({ dom: tipOf(found) }) };
   }
 
@@ -313,10 +247,10 @@ class CodeField {
       const word = each.column && /^[\w$]+/.exec(doc.sliceString(from, line.to));
       found.push({ from: word ? from : line.from, to: word ? from + word[0].length : line.to, severity: each.hint ? "warning" : "error", message: each.message, markClass: each.hint ? "" : "bad-line" });
     }
-    const text = doc.length < 65536 && this.editor.meaning ? this.text() : "";
-    if (text) cm.syntaxTree(view.state).iterate({ enter: (node) => {
-      const owner = node.name === "PropertyName" && node.node.parent?.name === "MemberExpression" && node.node.parent.firstChild, name = owner && text.slice(node.from, node.to);
-      if (owner && this.editor.meaning.lacks(text.slice(owner.from, owner.to), name, text.slice(0, owner.from))) found.push({ from: node.from, to: node.to, severity: "warning", message: t`${text.slice(owner.from, owner.to)} has no member ${name}` });
+    const { meaning } = this.editor, text = doc.length < 65536 && meaning ? this.text() : "";
+    if (text) cm.syntaxTree(view.state).iterate({ enter: ({ node }) => {
+      const owner = node.name === "PropertyName" && node.parent?.name === "MemberExpression" && node.parent.firstChild, name = owner && text.slice(node.from, node.to);
+      if (owner && meaning.lacks(owner, name, text)) found.push({ from: node.from, to: node.to, severity: "warning", message: t`${text.slice(owner.from, owner.to)} has no member ${name}` });
     } });
     return found;
   }
@@ -332,12 +266,11 @@ class Editor {
   constructor(root) {
     this.root = root;
     for (const name of ["source", "tabs", "signature"]) this[name] = root.querySelector(`[data-${name}]`);
-    this.checked = root.querySelector("[data-check-of]");
     const modules = JSON.parse(root.dataset.modules);
     this.entry = ["main.js", "main.ts", "index.js", "index.ts"].find((each) => each in modules) || "main.js";
     this.modules = new Map(Object.entries(modules).sort(([one], [two]) => (two === this.entry) - (one === this.entry) || one.localeCompare(two)));
     Object.assign(this, { problems: [], meaning: null });
-    this.field = cm ? new CodeField(this, this.source) : new PlainField(this, this.source);
+    this.field = new CodeField(this, this.source);
     this.open([...this.modules.keys()][0]);
     this.listen();
     this.load();
@@ -360,7 +293,6 @@ class Editor {
     });
     this.root.querySelector("[data-add-file]").addEventListener("click", () => this.addFile());
     this.root.querySelector("[data-remove-file]").addEventListener("click", () => this.removeFile());
-    this.check = whenQuiet(() => this.checkSource(), 400);
     window.addEventListener("beforeunload", (event) => { if (this.dirty && !leaving) event.preventDefault(); });
   }
 
@@ -407,7 +339,7 @@ class Editor {
 
   changed() {
     this.dirty = true;
-    this.check?.();
+    lookAhead(this.source.form);
   }
 
   draw() {
@@ -420,6 +352,11 @@ class Editor {
     this.draw();
   }
 
+  tell(problems, hints) {
+    this.problems = problems.map(({ file, line, column, message }) => ({ file: file || this.entry, line: line || 1, column: hints && column, message, hint: hints }));
+    this.draw();
+  }
+
   // Opens a file at a line, which is marked.
   show(file, line) {
     if (!this.modules.has(file)) return;
@@ -429,24 +366,9 @@ class Editor {
   }
 
   // Documentation of the word at the caret.
-  explain(text, place) {
-    const found = this.meaning?.at(text, place);
+  explain(state) {
+    const found = this.meaning?.at(state, state.selection.main.head);
     this.signature.replaceChildren(...(found ? [made("code", found.signature), " ", made("span", found.doc)] : []));
-  }
-
-  async checkSource() {
-    try {
-      const found = await call("POST", this.root.dataset.check, { source: this.value() });
-      return () => {
-        const told = found.ok ? found.hints : found.problems;
-        this.checked.className = told.length === 0 ? "good" : "warn";
-        this.checked.textContent = told.length === 0 ? t`It compiles.` : told.map((each) => (this.modules.size > 1 ? `${each.file || this.entry}, ` : "") + t`line ${each.line}: ${each.message}`).join("\n");
-        this.problems = told.map((each) => ({ file: each.file || this.entry, line: each.line || 1, column: found.ok && each.column, message: each.message, hint: found.ok }));
-        this.draw();
-      };
-    } catch (error) {
-      return () => { this.checked.className = "warn"; this.checked.textContent = error.message; };
-    }
   }
 }
 
@@ -491,16 +413,17 @@ async function compareSides(place) {
 }
 
 const area = document.querySelector("[data-editor]");
-const editor = area && new Editor(area);
+const editor = area && cm && new Editor(area);
 if (editor) {
   const asked = new URLSearchParams(location.search);
   if (asked.get("line")) editor.show(asked.get("file"), Number(asked.get("line")));
 }
 
-// A dry run that failed has a line.
-document.addEventListener("shown", () => {
-  const failed = document.querySelector(".result .error");
+// What the check has found, and where a dry run failed.
+document.addEventListener("shown", ({ detail: place }) => {
+  const failed = place.querySelector(".error[data-line]"), told = place.querySelector("[data-problems]");
   if (failed) editor?.mark(failed.dataset.file, Number(failed.dataset.line), failed.textContent);
+  if (told) editor?.tell(JSON.parse(told.dataset.problems), "hints" in told.dataset);
 });
 
 if (cm) {
@@ -514,6 +437,6 @@ document.addEventListener("keydown", (event) => {
 });
 
 // The form of a script, and of its dry run, has all of its modules.
-document.addEventListener("formdata", (event) => {
-  if (editor && (event.target.contains(editor.root) || event.target.matches(".dry-run"))) event.formData.set("source", JSON.stringify(editor.value()));
+document.addEventListener("formdata", ({ target, formData }) => {
+  if (area && (target.contains(area) || target.matches(".dry-run"))) formData.set("source", editor ? JSON.stringify(editor.value()) : area.querySelector("textarea").value);
 });
