@@ -187,75 +187,6 @@ function shadow(parent) {
   return host.attachShadow({ mode: "open" });
 }
 
-class CodeField {
-  constructor(editor, area) {
-    Object.assign(this, { editor, states: new Map() });
-    const root = shadow(area.parentNode);
-    area.hidden = true;
-    this.view = new cm.EditorView({ parent: root, root });
-  }
-
-  // The state of a module's text, with a history of its own.
-  open(file, text) {
-    if (this.file !== undefined) this.states.set(this.file, this.view.state);
-    this.file = file;
-    const kept = this.states.get(file);
-    this.view.setState(kept && kept.doc.toString() === text ? kept : cm.EditorState.create({ doc: text, extensions: this.extensions(file) }));
-    this.show();
-  }
-
-  extensions(file) {
-    return [
-      drawn(file), written(t`Source`), cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
-      cm.autocompletion({ defaultKeymap: false, interactionDelay: 0, override: [(context) => this.complete(context)] }), cm.hoverTooltip((view, pos) => this.hover(view, pos), { hoverTime: 200 }),
-      cm.linter((view) => this.problems(view), { delay: 0, needsRefresh: (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED))) }), file.endsWith(".json") ? cm.linter(jsonProblems) : [],
-      cm.EditorView.updateListener.of((update) => {
-        if (update.docChanged) this.editor.changed();
-        if (update.docChanged || update.selectionSet) this.editor.explain(update.state);
-      }),
-    ];
-  }
-
-  text() { return this.view.state.doc.toString(); }
-  focus() { this.view.focus(); }
-  show() { this.view.dispatch({ effects: CHECKED.of(null) }); }
-
-  go(line) {
-    const { from } = this.view.state.doc.line(Math.min(line, this.view.state.doc.lines));
-    this.view.dispatch({ selection: { anchor: from }, effects: cm.EditorView.scrollIntoView(from, { y: "center" }) });
-    this.focus();
-  }
-
-  complete({ state, pos, explicit }) {
-    const found = this.editor.meaning?.completions(state, pos);
-    const inText = /String|Comment|RegExp/.test(cm.syntaxTree(state).resolveInner(pos, -1).name);
-    if (!found || inText || !(explicit || state.sliceDoc(found.from - 1, found.from) === "." || pos - found.from > 1)) return null;
-    const options = Object.entries(found.all).map(([name, { signature, doc }]) => ({ label: name, detail: signature.slice(name.length), info: doc || undefined }));
-    return { from: found.from, options, validFor: /^[\w$]*$/ };
-  }
-
-  hover(view, pos) {
-    const found = this.editor.meaning?.at(view.state, pos);
-    return found && { pos, above: true, create: () => ({ dom: tipOf(found) }) };
-  }
-
-  // What the check has found in this module, and members that a known type does not have.
-  problems(view) {
-    const { doc } = view.state, found = [];
-    for (const each of this.editor.problems.filter((one) => one.file === this.file)) {
-      const line = doc.line(Math.min(Math.max(each.line, 1), doc.lines)), from = line.from + Math.min((each.column || 1) - 1, line.length);
-      const word = each.column && /^[\w$]+/.exec(doc.sliceString(from, line.to));
-      found.push({ from: word ? from : line.from, to: word ? from + word[0].length : line.to, severity: each.hint ? "warning" : "error", message: each.message, markClass: each.hint ? "" : "bad-line" });
-    }
-    const { meaning } = this.editor, text = doc.length < 65536 && meaning ? this.text() : "";
-    if (text) cm.syntaxTree(view.state).iterate({ enter: ({ node }) => {
-      const owner = node.name === "PropertyName" && node.parent?.name === "MemberExpression" && node.parent.firstChild, name = owner && text.slice(node.from, node.to);
-      if (owner && meaning.lacks(owner, name, text)) found.push({ from: node.from, to: node.to, severity: "warning", message: t`${text.slice(owner.from, owner.to)} has no member ${name}` });
-    } });
-    return found;
-  }
-}
-
 function tipOf({ signature, doc }) {
   const tip = made("div", undefined, "cm-tip");
   tip.append(made("code", signature), ...(doc ? [made("p", doc)] : []));
@@ -264,16 +195,60 @@ function tipOf({ signature, doc }) {
 
 class Editor {
   constructor(root) {
-    this.root = root;
+    Object.assign(this, { root, problems: [], meaning: null });
     for (const name of ["source", "tabs", "signature"]) this[name] = root.querySelector(`[data-${name}]`);
-    const modules = JSON.parse(root.dataset.modules);
+    const modules = JSON.parse(root.dataset.modules), place = shadow(this.source.parentNode);
     this.entry = ["main.js", "main.ts", "index.js", "index.ts"].find((each) => each in modules) || "main.js";
-    this.modules = new Map(Object.entries(modules).sort(([one], [two]) => (two === this.entry) - (one === this.entry) || one.localeCompare(two)));
-    Object.assign(this, { problems: [], meaning: null });
-    this.field = new CodeField(this, this.source);
-    this.open([...this.modules.keys()][0]);
+    const sorted = Object.entries(modules).sort(([one], [two]) => (two === this.entry) - (one === this.entry) || one.localeCompare(two));
+    this.modules = new Map(sorted.map(([file, text]) => [file, this.begin(file, text)]));
+    this.source.hidden = true;
+    this.view = new cm.EditorView({ parent: place, root: place });
+    this.open(sorted[0][0]);
     this.listen();
     this.load();
+  }
+
+  // The state of a module's text, with a history of its own.
+  begin(file, doc) {
+    const checked = (update) => update.transactions.some((one) => one.effects.some((each) => each.is(CHECKED)));
+    return cm.EditorState.create({ doc, extensions: [
+      drawn(file), written(t`Source`), cm.lineNumbers(), cm.highlightActiveLine(), cm.highlightSelectionMatches(), cm.search({ top: true }),
+      cm.autocompletion({ defaultKeymap: false, interactionDelay: 0, override: [(context) => this.complete(context)] }), cm.hoverTooltip((view, pos) => this.hover(view, pos), { hoverTime: 200 }),
+      cm.linter((view) => this.lint(view), { delay: 0, needsRefresh: checked }), file.endsWith(".json") ? cm.linter(jsonProblems) : [],
+      cm.EditorView.updateListener.of((update) => {
+        if (update.docChanged) this.changed();
+        if (update.docChanged || update.selectionSet) this.explain(update.state);
+      }),
+    ] });
+  }
+
+  complete({ state, pos, explicit }) {
+    const found = this.meaning?.completions(state, pos);
+    const inText = /String|Comment|RegExp/.test(cm.syntaxTree(state).resolveInner(pos, -1).name);
+    if (!found || inText || !(explicit || state.sliceDoc(found.from - 1, found.from) === "." || pos - found.from > 1)) return null;
+    const options = Object.entries(found.all).map(([name, { signature, doc }]) => ({ label: name, detail: signature.slice(name.length), info: doc || undefined }));
+    return { from: found.from, options, validFor: /^[\w$]*$/ };
+  }
+
+  hover(view, pos) {
+    const found = this.meaning?.at(view.state, pos);
+    return found && { pos, above: true, create: () => ({ dom: tipOf(found) }) };
+  }
+
+  // What the check has found in this module, and members that a known type does not have.
+  lint(view) {
+    const { doc } = view.state, found = [];
+    for (const each of this.problems.filter((one) => one.file === this.file)) {
+      const line = doc.line(Math.min(Math.max(each.line, 1), doc.lines)), from = line.from + Math.min((each.column || 1) - 1, line.length);
+      const word = each.column && /^[\w$]+/.exec(doc.sliceString(from, line.to));
+      found.push({ from: word ? from : line.from, to: word ? from + word[0].length : line.to, severity: each.hint ? "warning" : "error", message: each.message, markClass: each.hint ? "" : "bad-line" });
+    }
+    const { meaning } = this, text = doc.length < 65536 && meaning ? doc.toString() : "";
+    if (text) cm.syntaxTree(view.state).iterate({ enter: ({ node }) => {
+      const owner = node.name === "PropertyName" && node.parent?.name === "MemberExpression" && node.parent.firstChild, name = owner && text.slice(node.from, node.to);
+      if (owner && meaning.lacks(owner, name, text)) found.push({ from: node.from, to: node.to, severity: "warning", message: t`${text.slice(owner.from, owner.to)} has no member ${name}` });
+    } });
+    return found;
   }
 
   async load() {
@@ -299,7 +274,7 @@ class Editor {
   open(file) {
     this.keep();
     this.file = file;
-    this.field.open(file, this.modules.get(file));
+    this.view.setState(this.modules.get(file));
     this.tabs.replaceChildren(...[...this.modules.keys()].map((each) => {
       const tab = made("button", each);
       tab.type = "button";
@@ -313,15 +288,15 @@ class Editor {
     this.draw();
   }
 
-  keep() { if (this.file !== undefined && this.modules.has(this.file)) this.modules.set(this.file, this.field.text()); }
+  keep() { if (this.modules.has(this.file)) this.modules.set(this.file, this.view.state); }
 
   addFile() {
     const name = prompt(t`Name of the module, such as helpers.js`);
     if (!name) return;
-    if (!this.modules.has(name)) this.modules.set(name, "");
+    if (!this.modules.has(name)) this.modules.set(name, this.begin(name, ""));
     this.open(name);
     this.changed();
-    this.field.focus();
+    this.view.focus();
   }
 
   removeFile() {
@@ -334,7 +309,7 @@ class Editor {
   // The source as the API takes it: texts by file.
   value() {
     this.keep();
-    return Object.fromEntries(this.modules);
+    return Object.fromEntries([...this.modules].map(([file, state]) => [file, state.doc.toString()]));
   }
 
   changed() {
@@ -344,7 +319,7 @@ class Editor {
 
   draw() {
     for (const tab of this.tabs.children) tab.classList.toggle("bad", this.problems.some((each) => !each.hint && each.file === tab.dataset.file));
-    this.field.show();
+    this.view.dispatch({ effects: CHECKED.of(null) });
   }
 
   mark(file, line, message = t`The run failed here.`) {
@@ -362,7 +337,9 @@ class Editor {
     if (!this.modules.has(file)) return;
     this.open(file);
     this.mark(file, line);
-    this.field.go(line);
+    const { doc } = this.view.state, { from } = doc.line(Math.min(line, doc.lines));
+    this.view.dispatch({ selection: { anchor: from }, effects: cm.EditorView.scrollIntoView(from, { y: "center" }) });
+    this.view.focus();
   }
 
   // Documentation of the word at the caret.
