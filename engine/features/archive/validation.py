@@ -7,17 +7,16 @@ that are later read for all tenants at once are decoded here first.
 import base64
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any, NamedTuple, NoReturn
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Numeric, SmallInteger, String, Table
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.origins import parse_origin
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.params import read_fields
 from lodger.engine.data.sets.expose import NAME
@@ -85,11 +84,13 @@ def read(table: Table, cells: list[Any]) -> Row:
         place = ".".join((table.name, *(form.columns[int(at)] for at in first["loc"][:1])))
         raise bad(f"{place}: {first['msg']}") from None
     parsed = {name: parse_cell(table, name, row[name]) for name in form.json if row[name] is not None}
-    if form.look is not None:
-        try:
+    try:
+        for name in parsed.keys() & form.shapes:
+            form.shapes[name].validate_python(parsed[name])
+        if form.look is not None:
             form.look(row, parsed)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, zlib.error, InputError) as error:
-            raise bad(f"a row of {table.name} cannot be read") from error
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, zlib.error, InputError) as error:
+        raise bad(f"a row of {table.name} cannot be read") from error
     return row
 
 
@@ -125,6 +126,7 @@ class _Form(NamedTuple):
     columns: tuple[str, ...]
     cells: TypeAdapter[Any]
     json: tuple[str, ...]
+    shapes: Mapping[str, TypeAdapter[Any]]
     look: Callable[[Row, Row], None] | None
 
 
@@ -135,7 +137,13 @@ def _form(table: Table) -> _Form:
     cells: Any = GenericAlias(tuple, tuple(map(_cell, table.c)))
     texts = {column.name for column in table.c if isinstance(column.type, String)}
     parsed = tuple(name for name in columns if name in JSON & texts and (table.name, name) not in _SEALED)
-    return _Form(columns, TypeAdapter(cells), parsed, _ROW_CHECKS.get(table.name) or table.info.get(ARCHIVED))
+    return _Form(
+        columns,
+        TypeAdapter(cells),
+        parsed,
+        _SHAPES.get(table.name, {}),
+        _ROW_CHECKS.get(table.name) or table.info.get(ARCHIVED),
+    )
 
 
 def _cell(column: Column[Any]) -> Any:
@@ -178,8 +186,6 @@ def _check_script(row: Row, _cells: Row) -> None:
 
 def _check_version(_row: Row, cells: Row) -> None:
     """Check the files, used scripts and typed params of a script version."""
-    if not isinstance(cells["modules"], dict) or not all(isinstance(text, str) for text in cells["modules"].values()):
-        raise TypeError("modules must be an object of texts")
     for file in authored(cells["modules"]):
         check_file_name(file)
     if not all(type(version) is int for version in used(cells["modules"]).values()):
@@ -214,21 +220,6 @@ def _check_outcome(row: Row, cells: Row) -> None:
         ScriptError(**cells["error"])
 
 
-def _check_attempt(row: Row, cells: Row) -> None:
-    """Check the outcome and the effects of an attempt."""
-    _check_outcome(row, cells)
-    if not all(isinstance(each, dict) for each in cells.get("effects") or ()):
-        raise TypeError("an effect must be an object")
-
-
-def _check_log_lines(_row: Row, cells: Row) -> None:
-    """Check the log lines of an attempt."""
-    for level, text, us in cells["lines"]:
-        if not isinstance(level, str) or not isinstance(text, str) or not MIN_US <= us < MAX_US:
-            raise TypeError("a log line must have a level, a text and an instant")
-        from_us(us)
-
-
 def _check_record(row: Row, _cells: Row) -> None:
     """Check the size of an attempt's record; its content is checked when it is read."""
     if len(row["body"]) > MAX_PACKED_BYTES:
@@ -260,24 +251,10 @@ def _check_secret(_row: Row, cells: Row) -> None:
         parse_origin(each)
 
 
-def _check_document(_row: Row, cells: Row) -> None:
-    """Check that a document is an object."""
-    if not isinstance(cells["body"], dict):
-        raise TypeError("a document must be an object")
-
-
 def _check_index(row: Row, _cells: Row) -> None:
     """Check collection and path of a collection's index."""
     if not NAME.fullmatch(row["collection"]) or not PATH.fullmatch(row["path"]):
         raise ValueError("invalid path of a collection")
-
-
-def _check_response(_row: Row, cells: Row) -> None:
-    """Check the head of a stored response."""
-    status, reason, url, headers, redirected = cells["answer"]
-    texts = [reason, url, *(text for name, value in headers for text in (name, value))]
-    if not isinstance(status, int) or not isinstance(redirected, bool) or not all(isinstance(x, str) for x in texts):
-        raise TypeError("invalid stored response")
 
 
 def check_response_size(body: bytes, maximum: int) -> None:
@@ -299,17 +276,24 @@ def check_response_size(body: bytes, maximum: int) -> None:
         raise bad(f"the body of a stored response is cut off, or has more than {maximum} bytes (egress_max_mib)")
 
 
+#: Forms of the JSON in columns.
+_SHAPES: dict[str, dict[str, TypeAdapter[Any]]] = {
+    "lodger_script_versions": {"modules": TypeAdapter(dict[str, str])},
+    "lodger_attempts": {"effects": TypeAdapter(list[dict[str, Any]])},
+    "lodger_attempt_logs": {
+        "lines": TypeAdapter(list[tuple[str, str, Annotated[StrictInt, Field(ge=MIN_US, lt=MAX_US)]]])
+    },
+    "lodger_documents": {"body": TypeAdapter(dict[str, Any])},
+    "lodger_fetches": {"answer": TypeAdapter(tuple[StrictInt, str, str, list[tuple[str, str]], StrictBool])},
+}
 _ROW_CHECKS: dict[str, Callable[[Row, Row], None]] = {
     "lodger_scripts": _check_script,
     "lodger_script_versions": _check_version,
     "lodger_schedules": _check_schedule,
     "lodger_actions": _check_action,
-    "lodger_attempts": _check_attempt,
-    "lodger_attempt_logs": _check_log_lines,
+    "lodger_attempts": _check_outcome,
     "lodger_attempt_records": _check_record,
     "lodger_outbox": _check_message,
     "lodger_secrets": _check_secret,
-    "lodger_documents": _check_document,
     "lodger_collection_indexes": _check_index,
-    "lodger_fetches": _check_response,
 }
