@@ -229,6 +229,7 @@ class WorkerRun:
     def _end(self) -> None:
         """Stop watching the worker, its deadlines and its socket."""
         self._watch.stop()
+        self._watch.uncounted_s = float  # what refers to itself is left to the collector, with the job and all it holds
         self._waiting.stop()
         self._worker.on_end = None
         if self._job.stop is not None:

@@ -1,6 +1,7 @@
 """An attempt that waits for an answer holds no slot; one that computes does, whatever it has asked for."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,11 @@ from tests.escape.probing import Echo
 
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
+from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.slots import Slots
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
 from lodger.sandbox.job import Reply
+from lodger.sandbox.workers.worker_run import WorkerRun
 
 
 @pytest.fixture
@@ -23,6 +26,23 @@ def peer() -> Iterator[Peer]:
         yield made
 
 
+@pytest.fixture
+def uncollected_runs() -> Iterator[None]:
+    """Of runs that end meanwhile nothing is left that only the collector would free."""
+
+    def left() -> int:
+        return sum(isinstance(each, Attempt | Job | WorkerRun) for each in gc.get_objects())
+
+    gc.disable()
+    try:
+        before = left()
+        yield
+        assert left() <= before
+    finally:
+        gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected_runs")
 def test_more_attempts_wait_than_there_are_slots(tmp_path: Path, peer: Peer) -> None:
     """Nine runs of three tenants wait for one host on a node with a single slot: it answers when all have asked."""
     everyone = threading.Event()

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 from lodger.engine.core.execution import Claim
@@ -45,7 +44,7 @@ class Recording:
         self._calls: list[_Call] = []
         self._kept = self._answers = self._size = 0
         self._full = False
-        self._made: Callable[[], AttemptRecord] | None = None
+        self._of: tuple[Claim, Job, Report, Finished, Redactor, str] | None = None
         self._packed: bytes | None = None
         self._outcome: Outcome | None = None
 
@@ -85,14 +84,15 @@ class Recording:
         self._outcome = finished.outcome
         self._size = self._kept + len(job.bundle.context) + len(finished.result or "")
         self._size += sum(len(line.text) for line in report.logs)
-        self._made = lambda: self._record(claim, job, report, finished, redactor, runtime)
+        # Without this recording: what refers to itself is left to the collector, with the job and all it holds.
+        self._of = claim, job, report, replace(finished, recording=None), redactor, runtime
         if self.always or finished.outcome is not Outcome.OK:
             self._packed = self._pack() if self._size < _SMALL else await asyncio.to_thread(self._pack)
 
     def record(self) -> AttemptRecord:
         """Return the record of the attempt, once the recording is closed."""
-        assert self._made is not None
-        return self._made()
+        assert self._of is not None
+        return self._record(*self._of)
 
     def _pack(self, committed: Ended | None = None) -> bytes | None:
         """Return the packed record; None if it cannot be made."""

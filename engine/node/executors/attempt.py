@@ -70,7 +70,7 @@ class Attempt(Session):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        claim, draws = self.claim, self.draws
+        claim, draws, now_us = self.claim, self.draws, self.now_us
         # A trial draws nothing of the day, and is held to the rest of it.
         rooms = claim.day if draws is not None or claim.trial else {}
         self.budgets = self.counters = Counters(
@@ -79,7 +79,7 @@ class Attempt(Session):
                 name: DayRoom(limit, used, limit - used if BY_NAME[name].effect or draws is None else 0)
                 for name, (limit, used) in rooms.items()
             },
-            self._nearly,
+            partial(_nearly, claim, self.nearly, self.warnings, self.on_log, self.clock_us or (lambda: now_us)),
             host_calls=claim.limits.host_calls,
         )
         self.draws = draws and self.waits.timed(draws)
@@ -184,18 +184,6 @@ class Attempt(Session):
             )
             self.counters.grant(name, lacking, share)
 
-    def _nearly(self, name: str, limit: int, used: int) -> None:
-        """Log that four fifths of a budget are used."""
-        self.nearly.append((name, limit, used))
-        line = LogLine(
-            "warn",
-            f"budget {name}: {used} of {limit} per attempt used",
-            self.now_us if self.clock_us is None else self.clock_us(),
-        )
-        self.warnings.append(line)
-        if self.on_log is not None:
-            self.on_log(self.claim, line)
-
     def log(self, line: LogLine) -> None:
         """See a line as it arrives; it is stored with the report."""
         if self.on_log is not None:
@@ -215,6 +203,24 @@ class Attempt(Session):
     def effects(self) -> tuple[dict[str, Any], ...]:
         """Describe the journal, JSON-able, in call order; then the requests."""
         return (*self.journal.describe(whole=self.claim.trial), *self.fetch_state.shown)
+
+
+def _nearly(
+    claim: Claim,
+    nearly: list[tuple[str, int, int]],
+    warnings: list[LogLine],
+    on_log: Callable[[Claim, LogLine], None] | None,
+    clock_us: Callable[[], int],
+    name: str,
+    limit: int,
+    used: int,
+) -> None:
+    """Log that four fifths of a budget are used; no method, because an attempt in a cycle is left to the collector with all it holds."""
+    nearly.append((name, limit, used))
+    line = LogLine("warn", f"budget {name}: {used} of {limit} per attempt used", clock_us())
+    warnings.append(line)
+    if on_log is not None:
+        on_log(claim, line)
 
 
 def sharpened(refused: CallRefused | None, outcome: Outcome, error: ScriptError | None) -> Outcome:
