@@ -162,8 +162,8 @@ def test_every_service_survives_starting_and_stopping_in_any_order(tmp_path: Pat
                 for service in node.services:
                     await asyncio.gather(service.stop(), service.stop())
                     await asyncio.gather(service.start(), service.start())
-            tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("lodger-")]
-            assert len(tasks) == len(node.services)
+            names = sorted(f"lodger-{service.name}" for service in node.services)
+            assert sorted(name for task in asyncio.all_tasks() if (name := task.get_name()) in names) == names
             await engine.run_in("acme", "job", 0)
             await signals.wait("finished")
 
