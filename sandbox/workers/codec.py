@@ -30,8 +30,13 @@ def header(job: Job, *, image: bool = False) -> bytes:
     return frames.LIMITS_WIRE.pack(*_limits(job.limits), job.now_us, *seed, job.trace is not None, image)
 
 
-def bundle(content: Bundle) -> bytes:
-    """Return the payload of the BUNDLE frame: context, modules with the entry first, standard modules that these import."""
+def bundle(content: Bundle, *, compiled: bool = False) -> bytes:
+    """Return the payload of the BUNDLE frame: context, modules with the entry first, standard modules that these import.
+
+    With ``compiled`` only the context: the image has the modules.
+    """
+    if compiled:
+        content = Bundle({}, content.context)
     standard = standard_modules.imported(content.modules)
     parts = {"": content.context, **content.modules, **standard}
     if packages := [name for name in standard if name in npm_packages.imported()]:

@@ -31,7 +31,7 @@ class VersionImage:
 def read_image(descriptor: int, size: int) -> VersionImage | None:
     """Return the image in a file, which takes over its descriptor; None if it is no image, because a worker that wrote it is not trusted.
 
-    The runs are in order, apart, inside the memory, and hold as many pages as the file.
+    The runs are in order, apart, inside the memory, and hold as many pages as the file has after the bundle.
     """
     layout = _read_layout(descriptor, size)
     if layout is None:
@@ -46,12 +46,12 @@ def _read_layout(descriptor: int, size: int) -> bytes | None:
     if end < 0:
         return None
     head = os.pread(descriptor, IMAGE_HEAD.size, end)
-    count, pages, way, *_facts = IMAGE_HEAD.unpack(head)
+    count, pages, bundle_bytes, way, *_facts = IMAGE_HEAD.unpack(head)
     start = end - count * RUN.size
     if not 0 < pages <= _MAX_MEMORY_PAGES or way >= len(WAYS) or not 0 < count <= MAX_RUNS or start < 0:
         return None
     runs = os.pread(descriptor, end - start, start)
-    held = free = 0
+    held, free = -(-bundle_bytes // PAGE), 0
     for first, length in RUN.iter_unpack(runs):
         if first < free or not length or first + length > pages:
             return None

@@ -411,7 +411,7 @@ class WorkerRun:
 
     def _payload(self) -> tuple[int, bytes]:
         """Return the kind and the payload of the frame with the tenant's bytes."""
-        return frames.BUNDLE, codec.bundle(self._job.bundle)
+        return frames.BUNDLE, codec.bundle(self._job.bundle, compiled=self._image is not None)
 
     def _frame(self, kind: int, payload: bytes) -> None:
         """Handle one frame of the worker."""

@@ -24,10 +24,21 @@ def zone_table(name: str, *, far: bool) -> dict[str, Any] | None:
         ``offsets``, seconds east of UTC, one more: the first holds before the first change.
     """
     known = _names().get(name.lower()) if len(name) <= 64 else None
-    return None if known is None else _table(known, far=far)
+    return None if known is None else (_far if far else _near)(known)
 
 
-@lru_cache(maxsize=256)
+@cache
+def _near(name: str) -> dict[str, Any]:
+    """Return a zone's changes before 2100, which are computed once in a process: 9 MB for all zones."""
+    return _table(name, far=False)
+
+
+@lru_cache(maxsize=64)
+def _far(name: str) -> dict[str, Any]:
+    """Return a zone's changes in the 400 years from 2100."""
+    return _table(name, far=True)
+
+
 def _table(name: str, *, far: bool) -> dict[str, Any]:
     """Return a zone's changes of offset in a range of time."""
     first, last = (REPEATS_FROM_S, REPEATS_FROM_S + _CYCLE_S) if far else (-FAR, REPEATS_FROM_S)

@@ -13,7 +13,8 @@ from lodger.sandbox.frames import ARTEFACT, DONE, FAIL, IMAGE_HEAD, MAX_RUNS, PA
 from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions, Thrown, Trapped
 from lodger.sandbox.runtimes.js.modules import WAYS, Modules, SourceRefused
 from lodger.sandbox.runtimes.libwasmtime import WasmFault
-from lodger.sandbox.walls.libc import make_calls, prepare_call
+from lodger.sandbox.runtimes.written import view
+from lodger.sandbox.walls.libc import make_calls, map_readable, prepare_call
 from lodger.sandbox.walls.syscalls import NUMBER
 
 TYPE_CHECKING = False
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from lodger.sandbox.runtime import Channel
 
 _WASM_PAGE = 65536
+#: The length of a guest's view of its memory: a view of another length would make a type, which costs a worker 100 page faults.
+_RESERVED = 1 << 32
 #: Unchanged pages between changed ones that are kept, because a further run costs more than they do.
 _GAP = 1
 #: Largest part of an image in a frame.
@@ -30,20 +33,22 @@ PART_BYTES = 1 << 18
 _REFUSED = b"\x0dcompile_error" + b'{"name":"SyntaxError","message":"the modules cannot be compiled in advance"}'
 
 
-def map_over(guest: Guest, descriptor: int, layout: bytes, memory_bytes: int) -> None:
-    """Map an image's pages over the guest's memory and close its file. Raises WasmFault if they do not fit."""
-    _count, pages, *_facts = IMAGE_HEAD.unpack_from(layout)
+def map_over(guest: Guest, descriptor: int, layout: bytes, memory_bytes: int) -> memoryview:
+    """Map an image's pages over the guest's memory, close its file and return the bundle in it. Raises WasmFault if they do not fit."""
+    _count, pages, bundle_bytes, *_facts = IMAGE_HEAD.unpack_from(layout)
     more = pages * PAGE - guest.size()
     if more < 0 or more % _WASM_PAGE:
         raise WasmFault("an image is not of this memory")
     guest.limit(max(memory_bytes, guest.size()))
     if more:
         guest.grow(more // _WASM_PAGE)
-    calls, offset = [], 0
+    calls, offset = [], -(-bundle_bytes // PAGE) * PAGE
+    at = map_readable(descriptor, max(bundle_bytes, 1))
     for first, count in RUN.iter_unpack(layout[IMAGE_HEAD.size :]):
         calls.append(guest.load_file(descriptor, offset, first * PAGE, count * PAGE))
         offset += count * PAGE
     make_calls((*calls, prepare_call(NUMBER["close"], descriptor)))
+    return view(at, at + _RESERVED)[:bundle_bytes]
 
 
 class _Compiling(HostFunctions):
@@ -67,8 +72,9 @@ class _Compiling(HostFunctions):
         return None
 
 
-def compile_into(modules: Modules, guest: Guest, numbers: dict[str, int], channel: "Channel") -> "NoReturn":
+def compile_into(bundle: bytes, guest: Guest, numbers: dict[str, int], channel: "Channel") -> "NoReturn":
     """Compile the modules and send the image: ARTEFACT frames and DONE with their size, or FAIL if there is none."""
+    modules = Modules(bundle)
     host = guest.host = _Compiling(modules)
     before, pointer = guest.peek(0, guest.size()), guest.stack_pointer()
     # As bootstrap.js: without a default export only where there is no other, and a snippet that may be a module.
@@ -88,16 +94,15 @@ def compile_into(modules: Modules, guest: Guest, numbers: dict[str, int], channe
     if not host.compiled or guest.stack_pointer() != pointer or len(runs) > MAX_RUNS:
         channel.answer(FAIL, _REFUSED)
         raise AssertionError
-    sent = 0
-    head = IMAGE_HEAD.pack(len(runs), guest.size() // PAGE, way, *places, declares, exports)
+    head = IMAGE_HEAD.pack(len(runs), guest.size() // PAGE, len(bundle), way, *places, declares, exports)
     layout = b"".join(RUN.pack(*run) for run in runs) + head
-    for first, count in runs:
-        for at in range(first * PAGE, (first + count) * PAGE, PART_BYTES):
-            part = guest.peek(at, min(PART_BYTES, (first + count) * PAGE - at))
-            channel.send(ARTEFACT, part)
-            sent += len(part)
-    channel.send(ARTEFACT, layout)
-    channel.answer(DONE, b"%d" % (sent + len(layout)))
+    pages = (guest.peek(first * PAGE, count * PAGE) for first, count in runs)
+    sent = 0
+    for whole in (bundle + bytes(-len(bundle) % PAGE), *pages, layout):
+        for at in range(0, len(whole), PART_BYTES):
+            channel.send(ARTEFACT, whole[at : at + PART_BYTES])
+        sent += len(whole)
+    channel.answer(DONE, b"%d" % sent)
     raise AssertionError
 
 

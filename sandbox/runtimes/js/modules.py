@@ -105,7 +105,7 @@ class Modules:
     #: Precedes a snippet's first line.
     wrap = WRAP
 
-    def __init__(self, bundle: bytes) -> None:
+    def __init__(self, bundle: "bytes | memoryview") -> None:
         self.entry = b"main.js"
         self.context = b"{}"
         self.missing: tuple[bytes, int] | None = None  # file and line of an import of a missing module
@@ -119,12 +119,12 @@ class Modules:
             name_size, size = unpack_from("<II", bundle, at)
             at += BUNDLE_PART.size
             start = at + name_size
-            name, at = bundle[at:start], start + size
+            name, at = bytes(bundle[at:start]), start + size
             if not name:
-                self.context = bundle[start:at]
+                self.context = bytes(bundle[start:at])
                 continue
             if name == _PACKAGES:
-                self._packages = bundle[start:at]
+                self._packages = bytes(bundle[start:at])
                 continue
             if not self._sources:
                 self.entry = name
@@ -133,7 +133,7 @@ class Modules:
     def _text(self, name: bytes) -> bytes:
         """Return the text of a module, empty if there is none."""
         start, end = self._sources.get(name, (0, 0))
-        return self._bundle[start:end].removeprefix(_MARK)
+        return bytes(self._bundle[start:end]).removeprefix(_MARK)
 
     def check(self) -> None:
         """Raise SourceRefused with the position if a module is not text; the guest's own error would not name it."""

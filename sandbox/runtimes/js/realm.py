@@ -6,7 +6,7 @@ import time
 from _sha1 import sha1  # hashlib would load OpenSSL into the zygote
 from binascii import a2b_base64, b2a_base64
 
-from lodger.sandbox.frames import CALL, CALL_ID, DONE, DROPPED, FAIL, IMAGE_HEAD, LOG, REPLY
+from lodger.sandbox.frames import BUNDLE_PART, CALL, CALL_ID, DONE, DROPPED, FAIL, IMAGE_HEAD, LOG, REPLY
 from lodger.sandbox.runtimes.answer import Answered, Stopped, cut, quoted
 from lodger.sandbox.runtimes.js import image, overrun
 from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions, Thrown, Trapped
@@ -80,12 +80,12 @@ class QuickRealm(HostFunctions):
 
     def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
         """Map the memory image of the compiled modules, before :meth:`bound`, and close the file. Reads no byte of it."""
-        image.map_over(self.guest, descriptor, layout, limits["memory_bytes"])
-        _count, _pages, *self._facts = IMAGE_HEAD.unpack_from(layout)
+        self._modules = self.modules_type(image.map_over(self.guest, descriptor, layout, limits["memory_bytes"]))
+        _count, _pages, _bytes, *self._facts = IMAGE_HEAD.unpack_from(layout)
 
     def compile(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the bundle without running any of it, and send the image of the memory; see :mod:`image`."""
-        image.compile_into(Modules(bundle), self.guest, self._numbers, channel)
+        image.compile_into(bundle, self.guest, self._numbers, channel)
 
     def replay(self, trace: bytes) -> None:
         """Let the script see this trace of an earlier attempt's clock."""
@@ -95,8 +95,10 @@ class QuickRealm(HostFunctions):
         """Run the bundle and answer with exactly one DONE or FAIL frame; an exception means a broken guest."""
         self._channel = channel
         try:
-            self._modules = self.modules_type(bundle)
-            if not self._facts:  # otherwise they were checked when they were compiled
+            if self._facts:  # its modules are those of the image, and were checked when that was made
+                self._modules.context = bundle[BUNDLE_PART.size :]
+            else:
+                self._modules = self.modules_type(bundle)
                 self._modules.check()
             self._drive(self._message(self._modules))
         except SourceRefused as refused:
