@@ -127,6 +127,15 @@ def test_a_page_asked_for_what_cannot_be_says_so(hostile: RunningApi) -> None:
     assert {path: status for path, status in answers.items() if status not in {200, 400, 404, 422}} == {}
 
 
+#: Links, buttons and the like outside of running text that are smaller than 24 pixels.
+SMALL = """[...document.querySelectorAll("header a, main a, button, summary")]
+  .filter((each) => each.checkVisibility() && !each.closest("svg, .skip, .cm-editor, .hidden"))
+  .filter((each) => getComputedStyle(each).display !== "inline")
+  .map((each) => [each.textContent.trim(), each.getBoundingClientRect()])
+  .filter(([, box]) => box.height && (Math.round(box.height) < 24 || Math.round(box.width) < 24))
+  .map(([text, box]) => [text.slice(0, 30), box.width, box.height])"""
+
+
 def test_every_page_is_accessible_fits_its_window_prints_and_runs_no_hostile_text(
     hostile: RunningApi, browser: Browser
 ) -> None:
@@ -151,6 +160,7 @@ def test_every_page_is_accessible_fits_its_window_prints_and_runs_no_hostile_tex
                 _is_accessible(page, path)
             for size in (PHONE, TABLET, WIDE):
                 page.set_viewport_size(size)
+                assert page.evaluate(SMALL) == [], (path, size)
                 assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
             if path not in WITHOUT_TABLES:
                 _prints_its_tables(page, path)

@@ -235,3 +235,17 @@ def test_names_break_between_their_words(page: Page, lodge: RunningApi) -> None:
         page.goto(lodge.url + path)
         expect(page.locator("table")).to_contain_text("the-house-with-the-long-name")
         assert page.evaluate(_TORN) == [], path
+
+
+def test_tenants_are_sorted_by_each_column(page: Page, lodge: RunningApi) -> None:
+    lodge.engine.tenants.suspend("tenant-0119")
+    page.goto(lodge.url + "/tenants")
+    columns = page.locator("thead th a").count()
+    assert columns == page.locator("thead th").count() == 9
+    for number in range(columns):
+        page.locator("thead th a").nth(number).click()
+        page.wait_for_url("**filter=sort*")
+        expect(page.locator("tbody tr")).to_have_count(50)
+        page.goto(lodge.url + "/tenants")
+    page.goto(lodge.url + "/tenants?filter=sort:-state")
+    expect(page.locator("tbody tr").first).to_contain_text("tenant-0119")

@@ -1,6 +1,7 @@
 """Alert rules and alerts on the command line."""
 
 from lodger.engine.output import groups, views
+from lodger.engine.output.result_output import say
 from lodger.engine.output.views import when, words
 
 groups.HELP["alert"] = "Manage alert rules: messages to people about failing, late or silent schedules."
@@ -14,3 +15,6 @@ views.COLUMNS |= {
         ("over", when("closed_at")), ("sent", when("sent_at")),
     ),
 }  # fmt: skip
+views.VIEWS["alerts.test"] = lambda count: say(
+    f"test messages that wait to be sent, one for each receiver: {count}; lodger action outbox shows them"
+)

@@ -29,6 +29,8 @@ from lodger.engine.store.tenants.named import Named
 
 MAX_RULES = 50
 MAX_RECEIVERS = 20
+#: Thresholds of a rule that names none, seconds; None: until the schedule's next slot.
+DEFAULT_S = {AlertKind.LATE: 60, AlertKind.OVERRAN: None, AlertKind.SILENT: 600}
 #: Longest threshold, seconds.
 MAX_S = 366 * 86_400
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}", re.ASCII)
@@ -118,6 +120,9 @@ def check(name: str, wanted: dict[str, Any]) -> dict[str, Any]:
     known_zone(wanted["zone"])
     thresholds = {each: wanted[each] for each in ("late_s", "overran_s", "silent_s")}
     for each, value in thresholds.items():
+        kind = AlertKind(each.removesuffix("_s"))
+        if value != DEFAULT_S[kind] and kind not in lists["kinds"]:
+            raise InputError("alert_threshold_invalid.kind", threshold=each, kind=kind, kinds=lists["kinds"])
         if value is None and each == "overran_s":
             continue
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_S:

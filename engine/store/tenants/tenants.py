@@ -230,6 +230,7 @@ def language() -> list_filter.Language:
         sorts={
             "id": identity,
             "name": list_filter.Sort(tenants.c.name, lambda each: each.name),
+            "state": list_filter.Sort(tenants.c.state, lambda each: each.state),
             "created": list_filter.Sort(tenants.c.created_us, lambda each: to_us(each.created_at)),
         },
         tie=(identity,),

@@ -334,6 +334,9 @@ def test_a_suspended_tenant_is_not_evaluated_and_its_failures_wait(acme: Bench) 
         ({"quiet": ["mon-sat 07:00-05:00", "sun 07:00-05:01", "05:00-07:00"]}, "quiet_hours_invalid"),
         ({"tz": "Mars/Base"}, "zone_unknown"),
         ({"late_s": 0}, "alert_threshold_invalid"),
+        ({"kinds": ("failed",), "late_s": 5}, "alert_threshold_invalid"),
+        ({"kinds": ("late",), "silent_s": 30}, "alert_threshold_invalid"),
+        ({"kinds": ("slow",), "overran_s": 9}, "alert_threshold_invalid"),
         ({"webhooks": ["none"]}, "webhook_unknown"),
         ({"schedule": "none"}, "schedule_unknown"),
         ({"name": "a b"}, "alert_name_invalid"),
@@ -347,7 +350,7 @@ def test_a_rule_that_could_not_work_is_refused(acme: Bench, values: dict[str, An
 
 
 def test_a_rule_is_replaced_as_a_whole(acme: Bench) -> None:
-    rule(acme, late_s=5)
+    rule(acme, kinds=("failed", "late"), late_s=5)
     rule(acme, kinds=("failed",))
     (found,) = acme.engine.alerts.list("acme")
     assert (found.kinds, found.late_s, found.mail) == (("failed",), 60, (PAGER,))
