@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic import ValidationError
 
@@ -37,9 +37,8 @@ NAME = "schedules.toml"
 MAX_BYTES, MAX_SCHEDULES = 4 * 1024 * 1024, 2000
 #: Parameters of the operations that are no state: what identifies the object, and what belongs to one request.
 _NO_STATE = frozenset({"tenant_id", "name", "source", "first_after", "why", "offered", "after_version", "force"})
-#: Keys of the file itself, and of the table with data for development.
+#: Keys of the file itself.
 TOP = ("name", "schedules", "scripts", "dev")
-DEV = {"grants": list[str], "people": list[str], "collections": dict[str, list[dict[str, Any]]], "kv": dict[str, Any]}
 #: JSON text in place of params that TOML cannot say, because they have null in them.
 PARAMS_JSON = "params_json"
 _PARTS = ("missed", "overlap", "retry", "limits", "grants", "labels", "placement", "priority", "params")
@@ -254,22 +253,18 @@ class _Reader:
             self._note(("dev",), "toml_key_invalid", "dev is not a table", "write [dev]")
             return Dev()
         found: dict[str, Any] = {}
+        kinds = get_type_hints(Dev)
         for key, value in given.items():
-            if key not in DEV:
-                self._note(("dev", key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, DEV))
+            if key not in kinds:
+                self._note(("dev", key), "toml_key_unknown", f"there is no key {key!r}", nearest(key, kinds))
                 continue
             try:
-                found[key] = from_jsonable(DEV[key], toml_places.as_json(value, marked=True))
+                found[key] = from_jsonable(kinds[key], toml_places.as_json(value, marked=True))
             except (ValidationError, ValueError, RecursionError):
                 self._note(("dev", key), "toml_key_invalid", f"{key} has a wrong value", _DEV_FORMS[key])
         if not self._try(("dev", "grants"), grants.parse, found.get("grants", ())):
             found.pop("grants")
-        return Dev(
-            tuple(found.get("grants", ())),
-            tuple(found.get("people", ())),
-            found.get("collections", {}),
-            found.get("kv", {}),
-        )
+        return Dev(**found)
 
 
 _DEV_FORMS = {
