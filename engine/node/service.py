@@ -46,7 +46,7 @@ class Loop:
         self._woken_up.set()
 
     def fault(self, error: Exception) -> None:
-        """Tell that something of this loop failed; it is tried again."""
+        """Report that something of this loop failed; it is tried again."""
         raise NotImplementedError
 
     async def round(self) -> float:
