@@ -18,8 +18,8 @@ class Loop:
     """A loop of rounds. ``start`` and ``stop`` are safe to call twice, in any order.
 
     A round that raises because the host lacks something (full disk, busy database) is tried again with back-off; any
-    other exception is a bug of ours, and the loop goes on likewise; both are reported by :meth:`fault`. One bad round must not end the service
-    of every tenant.
+    other exception is a bug of ours, and the loop goes on likewise; both are reported by :meth:`fault`. One bad round must not end the
+    service of every tenant.
     """
 
     name: ClassVar[str]
