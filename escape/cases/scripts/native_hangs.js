@@ -81,8 +81,8 @@ Array.prototype.sort.call({length: 2 ** 53 - 1});
 Array.prototype.join.call({length: 4294967295}, '');
 //- flat: flat
 Array.prototype.flat.call({length: 2 ** 53 - 1});
-//- array-to-string: an array of a thousand million holes as text
-new Array(1e9) + '';
+//- array-to-string: an array of a thousand million holes as text, with nothing between them
+new Array(1e9).join('');
 //- concat: concat of something spreadable without end
 [].concat({length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true});
 //- flat-map: flatMap over holes
