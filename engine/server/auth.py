@@ -226,7 +226,7 @@ class Authentication:
             with engine.context.database.read() as connection:
                 found = look(connection)
             if isinstance(found, tuple) and found[0].tenant_id is None:
-                return (found,) if self._engine.knows(engine, found[0].token_id) else None
+                return (found,) if self._engine.knows(engine, copied=found[0].copied) else None
             return None if found is None else (found,)
 
         there = await self._threads.run(address, lambda: self._engine.ask_each(look_in_ledger))

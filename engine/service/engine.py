@@ -153,9 +153,9 @@ class Engine(Nouns[Sync]):
         """
         return look(self)
 
-    def knows(self, engine: "Engine", token_id: str) -> bool:
-        """Whether the ledger of an engine may say who the operator with a token is."""
-        return True
+    def knows(self, engine: "Engine", *, copied: bool) -> bool:
+        """Whether the ledger of an engine may say who an operator is, by a token of its own or by a copy of the first ledger's."""
+        return not copied
 
     def parts(self) -> "list[tuple[str, str | None]]":
         """Return the name of each ledger of a system of several, with the reason why it cannot be reached, or None."""

@@ -65,6 +65,7 @@ class Caller:
         token_id: id of the token, or an id made of the user's name.
         prefix: the token's public first characters; empty for a user of the platform.
         tenant_id: None for callers that see all tenants.
+        copied: whether the token is a copy of one in the first of several ledgers.
     """
 
     token_id: str
@@ -72,6 +73,7 @@ class Caller:
     prefix: str
     role: Role
     tenant_id: str | None
+    copied: bool = False
 
     @classmethod
     def user(

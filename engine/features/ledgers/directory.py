@@ -17,7 +17,6 @@ from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.lifecycle import ledger_identity
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.access import tokens
@@ -51,8 +50,6 @@ membership = Table(
     Column("identity", String(200)),
 )
 _m = membership.c
-#: Tokens of this ledger that are copies of the first one's.
-copies = Table("lodger_copied_tokens", metadata, Column("id", Id, primary_key=True))
 #: Time after which a copy of the operators' tokens does not count, in microseconds.
 COPY_LIFE_US = 24 * 3600 * 1_000_000
 
@@ -173,10 +170,8 @@ def copy_operators(connection: Connection, context: StoreContext, at_us: int, ro
     """Replace a ledger's copy of the operators' tokens, unless it is a later one."""
     values = {"copied_us": at_us, "identity": str(ledger_identity.read(context, connection))}
     if connection.execute(update(membership).where(_m.copied_us < at_us).values(values)).rowcount:
-        connection.execute(delete(tokens).where(tokens.c.id.in_(select(copies.c.id))))
-        connection.execute(delete(copies))
-        insert_many(connection, tokens, list(rows))
-        insert_many(connection, copies, [{"id": row["id"]} for row in rows])
+        connection.execute(delete(tokens).where(tokens.c.copied == 1))
+        insert_many(connection, tokens, [row | {"copied": 1} for row in rows])
 
 
 def copied_us(connection: Connection, context: StoreContext, now_us: int) -> int:
@@ -184,11 +179,6 @@ def copied_us(connection: Connection, context: StoreContext, now_us: int) -> int
     row = connection.execute(select(membership)).one()
     same = row.identity == str(ledger_identity.read(context, connection))
     return int(row.copied_us) if same and row.copied_us > now_us - COPY_LIFE_US else 0
-
-
-def has_copy(connection: Connection, token_id: str) -> bool:
-    """Whether an operator's token is a copy of one in the first ledger."""
-    return connection.scalar(select(copies.c.id).where(copies.c.id == token_id)) is not None
 
 
 class LedgerUnreachable(Unavailable):

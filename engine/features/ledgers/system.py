@@ -126,7 +126,6 @@ class System(table.Nouns[Sync]):
             self.engine.close()
             raise
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-ledger")
-        self._seen: dict[str, str] = {}
         self._counted = float("-inf"), Counter[str]()
         #: When to compare the copies of the operators' tokens, what was copied in which hour, and the ledgers that lack it.
         self._copy_at_s = 0.0
@@ -275,13 +274,11 @@ class System(table.Nouns[Sync]):
                 raise
             return acting.opened()
 
-    def knows(self, engine: Engine, token_id: str) -> bool:
+    def knows(self, engine: Engine, *, copied: bool) -> bool:
         """Whether a ledger may say who an operator is; see :meth:`lodger.engine.sync.Engine.knows`."""
-        if engine is self.engine:
-            return True
-        if _problem(self.home) is None or (acting := self._acting()) is None or acting.engine is not engine:
-            return False
-        return acting.run(lambda engine: _look(engine, directory.has_copy, token_id))
+        if engine is self.engine or not copied:
+            return engine is self.engine and not copied
+        return _problem(self.home) is not None and (acting := self._acting()) is not None and acting.engine is engine
 
     def _acting(self) -> Member | None:
         """Return the ledger with the latest copy of the operators' tokens, None without one that counts."""
@@ -385,8 +382,7 @@ class System(table.Nouns[Sync]):
     def where(self, tenant_id: str, *, new: bool = False) -> Member:
         """Return the ledger that a tenant lives in; the first one for a tenant that does not exist.
 
-        The directory is asked each time, because another process may have moved the tenant. While it cannot be asked, what this process
-        knows counts, and then what the ledgers say themselves.
+        The directory is asked each time, because another process may have moved the tenant; while it cannot be asked, the ledgers are.
 
         Args:
             new: the tenant is to be created: a ledger that was never reached cannot have it.
@@ -399,8 +395,6 @@ class System(table.Nouns[Sync]):
         try:
             place = self._read(directory.find, tenant_id)
         except LedgerUnreachable:
-            if tenant_id in self._seen:
-                return self._members[self._seen[tenant_id]]
             found = self.ask_each(partial(_lives_in, tenant_id))
             assert found is not None, "the first ledger does not answer"
             return next(each for each in self._members.values() if each.engine is found)
@@ -410,9 +404,6 @@ class System(table.Nouns[Sync]):
             return self.home
         if place.ledger not in self._members:
             raise LedgerUnreachable(place.ledger, UNLISTED)
-        if len(self._seen) > 100_000:
-            self._seen.clear()
-        self._seen[tenant_id] = place.ledger
         return self._members[place.ledger]
 
     def _found(self, tenant_id: str, *, new: bool) -> TenantPlace | None:
@@ -603,23 +594,23 @@ class System(table.Nouns[Sync]):
     def _bulk(self, operation: Operation, given: dict[str, Any], run: Callable[..., Any]) -> BulkResult:
         """Change a part of the objects of one ledger; the cursor leads through all of them."""
         of, names = f"{operation.name}:{given['do']}:{given['filter']}", list(self._members)
-        at, inner, done, refused = 0, None, 0, {}
+        at, inner, done, refused = names[0], None, 0, {}
         if given["cursor"]:
             owner, place = signing_keys.open_cursor(self._secret.encode(), given["cursor"])
-            if owner != of:
+            if owner != of or place[0] not in names:
                 raise InputError("cursor_invalid")
             at, inner, matched, done, refused = place
         else:
             self._require_all()
             matched = getattr(self, operation.noun).count(filter=given["filter"]).count
-        part = run(self._members[names[at]], cursor=inner)
+        part = run(self._members[at], cursor=inner)
         total = done + part.done
         codes = {code: refused.get(code, 0) + part.refused.get(code, 0) for code in {*refused, *part.refused}}
-        following = None
-        if part.next is not None:
-            following = signing_keys.seal_cursor(self._secret.encode(), of, [at, part.next, matched, done, refused])
-        elif at + 1 < len(names):
-            following = signing_keys.seal_cursor(self._secret.encode(), of, [at + 1, None, matched, total, codes])
+        # A part's own numbers grow with its cursor.
+        left = [at, part.next, matched, done, refused] if part.next is not None else None
+        if left is None and (rest := names[names.index(at) + 1 :]):
+            left = [rest[0], None, matched, total, codes]
+        following = None if left is None else signing_keys.seal_cursor(self._secret.encode(), of, left)
         return BulkResult(matched, total, codes, following)
 
     def _stream(

@@ -72,6 +72,8 @@ tokens = Table(
     Column("expires_us", Us),
     Column("revoked_us", Us),
     Column("used_us", Us),
+    # 1: a copy of a token of the first of several ledgers, which counts only where that one cannot be reached.
+    Column("copied", SmallInteger, nullable=False, server_default="0"),
     UniqueConstraint("prefix"),
     Index("ix_lodger_tokens_tenant_id", "tenant_id"),
     CheckConstraint(_in_roles(Role), name="role"),

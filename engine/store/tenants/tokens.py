@@ -122,7 +122,8 @@ def revoke(connection: Connection, token: str, now_us: int) -> Token:
 
 def any_of_platform(connection: Connection) -> bool:
     """Whether an admin token was ever created in this ledger."""
-    return connection.scalar(select(_t.id).where(_t.role == Role.ADMIN.value).limit(1)) is not None
+    statement = select(_t.id).where(_t.role == Role.ADMIN.value, _t.copied == 0).limit(1)
+    return connection.scalar(statement) is not None
 
 
 def shown(text: str) -> str:
@@ -133,7 +134,7 @@ def shown(text: str) -> str:
 
 def oldest_administrator(connection: Connection, now_us: int) -> str | None:
     """Return the id of the oldest admin token that is neither revoked nor expired, or None."""
-    valid = and_(_t.revoked_us.is_(None), or_(_t.expires_us.is_(None), _t.expires_us > now_us))
+    valid = and_(_t.copied == 0, _t.revoked_us.is_(None), or_(_t.expires_us.is_(None), _t.expires_us > now_us))
     statement = select(_t.id).where(_t.role == Role.ADMIN.value, valid).order_by(_t.created_us, _t.id).limit(1)
     return connection.scalar(statement)
 
@@ -170,7 +171,7 @@ def _caller_or_refusal(row: AnyRow, now_us: int) -> tuple[Caller, int | None] | 
         return "revoked"
     if row.expires_us is not None and row.expires_us <= now_us:
         return "expired"
-    return Caller(row.id, row.name, row.prefix, Role(row.role), row.tenant_id), row.used_us
+    return Caller(row.id, row.name, row.prefix, Role(row.role), row.tenant_id, copied=bool(row.copied)), row.used_us
 
 
 def record_use(connection: Connection, token_id: str, now_us: int) -> None:

@@ -478,17 +478,13 @@ def test_operators_tokens_outlive_the_first_ledger_and_a_revoked_one_stays_revok
     def counts() -> bool:
         """Whether the copy of the token that is kept counts while the first ledger is away."""
         with away(home), opened(settings, clock) as system:
-            return bool(system.knows(system.member("far").opened(), kept))
+            return bool(system.knows(system.member("far").opened(), copied=True))
 
     with opened(settings, clock) as system:
         system.tenants.create("bob", ledger="far")
         made = {each: system.tokens.create(each, "admin") for each in ("kept", "gone", "late")}
         assert len(system.tokens.list()) == 3, "copies are not listed"
-    texts, prefix, kept = (
-        {n: t.text for n, t in made.items()},
-        {n: t.token.prefix for n, t in made.items()},
-        made["kept"].token.id,
-    )
+    texts, prefix = {n: t.text for n, t in made.items()}, {n: t.token.prefix for n, t in made.items()}
     assert heard(texts, works) == ["kept", "gone", "late"]
     backups.backup(str(far), tmp_path / "backup")
     with opened(settings, clock) as system:
@@ -503,6 +499,10 @@ def test_operators_tokens_outlive_the_first_ledger_and_a_revoked_one_stays_revok
     with opened(settings, clock) as system:
         assert system.tokens.revoke(prefix["gone"]).revoked_at is not None
     assert heard(texts) == ["kept"]
+    with Engine.open(str(far), clock=clock, settings=Settings(**SETTINGS)) as alone, serving(alone) as server:
+        with pytest.raises(Explained, match="token"), Client(server.url, texts["kept"]) as client:
+            client.tenants.list()
+        assert not alone.tokens.any_administrator()
     assert counts()
     clock.advance(25 * 3600)
     assert not counts(), "the copy is too old"
@@ -595,6 +595,18 @@ def test_commands_about_ledgers_name_each_and_go_on_after_one_that_fails(tmp_pat
         ("home", "current"),
         ("far", "unreachable"),
     ]
+
+
+def test_a_tenant_that_another_process_has_moved_is_found_while_the_first_ledger_is_down(tmp_path: Path) -> None:
+    settings = ledgers(tmp_path, "home.db")
+    with (tmp_path / "ledgers.toml").open("a") as file:
+        file.write('west = "west.db"\n')
+    with opened(settings) as system, opened(settings) as other:
+        create_schedule(system, "bob", ledger="far")
+        assert system.schedules.list("bob")
+        other.tenants.move("bob", "west")
+        with away(tmp_path / "home.db"):
+            assert [each.name for each in system.schedules.list("bob")] == ["s"]
 
 
 def test_a_copy_that_no_name_tells_from_its_ledger_is_refused(tmp_path: Path) -> None:
