@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
+from tests.api.every_verb import carry_out_every_verb
 from tests.store.verbs import every_verb
 from tests.store.virtual_clock import EPOCH, VirtualClock
 
-from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.core.errors import Conflict, InputError, NotFound, Unavailable
 from lodger.engine.core.settings import Settings
 from lodger.engine.features import TABLE
 from lodger.engine.sync import Engine
@@ -157,3 +158,33 @@ def test_no_verb_faults_whatever_it_is_given(engine: Engine, subtests: pytest.Su
                 except Exception as fault:
                     raise AssertionError(f"{verb}({name}={shown(value)}): {type(fault).__name__}: {fault}") from fault
     assert engine.tenants.get("acme").id == "acme"
+
+
+class Asked:
+    """An engine whose calls for a tenant are made for one that does not exist first; ``answered`` are those that were answered."""
+
+    def __init__(self, of: Any, answered: set[str], path: str = "") -> None:
+        self.of, self.answered, self.path = of, answered, path
+
+    def __getattr__(self, name: str) -> Any:
+        return Asked(getattr(self.of, name), self.answered, f"{self.path}.{name}")
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        values = {name: "nobody" if name in ("tenant", "tenant_id") else value for name, value in named.items()}
+        if self.path != ".tenants.create" and (arguments[:1] == ("acme",) or values != named):
+            try:
+                self.of(*("nobody" if each == "acme" else each for each in arguments), **values)
+                self.answered.add(self.path.removeprefix("."))
+            except (Conflict, InputError, NotFound):
+                pass
+        return self.of(*arguments, **named)
+
+
+def test_no_verb_answers_for_a_tenant_that_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Keyring(tmp_path / "keys").add()
+    monkeypatch.setenv("LODGER_SECRET_KEYS", str(tmp_path / "keys"))
+    answered: set[str] = set()
+    with Engine.open(str(tmp_path / "ledger.db"), clock=VirtualClock()) as engine:
+        carry_out_every_verb(Asked(engine, answered), engine, lambda _verb, answer: answer)
+    # A tenant that was deleted has a history.
+    assert answered == {"audit.count", "audit.export", "audit.list"}

@@ -30,6 +30,7 @@ from lodger.engine.service.operations.declaration import M, operation
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.pages import MAX_ROWS
 from lodger.engine.store.records import Page
+from lodger.engine.store.tenants import tenants
 
 #: Characters of a document's id.
 MAX_ID = 200
@@ -123,6 +124,7 @@ class Documents(Noun[M]):
         """
         rows = _collection(collection)
         with self._changing(Documents.put, tenant_id, document, f"{collection}/{document}") as change, _refusals():
+            tenants.get(change.connection, tenant_id)
             before = _find(change.connection, tenant_id, rows, document)
             made = {"id": document} | new_values(rows, _read(values), paths=False)
             journal = Journal(tenant_id, "")

@@ -89,9 +89,7 @@ class Actions(Noun[M]):
         """
         sought = actions.ActionFilter(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
         wanted = list_filter.read(actions.language(), filter, self._now_us)
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             if schedule is not None:
                 sought = replace(sought, schedule_id=_schedule_id(connection, tenant_id, schedule))
             of = f"actions:{sought}:{filter or ''}"
@@ -114,9 +112,7 @@ class Actions(Noun[M]):
             NotFound: tenant_unknown.
         """
         wanted = list_filter.read(actions.language(), filter, self._now_us)
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             return Matched(*actions.count_matching(connection, actions.ActionFilter(tenant_id, found=wanted)))
 
     @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.RUNNER, everywhere=True, command=None)
@@ -203,8 +199,12 @@ class Actions(Noun[M]):
 
         Args:
             failed: those that have failed for good instead, newest first.
+
+        Raises:
+            NotFound: tenant_unknown.
         """
-        return self._read(outbox.unsent, tenant_id, max(1, min(limit, 10_000)), failed=failed)
+        with self._reading(tenant_id) as connection:
+            return outbox.unsent(connection, tenant_id, max(1, min(limit, 10_000)), failed=failed)
 
     @operation("POST", "/tenants/{tenant_id}/run-at", Role.RUNNER, status=201, requests=True)
     def run_at(
@@ -365,8 +365,13 @@ class Actions(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/running", Role.VIEWER, everywhere=True)
     def running(self, tenant_id: str | None = None, *, limit: int = 100) -> RunningList:
-        """List the actions that run now, longest first, beside the usual duration of the same schedule and step."""
-        return self._read(monitoring.running, self._now_us, tenant_id, max(1, min(limit, 10_000)))
+        """List the actions that run now, longest first, beside the usual duration of the same schedule and step.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        with self._reading(tenant_id) as connection:
+            return monitoring.running(connection, self._now_us, tenant_id, max(1, min(limit, 10_000)))
 
     @operation("GET", "/tenants/{tenant_id}/overdue", Role.VIEWER, everywhere=True)
     def overdue(self, tenant_id: str | None = None, *, grace_s: float = 10.0, limit: int = 100) -> OverdueList:
@@ -376,11 +381,12 @@ class Actions(Noun[M]):
 
         Raises:
             InputError: grace_invalid.
+            NotFound: tenant_unknown.
         """
         if not abs(grace_s) <= MAX_GRACE_S:  # false for NaN, too
             raise InputError("grace_invalid", grace_s=grace_s, maximum=MAX_GRACE_S)
         grace_us = int(max(0.0, grace_s) * 1_000_000)
-        with self.context.database.read() as connection:
+        with self._reading(tenant_id) as connection:
             return monitoring.overdue(
                 self.context, connection, self._now_us, tenant_id, grace_us, max(1, min(limit, 10_000))
             )

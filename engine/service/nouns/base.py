@@ -192,10 +192,20 @@ class Noun(Operations[M]):
 
     def _count(self, statement: Select[Any], tenant_id: str | None) -> Matched:
         """Count the rows of a statement, of a tenant that must exist; None for all tenants."""
+        with self._reading(tenant_id) as connection:
+            return counted(connection, statement)
+
+    @contextmanager
+    def _reading(self, tenant_id: str | None) -> Iterator[Connection]:
+        """Open a transaction that reads what a tenant has; None for all tenants.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
         with self.context.database.read() as connection:
             if tenant_id is not None:
                 tenants.get(connection, tenant_id)
-            return counted(connection, statement)
+            yield connection
 
     @contextmanager
     def _changing(

@@ -437,9 +437,7 @@ class Scripts(Noun[M]):
             InputError: filter_invalid, cursor_invalid.
         """
         wanted = list_filter.read(scripts.language(), filter, self._now_us)
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             of = f"scripts:{tenant_id}:{filter or ''}"
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = scripts.list_page(connection, tenant_id, wanted, place=place, limit=limit)

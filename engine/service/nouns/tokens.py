@@ -138,8 +138,12 @@ class Tokens(Noun[M]):
 
     @operation("GET", "/tenants/{tenant_id}/tokens", Role.TENANT_ADMIN, everywhere=Role.ADMIN, arguments=())
     def list(self, tenant_id: str | None = None, *, limit: int | None = None, cursor: str | None = None) -> TokenPage:
-        """List tokens, newest first, including expired and revoked ones."""
-        with self.context.database.read() as connection:
+        """List tokens, newest first, including expired and revoked ones.
+
+        Raises:
+            NotFound: tenant_unknown.
+        """
+        with self._reading(tenant_id) as connection:
             of = f"tokens:{tenant_id}"
             before = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = tokens.list_page(connection, tenant_id, limit=limit, before=before)
