@@ -37,7 +37,7 @@
   // -- the built-ins as they are now --
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
   const { parse, stringify } = JSON;
-  const { defineProperty, getOwnPropertyDescriptor, hasOwn, create, keys } = Object;
+  const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf: prototypeOf, hasOwn, create, keys } = Object;
   const ErrorClass = Error;
   const Bytes = Uint8Array;
   const toInteger = parseInt;
@@ -247,8 +247,12 @@
     finish(value);
   }
 
+  const generators = [function* () {}, async function* () {}].map(prototypeOf);
+
   function entered(run) {
-    const kind = run === null ? "null" : typeof run !== "function" ? typeof run : startsWith(functionText(run), "class") ? "a class" : "";
+    let kind = run === null ? "null" : typeof run !== "function" ? typeof run : startsWith(functionText(run), "class") ? "a class" : "";
+    const kinds = kind === "" ? prototypeOf(run) : null;
+    if (kinds === generators[0] || kinds === generators[1]) kind = "a generator function";
     if (kind === "") return run(members);
     throw atExport(fault("the default export of " + job.entry + " is " + kind + "; export a function, which is called once per run", "TypeError"));
   }

@@ -93,7 +93,10 @@ function standard(tokens, found) {
     const first = tokens.next();
     if (!tokens.fixed(6, 0, Infinity)) return first;
     sign = first.value === "-" ? -1 : 1;
-    if (sign < 0 && tokens.peek().value === 0) return first;
+    if (sign < 0 && tokens.peek().value === 0) {
+      tokens.next(); // the other format goes on without it
+      return first;
+    }
   } else if (!tokens.fixed(4, 0, Infinity)) return tokens.next();
   p.push(day, sign * tokens.next().value);
   if (tokens.skips("-")) {

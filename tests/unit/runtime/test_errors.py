@@ -71,6 +71,8 @@ def test_a_syntax_error_at_run_time_is_the_scripts_own(run) -> None:
         ("export default 5", 1),
         ("export const a = 1;\nexport const b = 'default';\n\nexport default class {}", 4),
         ("const n = null;\nexport { n as default };", 2),
+        ("\nexport default function* () { yield 1 }", 2),
+        ("\nexport default async function* () {}", 2),
     ],
 )
 def test_a_default_export_that_is_no_function_has_its_line(run, source: str, line: int) -> None:
