@@ -4,9 +4,12 @@ New messages come without a translation, for somebody to write; messages that no
 """
 
 import ast
+import dataclasses
 import re
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import get_args
 
 import polib
 
@@ -16,8 +19,8 @@ from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS, STORAGE_HELP
 from lodger.engine.policy.plan import MissedKind, Overlap
 from lodger.engine.service import humanize
 from lodger.engine.store.actions.actions import ORIGINS, OUTCOMES, STATES
-from lodger.engine.web import dashboard, listing, texts
-from lodger.engine.web.pages import actions, tenants
+from lodger.engine.web import dashboard, listing, rendering, texts
+from lodger.engine.web.pages import actions, operations, tenants
 from lodger.sandbox.limits import LIMITS
 
 ROOT = Path(__file__).resolve().parent.parent / "engine"
@@ -74,7 +77,16 @@ def messages() -> dict[str, str]:
     titles = [title for _to, title in [*dashboard.LINKS, *tenants.LINKS]] + [
         name.capitalize() for name in actions.CHOICES
     ]
+    forms = [each for each in features.TABLE.routes if not each.raw and each.kind != "bytes"]
+    named = [operations.title_of(one.name) for each in forms for one in each.parameters if one.name != "cursor"]
+    answers = {kind for each in forms if each.method == "GET" for kind in (each.answer, *get_args(each.answer))}
+    named += sorted(
+        {operations.title_of(one.name) for each in answers if is_dataclass(each) for one in dataclasses.fields(each)}
+    )
     for text in [
+        *(rendering.title(each.name.partition(".")[2]) for each in forms),
+        *(each.noun for each in forms),
+        *named,
         *map(humanize.words_of, map(str, codes)),
         *humanize.WAITS.values(),
         *titles,

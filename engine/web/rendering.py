@@ -97,7 +97,12 @@ def explain_wait(overdue: Any) -> str:
 
 def verb(operation: str) -> str:
     """Return the name of an operation as the word on its button."""
-    return operation.partition(".")[2].replace("_", " ").capitalize()
+    return _(title(operation.partition(".")[2]))
+
+
+def title(name: str) -> str:
+    """Return the name of a verb or a field as English words."""
+    return name.replace("_", " ").capitalize()
 
 
 def breakable(name: str) -> Markup:

@@ -18,6 +18,7 @@ from lodger.engine.service.operations.route import Parameter, Route
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.web import rendering
 from lodger.engine.web.page import PAGE, Reader, Values
+from lodger.engine.web.texts import _
 
 #: Pages that show what an operation answers, below the tenant's.
 SHOWN_AT: dict[Any, str] = {Action: "/actions/{answer.id}", Schedule: "/schedules/{answer.name}"}
@@ -118,6 +119,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
     call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
         "route": route,
+        "title": title_of,
         "help": plain(route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]),
         "allowed": allowed,
         "fields": shown,
@@ -214,7 +216,7 @@ def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Fi
     value = "" if (found := present.get(name)) is None else _text(found, kind)
     return Field(
         name,
-        TITLES.get(name) or name.replace("_", " ").capitalize(),
+        _(title_of(name)),
         kind,
         about,
         parameter.needed,
@@ -222,6 +224,11 @@ def _field(route: Route, parameter: Parameter, present: Mapping[str, Any]) -> Fi
         choices,
         value,
     )
+
+
+def title_of(name: str) -> str:
+    """Return the title of a parameter's field, in English."""
+    return TITLES.get(name) or rendering.title(name)
 
 
 def kind_of(parameter: Parameter) -> tuple[str, tuple[str, ...]]:
