@@ -255,7 +255,7 @@ async def sent_to_api(
     encoded, started, found = body or b"", dict[str, Any](), list[bytes]()
     kept = [each for each in request.scope["headers"] if each[0] not in _OF_THE_FORM]
     own = {"content-type": media, "content-length": str(len(encoded)), "x-csrf-token": fields.get("_csrf")}
-    own |= {"idempotency-key": fields.get("_key")}
+    own |= {"idempotency-key": fields.get("_key"), "if-match": fields.get("_match")}
     scope = {name: value for name, value in request.scope.items() if name not in _OF_THE_ROUTE} | {
         "method": method, "path": _root(request) + unquote(ROOT + path), "raw_path": (_root(request) + ROOT + path).encode(),
         "query_string": query.encode(), "headers": kept + [(name.encode(), value.encode()) for name, value in own.items() if value],

@@ -134,6 +134,9 @@ def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) 
     page = browser.open(unescape(re.search('"([^"]*documents.put[^"]*)"', page.text)[1]))
     assert browser.agrees(browser.sends(page, "PUT", values='{"city": "Kiel", "at": 1}')).status_code == 200
     assert engine.documents.get("acme", "carts", "a b").values == {"city": "Kiel", "at": 1}
+    second = browser.agrees(browser.sends(page, "PUT", values='{"city": "Ulm"}'))
+    assert (second.status_code, "precondition_failed" in second.text) == (412, True), "the second save is told"
+    assert engine.documents.get("acme", "carts", "a b").values == {"city": "Kiel", "at": 1}
     page = browser.open("/t/acme/settings")
     # A question has the words of the page; a secret of an answer is shown once.
     asked = browser.sends(page, "/tenants/acme/suspend")

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.serialization import adapter, to_jsonable
 from lodger.engine.server.openapi import given, query_of
+from lodger.engine.server.operation_call import etag
 from lodger.engine.server.problems import field_errors, not_valid
 from lodger.engine.service.operations.help_texts import WORDS, explained, plain, summary
 from lodger.engine.service.operations.route import Parameter, Route
@@ -114,12 +115,14 @@ def operation(reader: Reader) -> tuple[str, Values]:
             if asked:
                 raise
             refusal = error  # nothing was asked that could be wrong: the engine is not set up for it
-    present = asked | (_present(reader, route, asked, path) if complete and allowed else {})
+    stored = _present(reader, route, asked, path) if complete and allowed else {}
+    present = asked | stored
     shown = [_field(route, each, present) for each in route.parameters if _is_shown(each, tenant)]
     call = route.path if tenant is None else route.path.replace("{tenant_id}", quote(tenant, safe=""))
     return "operation.html", {
         "route": route,
         "title": title_of,
+        "match": stored.get("_match") if route.method == "PUT" and route.tagged else None,
         "help": plain(route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]),
         "allowed": allowed,
         "fields": shown,
@@ -183,9 +186,11 @@ def _present(reader: Reader, route: Route, asked: Mapping[str, str], path: Value
     needed = {each.name for each in reading.at("query") if each.needed}
     if not needed <= asked.keys():
         return {}
-    record: Values | None = to_jsonable(reader.find(reading.name, **path, **{name: asked[name] for name in needed}))
+    found = reader.find(reading.name, **path, **{name: asked[name] for name in needed})
+    record: Values | None = to_jsonable(found)
     if record is None:
         return {}
+    record |= {"_match": etag(found)}
     if route.method == "POST":  # no change of what is stored
         return {"params": record.get("params")}
     conduct: Values = record.get("conduct", {})
