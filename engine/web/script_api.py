@@ -31,8 +31,9 @@ _BODY = re.compile(
     r"(?P<head>(?:declare )?(?:interface|class) [^{]*|declare namespace [^{]*|declare const \w+: )\{(?P<body>.*)\};?$",
     re.DOTALL,
 )
+#: The type parameters and the parameters of a signature, in which two pairs of parentheses may stand within each other.
+_PARAMETERS = re.compile(r"(?:<[^(]*>)?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 _SPACE = re.compile(r"\s+")
-_OPEN, _CLOSE = "({[", ")}]"
 
 Entry = dict[str, Any]
 
@@ -117,7 +118,7 @@ def _entry(name: str, signature: str, result: str, doc: str) -> Entry:
     """Return the description of a function or value."""
     shown = _SPACE.sub(" ", signature + result).strip()
     shown = shown.replace("( ", "(").replace(", )", ")").replace(" )", ")")
-    value = shown[1:] if shown.startswith(":") else shown[_end_of_parameters(shown) :].lstrip(": ")
+    value = shown[1:] if shown.startswith(":") else _PARAMETERS.sub("", shown, count=1).lstrip(": ")
     promised = re.fullmatch(r"Promise<(.*)>", value.strip())
     return {
         "signature": name + shown,
@@ -132,16 +133,6 @@ def _type_name(text: str) -> str | None:
     plain = text.replace("readonly ", "").removesuffix(" | null").strip()
     name = re.match(r"(?:typeof )?(\w+)", plain)
     return "Array" if plain.endswith("[]") else name[1] if name else None
-
-
-def _end_of_parameters(text: str) -> int:
-    """Return the position after the closing parenthesis of a signature's parameters; 0 if there is none."""
-    depth = 0
-    for at, character in enumerate(text):
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if character == ")" and depth == 0:
-            return at + 1
-    return 0
 
 
 def _statements(text: str) -> Iterator[tuple[str, str, str | None]]:

@@ -137,15 +137,28 @@ function show(place, html) {
   document.dispatchEvent(new CustomEvent("shown", { detail: place }));
 }
 
-// Sends a form, or what a button asks for. What an operation answers is shown by the server.
-async function change(element, address) {
+// Does the work of a form or button, which meanwhile takes no other click.
+async function busy(element, work) {
   if (element.hasAttribute("aria-busy")) return;
-  const isForm = element.matches("form"), typed = isForm ? new FormData(element) : "", fields = element.dataset.upload ? typed : new URLSearchParams(typed);
-  const buttons = isForm ? [...element.querySelectorAll("button")] : [element];
+  const buttons = element.matches("form") ? [...element.querySelectorAll("button")] : [element];
   element.setAttribute("aria-busy", "true");
   for (const each of buttons) each.disabled = true;
   problem(element, null);
   try {
+    await work();
+  } catch (error) {
+    if (error.problem?.status < 500) delete element.asked;
+    problem(element, error);
+  } finally {
+    element.removeAttribute("aria-busy");
+    for (const each of buttons) each.disabled = false;
+  }
+}
+
+// Sends a form, or what a button asks for. What an operation answers is shown by the server.
+async function change(element, address) {
+  const typed = element.matches("form") ? new FormData(element) : "", fields = element.dataset.upload ? typed : new URLSearchParams(typed);
+  await busy(element, async () => {
     fields.set("_key", keyOf(element, address + fields));
     const { then, changes, html } = await call("POST", address, fields);
     delete element.asked;
@@ -156,13 +169,7 @@ async function change(element, address) {
       element.closest("details.panel")?.removeAttribute("open");
     }
     if (html) show(element.querySelector("[data-shown='']") ?? notice, html);
-  } catch (error) {
-    if (error.problem?.status < 500) delete element.asked;
-    problem(element, error);
-  } finally {
-    element.removeAttribute("aria-busy");
-    for (const each of buttons) each.disabled = false;
-  }
+  });
 }
 
 document.addEventListener("click", async (event) => {
@@ -315,9 +322,7 @@ document.addEventListener("click", async (event) => {
   if (!button || event.detail > 1) return;
   const form = button.closest("form"), { bulk, noun, filter } = form.dataset, progress = form.querySelector("progress"), output = form.querySelector("output");
   const said = button.dataset.title;
-  form.setAttribute("aria-busy", "true");
-  for (const each of form.querySelectorAll("button")) each.disabled = true;
-  try {
+  await busy(form, async () => {
     const before = await call("GET", `${bulk}-count?filter=${encodeURIComponent(filter)}`);
     if (!confirm(t`${said} ${before.count}${before.complete ? "" : " " + t`or more`} ${noun}?`)) return;
     progress.hidden = false;
@@ -332,12 +337,7 @@ document.addEventListener("click", async (event) => {
     tell(`${said}: ${output.textContent}.`);
     form.reset();
     await refresh(true);
-  } catch (error) {
-    tell(error.message, true);
-  } finally {
-    form.removeAttribute("aria-busy");
-    for (const each of form.querySelectorAll("button")) each.disabled = false;
-  }
+  });
 });
 
 // A log is read by level and text, and kept as a file.
