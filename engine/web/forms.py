@@ -26,8 +26,11 @@ from lodger.sandbox import prescan
 if TYPE_CHECKING:
     from lodger.engine.web.dashboard import Dashboard
 
-#: Parts of pages that show what an operation answers, as templates.
-PARTS = {"answer", "backfill", "checked", "dry_run", "once", "slots", "what_if"}
+#: Parts of pages that show what an operation answers, by its name.
+PARTS = {
+    "actions.backfill": "backfill.html", "actions.backfill_preview": "backfill.html", "schedules.preview": "slots.html",
+    "schedules.what_if": "what_if.html", "scripts.check": "checked.html", "scripts.dry_run": "dry_run.html",
+}  # fmt: skip
 #: Most fields of a form: a tenant has some fifty limits.
 MAX_FIELDS = 300
 _OF_THE_FORM = {b"content-type", b"content-length", b"accept"}
@@ -74,10 +77,12 @@ async def call(pages: "Dashboard", request: Request) -> Response:
         return pages.problem_page(request, answer)
     value = json.loads(bytes(answer.body) or b"null")
     named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
-    asked, part = request.query_params.get("then"), request.query_params.get("show")
+    asked = request.query_params.get("then")
     if isinstance(value, dict) and value.get(request.query_params.get("once")):
-        part = "once"
-    part = f"{part}.html" if part in PARTS and value is not None else ""
+        part = "once.html"
+    else:  # of an operation's own form the answer is what was wanted
+        part = PARTS.get(route.name) or ("answer.html" if asked == "" else "")
+    part = part if value is not None else ""
     if by_script:
         html = pages.rendered(request, part, fields=fields, answer=value) if part else None
         then = asked and own_path(request, _filled(asked, fields | named))

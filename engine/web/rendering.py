@@ -148,7 +148,7 @@ def _in_one_direction(value: Any) -> Any:
 
 #: A start tag of a template, whose attributes may contain Jinja's, and the request that the page's script makes for it.
 _TAG = re.compile(r"<(form|button)\b((?:{%.*?%}|{{.*?}}|[^<>{}]|{(?![%{])|}(?![%}]))*)>", re.DOTALL)
-_ASKS = re.compile(r"""(?<= )data-(call|upload|then|confirm|body|nest|show|once)=(?:"([^"]*)"|'([^']*)')""")
+_ASKS = re.compile(r"""(?<= )data-(call|upload|then|confirm|body|nest|once)=(?:"([^"]*)"|'([^']*)')""")
 
 
 def with_actions(source: str) -> str:
