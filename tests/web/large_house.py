@@ -1,6 +1,6 @@
 """A house with thousands of tenants and tens of thousands of actions, copied from rows that an engine wrote, and what its pages cost.
 
-``python -m tests.web.large_house [URL]`` prints the cost of each page beside that of an empty ledger.
+``python -m tests.web.large_house [URL [ACTIONS [DAYS]]]`` prints the cost of each page beside that of an empty ledger.
 """
 
 import sys
@@ -27,11 +27,13 @@ from lodger.sandbox.job import LogLine, ScriptError
 from lodger.sandbox.outcome import Outcome
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "developer"))
-from growth import SERIES
+from growth import BLOCKS, SERIES
 
-TENANTS, SCHEDULES, SCRIPTS, ACTIONS, ENTRIES = 5000, 400, 200, 50_000, 10_000
-#: The days of all actions; the latest of them have not started.
-DAYS, DAY_US, WAITING = 2, 86_400_000_000, 2000
+TENANTS, SCHEDULES, SCRIPTS, ACTIONS, ENTRIES = 5000, 400, 200, 2500, 10_000
+#: The days of the first actions; the latest of them have not started.
+DAYS, DAY_US, WAITING = 40, 86_400_000_000, 1000
+#: Number after that of the latest action.
+TOP = 100_000_000
 #: Actions that one statement writes.
 CHUNK = 500_000
 #: Orders and filters of each list.
@@ -68,7 +70,7 @@ class Cost:
     """What a page cost: statements, work of the database, size, and the seconds of the fastest of several times.
 
     Attributes:
-        work: thousands of instructions of SQLite; 0 of another database.
+        work: hundreds of instructions of SQLite, or pages of PostgreSQL's tables and indexes.
     """
 
     statements: int
@@ -106,20 +108,20 @@ def pages(made: RunningApi) -> list[str]:
     return [*found, "/audit?verb=tenants.create", "/audit?actor=none", "/t/acme/audit?verb=schedules.edit"]
 
 
-def last_pages(made: RunningApi, actions: int = ACTIONS) -> list[str]:
-    """Return the paths of the last page, or of one after ten thousand entries, of each list."""
+def last_pages(made: RunningApi, actions: int = ACTIONS) -> dict[str, str]:
+    """Return the path of the last page of each list, or of one after many entries, by that of the list."""
     engine, few = made.engine, 30
     cursors = {
         "/tenants": engine.tenants.activity(limit=TENANTS - few).next,
         "/schedules": engine.schedules.list(limit=TENANTS + SCHEDULES - few).next,
         "/actions": engine.actions.list(limit=min(actions - few, 10_000), filter="").next,
-        "/t/acme/actions": engine.actions.list("acme", limit=actions // 5 - few, filter="").next,
+        "/t/acme/actions": engine.actions.list("acme", limit=min(actions // 5 - few, 10_000), filter="").next,
         "/t/acme/schedules": engine.schedules.list("acme", limit=SCHEDULES - few).next,
         "/t/acme/scripts": engine.scripts.list("acme", limit=SCRIPTS - few).next,
         "/audit": engine.audit.list(limit=ENTRIES - few).next,
     }
     assert all(cursors.values()), cursors
-    return [f"{path}?cursor={cursor}" for path, cursor in cursors.items()]
+    return {path: f"{path}?cursor={cursor}" for path, cursor in cursors.items()}
 
 
 def costs(made: RunningApi, asked: Iterable[str], times: int = 1) -> dict[str, Cost]:
@@ -129,12 +131,25 @@ def costs(made: RunningApi, asked: Iterable[str], times: int = 1) -> dict[str, C
     def count(connection: Connection, *_statement: object) -> None:
         counted["statements"] += 1
         if database.driver.name == "sqlite":
-            connection.connection.dbapi_connection.set_progress_handler(step, 1000)  # type: ignore[union-attr]  # it is open
+            connection.connection.dbapi_connection.set_progress_handler(step, 100)  # type: ignore[union-attr]  # it is open
 
     def step() -> None:
         counted["work"] += 1
 
+    def flush(raw: Any, _record: object) -> None:
+        """Let a server's session add what it counted to the sums."""
+        raw.rollback()
+        raw.autocommit = True
+        raw.execute("SELECT pg_stat_force_next_flush()")
+        raw.autocommit = False
+
+    def pages_read() -> int:
+        with database.read() as connection:
+            return sum(int(number) for name, number in connection.execute(text(BLOCKS)) if name != "wal")
+
     event.listen(database.engine, "before_cursor_execute", count)
+    if server := database.driver.name == "postgresql":
+        event.listen(database.engine, "checkin", flush)
     found: dict[str, Cost] = {}
     headers = {"accept": "text/html", "cache-control": "no-cache"}
     with httpx2.Client(base_url=made.url, timeout=100, trust_env=False, headers=headers) as browser:
@@ -142,13 +157,17 @@ def costs(made: RunningApi, asked: Iterable[str], times: int = 1) -> dict[str, C
         for path in asked:
             seconds = []
             for _ in range(times):
+                before = pages_read() if server else 0
                 counted |= {"statements": 0, "work": 0}
                 begun = time.perf_counter()
                 answer = browser.get(path)
                 seconds.append(time.perf_counter() - begun)
                 assert answer.status_code == 200, path
-            found[path] = Cost(counted["statements"], counted["work"], len(answer.content), min(seconds))
+                statements, work = counted["statements"], pages_read() - before if server else counted["work"]
+            found[path] = Cost(statements, work, len(answer.content), min(seconds))
     event.remove(database.engine, "before_cursor_execute", count)
+    if server:
+        event.remove(database.engine, "checkin", flush)
     return found
 
 
@@ -190,35 +209,41 @@ def fill(made: RunningApi, actions: int = ACTIONS, days: int = DAYS) -> None:
             _add(connection, table, (row | {key: _id(3, n), "name": f"schedule-{n:03}"} for n in range(SCHEDULES)))
         entry = _rows(connection, audit)[0]
         _add(connection, audit, (entry | {"id": _id(5, n), "verb": "schedules.edit"} for n in range(ENTRIES)))
-        _add_actions(connection, made.clock.us, actions, days)
-    with made.engine.context.database.write() as connection:
+    add_actions(made, TOP - actions, TOP, days * DAY_US // actions)
+
+
+def add_actions(made: RunningApi, first: int, end: int, us: int = DAYS * DAY_US // ACTIONS) -> None:
+    """Add actions with their attempts and logs, one each so many microseconds up to TOP; one in four failed, with a message of its own or a
+    common one."""
+    database = made.engine.context.database
+    with database.write() as connection:
+        states = {row["state"]: row["id"] for row in _rows(connection, tables.actions)}
+        given = {
+            "now": made.clock.us, "top": TOP, "us": us, "waiting": TOP - WAITING, "others": TENANTS - 1, "schedules": SCHEDULES,
+        } | states  # fmt: skip
+        for low in range(first, end, CHUNK):
+            _add_chunk(connection, given | {"low": low, "high": min(end, low + CHUNK) - 1})
+    with database.write() as connection:
         connection.exec_driver_sql("ANALYZE")
+    database.engine.dispose()  # a connection of SQLite keeps the statistics that it has read
 
 
-def _add_actions(connection: Connection, now_us: int, number: int, days: int) -> None:
-    """Add actions of the last days, each with its attempt and its log: one in four failed, with a message of its own or a common one."""
+def _add_chunk(connection: Connection, given: dict[str, Any]) -> None:
+    """Add the actions from ``low`` to ``high``."""
     kind = connection.dialect.name
-    states = {row["state"]: row["id"] for row in _rows(connection, tables.actions)}
-    given = {
-        "now": now_us, "number": number, "us": days * DAY_US // number, "waiting": number - WAITING, "others": TENANTS - 1,
-        "schedules": SCHEDULES,
-    } | states  # fmt: skip
-    for low in range(0, number, CHUNK):
-        chunk = given | {"low": low, "high": min(number, low + CHUNK) - 1}
-        for table in (tables.actions, tables.attempts, tables.attempt_logs):
-            columns = [column.name for column in table.c if column.computed is None]
-            values = [OWN.get(name, "p." + name) for name in columns]
-            if table is not tables.actions:
-                own = {"action_id": "id", "tenant_id": "tenant_id"}
-                values = [f"each.{own[name]}" if name in own else "p." + name for name in columns]
-            key = "id" if table is tables.actions else "action_id"
-            connection.execute(
-                text(
-                    f"{_each(kind)} INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(values)} "
-                    f"FROM each JOIN {table.name} p ON p.tenant_id = 'acme' AND p.{key} = each.pattern"
-                ),
-                chunk,
-            )
+    for table in (tables.actions, tables.attempts, tables.attempt_logs):
+        columns = [column.name for column in table.c]
+        values, key = [OWN.get(name, "p." + name) for name in columns], "id"
+        if table is not tables.actions:
+            own, key = {"action_id": "each.id", "tenant_id": "each.tenant_id"}, "action_id"
+            values = [own.get(name, "p." + name) for name in columns]
+        connection.execute(
+            text(
+                f"{_each(kind)} INSERT INTO {table.name} ({', '.join(columns)}) SELECT {', '.join(values)} "
+                f"FROM each JOIN {table.name} p ON p.tenant_id = 'acme' AND p.{key} = each.pattern"
+            ),
+            given,
+        )
 
 
 def _each(kind: str) -> str:
@@ -227,11 +252,12 @@ def _each(kind: str) -> str:
     padded = {"postgresql": "lpad(CAST({} AS text), {}, '0')", "sqlite": "substr('000000000000' || {0}, -{1})"}[kind]
 
     def uuid(kind: str, number: str) -> str:
+        """Return the SQL of :func:`_id`."""
         return f"CAST('019b0000-0000-7000-8{kind}-' || {padded.format(number, 12)} AS {id_type})"
 
     return f"""
     {SERIES[kind]}, numbered AS (
-        SELECT n, :now - (:number - n) * :us AS at_us, 1 + n % :others AS other,
+        SELECT n, :now - (:top - n) * :us AS at_us, 1 + n % :others AS other,
             CASE WHEN n >= :waiting THEN 'ready' WHEN n % 4 = 0 THEN 'failed' ELSE 'done' END AS state FROM series
     ), each AS (
         SELECT n, at_us, state, {uuid("004", "n")} AS id,
@@ -267,13 +293,13 @@ def _add(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
     insert_many(connection, table, [{name: row[name] for name in row if name in table.c} for row in rows])
 
 
-def main(url: str | None = None) -> None:
+def main(url: str | None = None, actions: str = "50000", days: str = "2") -> None:
     """Print what each page costs, the slowest first."""
     with TemporaryDirectory() as folder, open_house(url or f"sqlite:///{folder}/ledger.db", Path(folder)) as made:
         asked = pages(made)
         empty = costs(made, asked, 3)
-        fill(made)
-        full = costs(made, [*asked, *last_pages(made)], 3)
+        fill(made, int(actions), int(days))
+        full = costs(made, [*asked, *last_pages(made, int(actions)).values()], 3)
         for path in sorted(full, key=lambda path: -full[path].seconds):
             beside = f"| {_shown(empty[path])}" if path in empty else ""
             sys.stdout.write(f"{path[:60]:60} {_shown(full[path])} {beside}\n")

@@ -1,7 +1,7 @@
 """Actions by request (once, run now, again), their cancellation, and queries on actions and attempts."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
@@ -404,12 +404,12 @@ def list_matching(
     if after is not None:
         between.append(_a.id > after if is_id(after) else false())
     statement = _filtered(filters).where(*between)
-    by_key = not found.conditions and found.keys[0].column is _a.id
-    if by_key and replace(filters, tenant_id=None, schedule_id=None, found=None) == ActionFilter():
+    if _is_indexed(filters, found.conditions) and found.keys[0].column is _a.id:
         return pages.read(connection, found.apply(statement, place), limit, _actions)
     part = _Part.of(connection, filters, found, between, place, whole=limit is None)
     within = None if place is None or part.is_order else place[1:]
-    listed = pages.read(connection, found.apply(statement.where(*part.conditions), within or None), limit, _actions)
+    ordered = replace(found, conditions=(*part.conditions, *part.rest)).apply(statement, within or None)
+    listed = pages.read(connection, ordered, limit, _actions)
     if not part.is_order:
         listed.place_of = lambda each: [part.start, *found.place(each)]
     if not listed.more and part.end is not None:
@@ -421,8 +421,15 @@ def count_matching(connection: Connection, filters: ActionFilter) -> tuple[int, 
     """Count the actions that match among the newest MOST_LOOKED_AT; return whether that is all of them."""
     found = replace(filters.found or list_filter.read(language(), None, 0), falls=True)
     part = _Part.of(connection, filters, found, (), None)
-    statement = _filtered(filters).where(*found.conditions, *part.conditions).with_only_columns(_a.id)
-    return connection.scalar(select(func.count()).select_from(statement.subquery())) or 0, part.end is None
+    if part.end is not None and _is_indexed(filters, part.rest):
+        return MOST_LOOKED_AT, False
+    matching = _filtered(filters).where(*part.conditions, *part.rest).with_only_columns(_a.id).subquery()
+    return connection.scalar(select(func.count()).select_from(matching)) or 0, part.end is None
+
+
+def _is_indexed(filters: ActionFilter, conditions: Sequence[ColumnElement[bool]]) -> bool:
+    """Return whether every action of a part matches."""
+    return not conditions and replace(filters, tenant_id=None, schedule_id=None, found=None) == ActionFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,11 +437,14 @@ class _Part:
     """The actions that one page looks at: neighbours in an index.
 
     Attributes:
+        conditions: the conditions that the index answers.
+        rest: the other conditions of the filter.
         start, end: values of the index's column: they begin after one and end with the other; None: at the end of the list.
         is_order: whether the list is in the order of the index.
     """
 
-    conditions: tuple[ColumnElement[bool], ...]
+    conditions: Sequence[ColumnElement[bool]]
+    rest: Sequence[ColumnElement[bool]]
     start: Any
     end: Any
     is_order: bool
@@ -451,9 +461,23 @@ class _Part:
         whole: bool = False,
     ) -> "_Part":
         """Find the part of a list that begins at a place; ``whole`` for all of the rest."""
-        which = [*between, *_in_index(connection, filters, found)]
+        column, which, rest = _a.id, [*between], list(found.conditions)
+        states = {filters.state} if filters.state else set(found.positive.get("state", ((), None))[0])
+        if states and "done" not in states:
+            which.append(is_undone)
+        ids = [] if filters.schedule_id is None else [filters.schedule_id]
+        if not ids and filters.tenant_id is not None and "schedule" in found.positive:
+            schedule, named = tables.schedules.c, found.positive["schedule"][1]
+            mine = select(schedule.id).where(schedule.tenant_id == filters.tenant_id, named)
+            ids = list(connection.scalars(mine.limit(2)))
+            if len(ids) < 2:
+                rest = [each for each in rest if each is not named]
+                which += [] if ids else [false()]
+        if len(ids) == 1:
+            which.append(_a.schedule_id == ids[0])
+        elif filters.tenant_id is not None:
+            which.append(_a.tenant_id == filters.tenant_id)
         ended = [found.positive[name][1] for name in ("ended_since", "ended_until") if name in found.positive]
-        column: Any = _a.id
         if ended:
             column = _a.finished_us
             which += [column.is_not(None), *ended]
@@ -463,26 +487,7 @@ class _Part:
         end = None if whole else connection.scalar(ordered.offset(MOST_LOOKED_AT - 1).limit(1))
         if end is not None:
             which.append(column >= end if found.falls else column <= end)
-        return cls(tuple(which), start, end, found.keys[0].column is column)
-
-
-def _in_index(
-    connection: Connection, filters: ActionFilter, found: list_filter.Filter
-) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions of a list that an index answers in the order of creation."""
-    if filters.tenant_id is not None:
-        yield _a.tenant_id == filters.tenant_id
-    states = {filters.state} if filters.state else set(found.positive.get("state", ((), None))[0])
-    if states and "done" not in states:
-        yield is_undone
-    if filters.schedule_id is not None:
-        yield _a.schedule_id == filters.schedule_id
-    elif filters.tenant_id is not None and "schedule" in found.positive:
-        schedule = tables.schedules.c
-        named = select(schedule.id).where(schedule.tenant_id == filters.tenant_id, found.positive["schedule"][1])
-        ids = connection.scalars(named.limit(2)).all()
-        if len(ids) == 1:
-            yield _a.schedule_id == ids[0]
+        return cls(which, rest, start, end, found.keys[0].column is column)
 
 
 def matching(connection: Connection, *conditions: Any, order: Any, maximum: int) -> list[Action]:

@@ -374,7 +374,7 @@ actions = table_of_tenants(
     # Lists over all tenants; the overview of the last hours.
     Index("ix_lodger_actions_id", "id"),
     Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
-    Index("ix_lodger_actions_failed", "finished_us", **partial(is_failed)),
+    Index("ix_lodger_actions_failed", "finished_us", "tenant_id", **partial(is_failed)),
     # The number of a tenant's requested runs that wait is bounded.
     Index("ix_lodger_actions_requested", "tenant_id", **partial(is_requested)),
     Index("ix_lodger_actions_held", "due_at", **partial(is_held)),
