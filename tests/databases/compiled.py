@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Engine
-from sqlalchemy.util import LRUCache
 
+from lodger.engine.store.drivers import StatementCache
 from lodger.engine.store.drivers.postgresql import PostgresDriver
 from lodger.engine.store.drivers.sqlite import SqliteDriver
 
@@ -17,7 +17,7 @@ from lodger.engine.store.drivers.sqlite import SqliteDriver
 MAX_STATEMENTS = 2000
 
 
-class _Compiled(LRUCache[Any, Any]):
+class _Compiled(StatementCache):
     """A cache of compiled statements that all dialects of one kind share: Lodger sets them up alike, and the key begins with the kind."""
 
     def get(self, key: tuple[Any, ...], default: Any = None) -> Any:

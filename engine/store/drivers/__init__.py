@@ -17,6 +17,7 @@ from sqlalchemy import Column, Connection, Engine, Select, Table, func, true
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.util import LRUCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: Execution option in which an engine stores its driver.
 OPTION = "lodger_driver"
+#: Characters of a statement above which its compiled form is not kept: a script's filter of 190 conditions takes 15 MB.
+LONGEST_KEPT = 4000
+
+
+class StatementCache(LRUCache[Any, Any]):
+    """Compiled statements of a pool, but long ones, which scripts make in any number."""
+
+    def __setitem__(self, key: Any, compiled: Any) -> None:
+        if len(str(compiled)) <= LONGEST_KEPT:
+            super().__setitem__(key, compiled)
 
 
 class Driver(ABC):
@@ -71,6 +82,11 @@ class Driver(ABC):
     hot_options: ClassVar[Mapping[str, Any]] = {}
 
     # Connections
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Execution options of a new pool of connections."""
+        return {OPTION: self, "compiled_cache": StatementCache(300)}
 
     @abstractmethod
     def ledger_url(self, url: URL) -> URL:

@@ -38,7 +38,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 
-from lodger.engine.store.drivers import OPTION, Driver, prepared
+from lodger.engine.store.drivers import Driver, prepared
 from lodger.engine.store.drivers.features import (
     Check,
     ExclusionRule,
@@ -165,13 +165,13 @@ class PostgresDriver(Driver):
 
     def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
         """Return a connection pool with the watchdog for silent servers."""
-        return connections.open_pool(url, patience_s, {OPTION: self})
+        return connections.open_pool(url, patience_s, self.options)
 
     def open_platform(self, url: URL) -> Engine:
         """Return a connection pool with psycopg, or a plain SQLAlchemy pool with any other DBAPI."""
         if url.drivername in (self.name, *self.aliases, f"{self.name}+asyncpg", f"{self.name}+psycopg_async"):
             url = self.ledger_url(url)
-        options = {OPTION: self}
+        options = self.options
         if url.drivername == connections.DRIVER:
             return connections.open_pool(url, options=options)
         return create_engine(url, hide_parameters=True, execution_options=options)

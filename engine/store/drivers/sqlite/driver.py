@@ -31,7 +31,7 @@ from sqlalchemy.types import LargeBinary
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.store.drivers import OPTION, Driver
+from lodger.engine.store.drivers import Driver
 from lodger.engine.store.drivers.features import (
     Check,
     QueryRefusal,
@@ -110,7 +110,7 @@ class SqliteDriver(Driver):
             pool_use_lifo=True,
             # Values of rows, some of which are secrets, stay out of the text of errors.
             hide_parameters=True,
-            execution_options={OPTION: self},
+            execution_options=self.options,
         )
         event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
         connections.LedgerFile(engine)
@@ -119,7 +119,7 @@ class SqliteDriver(Driver):
 
     def open_platform(self, url: URL) -> Engine:
         """Return a pool of connections that check foreign keys."""
-        engine = create_engine(url, hide_parameters=True, execution_options={OPTION: self})
+        engine = create_engine(url, hide_parameters=True, execution_options=self.options)
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
         return engine
 
