@@ -34,7 +34,7 @@ from lodger.engine.data.values.fields import (
 )
 from lodger.engine.data.values.kinds import Kind
 
-MAX_CONDITIONS = 100
+MAX_CONDITIONS = 200
 MAX_DEPTH = 16
 MAX_IN = 500
 #: Values of all lists together: what is bound stays well below what a database takes in one statement.

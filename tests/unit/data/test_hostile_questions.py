@@ -50,7 +50,7 @@ QUESTIONS: dict[str, tuple[dict[str, Any], bool]] = {
     "501 values": ({"filter": {"note": {"in": ["x"] * 501}}}, False),
     "documents, four lists": ({"set": "things", "filter": {"not": {"or": [{"a.b": {"in": list(range(500))}}] * 4}}}, True),
     "documents, everything at once": (
-        {"set": "things", "filter": {"and": [{"a": {"in": WIDE}}] * 4 + [{"b": {"lt": n}} for n in range(95)]}, "order": ["a", "-b", "c"]},
+        {"set": "things", "filter": {"and": [{"a": {"in": WIDE}}] * 4 + [{"b": {"lt": n}} for n in range(190)]}, "order": ["a", "-b", "c"]},
         True,
     ),
     "nine terms": ({"order": ["note"] * 9}, False),
