@@ -250,7 +250,7 @@ EDITS: dict[str, object] = {
     "scripts_record": {"which": "all"},
     "alerts_put": {"webhooks": ["hook"]}, "alerts_delete": None, "plans_put": {"limits": {"runs_per_day": 7}}, "plans_delete": None,
     "connections_put": {"token_url": "https://crm.example/other", "client_id": "c", "client_secret": "s", "hosts": ["crm.example"]},
-    "connections_delete": None,
+    "connections_delete": None, "documents_put": {"document": "b", "values": {"n": 2}}, "documents_delete": None,
 }  # fmt: skip
 #: Those that overwrite nothing that can be read, or do the same however often they are asked.
 BLIND = {
@@ -285,6 +285,7 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
         named = {
             "tenant_id": "acme",
             "schedule": "s",
+            "collection": "carts",
             "token": engine.tokens.create("x", "viewer", tenant_id="acme").token.prefix,
         }
         of = {"scripts": "job", "webhooks": "hook", "alerts": "broken", "plans": "basic", "connections": "crm"}
@@ -295,13 +296,16 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
 
         def asked(identity: str, tag: str) -> httpx2.Response:
             route, body = edits[identity], EDITS[identity]
+            query = {"params": {"document": "a"}} if identity == "documents_delete" else {}
             name = there.get(identity) or of.get(route.noun, "")
             path = route.path.format_map(named | {"name": name})
             sent = {"content": body} if isinstance(body, bytes) else {"body": body}
             kind = {"content-type": "application/octet-stream"} if isinstance(body, bytes) else {}
-            return lodge.ask(route.method, path, headers={"if-match": tag} | kind, **sent)
+            return lodge.ask(route.method, path, headers={"if-match": tag} | kind, **sent, **query)
 
         lodge.token("admin")
+        for key in ("a", "b"):
+            engine.documents.put("acme", "carts", key, {"n": 1})
         logged = len(engine.audit.list(limit=500))
         for identity in sorted(edits):
             with subtests.test(route=identity):
