@@ -176,7 +176,7 @@ async def _at_work(engine: Engine, say: Callable[[str], None], settings: Setting
         await mailbox.start()
         async with engine.node(name="demo", deliver=False):
             yield feed
-        while await mailbox.round():
+        while await mailbox.send_due():
             pass
     finally:
         await mailbox.stop()
