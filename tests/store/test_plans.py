@@ -38,6 +38,8 @@ def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> N
     for tenant in (None, "t1"):
         (*_, groups) = plans(bench, lambda tenant=tenant: bench.engine.actions.errors(tenant))
         assert "ix_lodger_actions_failed" in groups, groups
+        running = plans(bench, lambda tenant=tenant: bench.engine.actions.running(tenant))
+        assert any("ix_lodger_actions_running" in plan for plan in running), running
     (line,) = [plan for plan in plans(bench, lambda: bench.claim(5)) if "served_us, lodger_turns.tenant_id" in plan]
     assert "ix_lodger_turns_line" in line
     assert "TEMP B-TREE" not in line

@@ -26,6 +26,7 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.types import LargeBinary
 
@@ -86,6 +87,13 @@ _SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
 _FULL = 2
 
 
+class _HintedCompiler(SQLiteCompiler):
+    """Writes the hints of a query, INDEXED BY, which SQLAlchemy leaves out for SQLite."""
+
+    def get_from_hint_text(self, table: Any, text: Any) -> Any:
+        return text
+
+
 class SqliteDriver(Driver):
     """SQLite, as the ledger's database and as the platform's."""
 
@@ -112,6 +120,7 @@ class SqliteDriver(Driver):
             hide_parameters=True,
             execution_options=self.options,
         )
+        engine.dialect.statement_compiler = _HintedCompiler
         event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
         connections.LedgerFile(engine)
         event.listen(engine, "begin", connections.begin)
