@@ -10,6 +10,7 @@ from tests.store.bench import Bench
 from tests.store.pages_read import OTHER_SESSIONS, pages_read
 from tests.store.query_plans import plans
 
+from lodger.engine.store.actions import actions
 from lodger.engine.store.drivers.sqlite.rows import TOGETHER
 from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
@@ -38,8 +39,13 @@ def test_sqlite_reads_by_the_right_index_whatever_it_was_told(bench: Bench) -> N
     for tenant in (None, "t1"):
         (*_, groups) = plans(bench, lambda tenant=tenant: bench.engine.actions.errors(tenant))
         assert "ix_lodger_actions_failed" in groups, groups
+        with bench.engine.context.database.read() as connection:
+            latest = plans(bench, lambda tenant=tenant: actions.failed_since(connection, tenant, 0, 5))
+        assert "ix_lodger_actions_failed" in latest[-1], latest
         running = plans(bench, lambda tenant=tenant: bench.engine.actions.running(tenant))
         assert any("ix_lodger_actions_running" in plan for plan in running), running
+    sorted_by = plans(bench, lambda: bench.engine.tenants.activity(filter="sort:-failures"))
+    assert any("ix_lodger_actions_failed" in plan for plan in sorted_by), sorted_by
     (line,) = [plan for plan in plans(bench, lambda: bench.claim(5)) if "served_us, lodger_turns.tenant_id" in plan]
     assert "ix_lodger_turns_line" in line
     assert "TEMP B-TREE" not in line

@@ -32,7 +32,8 @@ from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext, load_json
-from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers import driver_of, prepared
+from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
@@ -490,9 +491,12 @@ class _Part:
         return cls(which, rest, start, end, found.keys[0].column is column)
 
 
-def matching(connection: Connection, *conditions: Any, order: Any, maximum: int) -> list[Action]:
-    """Return the actions that satisfy some conditions, in an order."""
-    return _read(connection, _select().where(*conditions).order_by(order).limit(maximum))
+def failed_since(connection: Connection, tenant_id: str | None, since_us: int, maximum: int) -> list[Action]:
+    """Return the latest failed actions since an instant, newest first."""
+    mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
+    failed = _select().where(tables.is_one_of(_a.state, tables.FAILED), _a.finished_us >= since_us, *mine)
+    newest = failed.order_by(_a.finished_us.desc()).limit(maximum)
+    return _read(connection, indexed_by(newest, tables.actions, "ix_lodger_actions_failed"))
 
 
 def created_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:

@@ -25,13 +25,13 @@ from lodger.engine.policy.plan import CAUGHT_UP
 from lodger.engine.store.actions import actions as past
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import Driver, PerDriver, driver_of
+from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.queue.ready_queue import GRACE_US
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import (
     FAILED,
     actions,
     is_held,
-    is_one_of,
     is_running,
     is_startable,
     schedule_clock,
@@ -175,7 +175,7 @@ def read(
         tuple(_part((first + number) * part_us, tally) for number, tally in enumerate(known)), from_us(complete * part_us),
         _number(whole, ("done",)), _number(whole, FAILED), _percentile(whole, 0.5), _percentile(whole, 0.99),
         sum(number for (_state, _why, bucket), number in whole.items() if bucket == _CAUGHT_UP), _outcomes(whole),
-        tuple(_failures(connection, tenant_id, first * part_us) if _number(whole, FAILED) else ()),
+        tuple(past.failed_since(connection, tenant_id, first * part_us, MAX_FAILURES) if _number(whole, FAILED) else ()),
     )  # fmt: skip
 
 
@@ -249,8 +249,8 @@ def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[in
         tenant = driver_of(connection).unindexed(_a.tenant_id) if sparse else _a.tenant_id
         mine = () if tenant_id is None else (tenant == tenant_id,)
         counted = select(func.count()).select_from(actions).where(*conditions, *mine)
-        if index is not None:  # whatever SQLite's statistics are: by the tenant it would read its whole history
-            counted = counted.with_hint(actions, f"INDEXED BY {index}", "sqlite")
+        if index is not None:  # by the tenant SQLite would read its whole history
+            counted = indexed_by(counted, actions, index)
         return counted.scalar_subquery()
 
     def count_due_slots(before_us: int) -> ScalarSelect[int]:
@@ -269,16 +269,3 @@ def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[in
         select(count_actions(is_running, index="ix_lodger_actions_running"), counted[0], counted[1])
     ).one()
     return row
-
-
-def _failures(connection: Connection, tenant_id: str | None, since_us: int) -> list[Action]:
-    """Return the latest failed actions since an instant, newest first."""
-    mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
-    return past.matching(
-        connection,
-        is_one_of(_a.state, FAILED),
-        _a.finished_us >= since_us,
-        *mine,
-        order=_a.finished_us.desc(),
-        maximum=MAX_FAILURES,
-    )

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, case, func, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.drivers import driver_of
+from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.schema import scheduling as tables
 
 #: Most groups, most different texts (with their stacks) that are read for them, and most failed actions that are counted.
@@ -59,14 +60,13 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us:
         .where(tables.is_one_of(_a.state, tables.FAILED), _a.state == "failed", _a.finished_us >= since_us, _a.error.is_not(None))
         .order_by(_a.finished_us.desc())
         .limit(MAX_COUNTED)
-        # With equal statistics SQLite may take the index of all ends.
-        .with_hint(tables.actions, "INDEXED BY ix_lodger_actions_failed", "sqlite")
     )  # fmt: skip
     driver = driver_of(connection)
     driver.allow_scans(connection)
     if tenant_id is not None:  # the index of failures, not the tenant's of all its actions
         newest = newest.where(driver.unindexed(_a.tenant_id) == tenant_id)
-    failed = newest.subquery("failed").c
+    # With equal statistics SQLite may take the index of all ends.
+    failed = indexed_by(newest, tables.actions, "ix_lodger_actions_failed").subquery("failed").c
     statement = (
         select(
             failed.tenant_id, failed.script_id, script.name, failed.error, func.count().label("actions"),

@@ -15,6 +15,7 @@ from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import Driver, PerDriver, driver_of
+from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
 from lodger.engine.store.schema.nodes import nodes
@@ -116,8 +117,8 @@ def running(connection: Connection, now_us: int, tenant_id: str | None, limit: i
     statement = _named.where(_is_running).order_by(_a.started_us, _a.id).limit(limit)
     if tenant_id is not None:
         statement = statement.where(_a.tenant_id == tenant_id)
-    # Whatever SQLite's statistics are: it would read the tenant's whole history.
-    rows = connection.execute(statement.with_hint(actions, "INDEXED BY ix_lodger_actions_running", "sqlite")).all()
+    # By the tenant SQLite would read its whole history.
+    rows = connection.execute(indexed_by(statement, actions, "ix_lodger_actions_running")).all()
     known = paces(connection, ((row.schedule_id, row.step) for row in rows if row.schedule_id is not None))
     found = []
     for row in rows:
