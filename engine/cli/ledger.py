@@ -81,8 +81,8 @@ def each_ledger(db: str | None) -> list[tuple[str | None, str]]:
     return [(each.name, each.url) for each in ledger_file.read(settings.ledgers)]
 
 
-def inspected(name: str | None, url: str) -> "Inspection":
-    """Inspect the database of a ledger without changing it.
+def inspected(name: str | None, url: str, other: str = "ledger_other") -> "Inspection":
+    """Inspect the database of a ledger without changing it; ``other`` is the error for that of another ledger.
 
     Raises:
         Unavailable: ledger_other, and errors of the host.
@@ -91,7 +91,7 @@ def inspected(name: str | None, url: str) -> "Inspection":
 
     found = inspect_database(url)
     if name is not None and found.name not in {None, name}:
-        raise Unavailable("ledger_other", ledger=name, name=found.name)
+        raise Unavailable(other, ledger=name, name=found.name)
     return found
 
 

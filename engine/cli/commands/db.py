@@ -120,12 +120,12 @@ def _announced(found: "Inspection", *, as_json: bool) -> dict[str, object]:
 
     steps = pending(found.revision) if found.verdict in {"absent", "empty", "behind"} else []
     oldest = compatible_with()
-    if not as_json:
-        say(f"{found.place}: schema {found.revision or 'none'}, {len(steps)} migrations to {found.wanted}")
-        for step in steps:
-            say(f"  {step.revision}  {step.sentence}")
-        if found.revision is not None:
-            say(f"nodes of releases with schema {oldest} or later can use the new schema")
+    for line in (
+        f"{found.place}: schema {found.revision or 'none'}, {len(steps)} migrations to {found.wanted}",
+        *(f"  {step.revision}  {step.sentence}" for step in steps),
+        *([f"nodes of releases with schema {oldest} or later can use the new schema"] if found.revision else []),
+    ):
+        _tell(line, as_json=as_json)
     listed = [{"revision": step.revision, "sentence": step.sentence} for step in steps]
     return {"revision": found.revision, "wanted": found.wanted, "pending": listed, "compatible_with": oldest}
 
@@ -143,16 +143,14 @@ def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
         def show_step(revision: str, sentence: str, number: int, total: int, done: list[Any] = done) -> None:
             """Print one step of the upgrade, and keep it for ``--json``."""
             done.append({"revision": revision, "sentence": sentence})
-            if not as_json:
-                say(f"{number}/{total}  {revision}  {sentence}")
+            _tell(f"{number}/{total}  {revision}  {sentence}", as_json=as_json)
 
         try:
             Ledger(place, progress=show_step, upgrade=True).close()
         except Unavailable as error:
             if error.code != "database_busy" or not left:
                 raise
-            if not as_json:
-                say("the tables are in use; nothing was changed, and the upgrade is tried again")
+            _tell("the tables are in use; nothing was changed, and the upgrade is tried again", as_json=as_json)
             time.sleep(REST_S)
         else:
             return done
@@ -253,7 +251,7 @@ def restore(
 
     name, place = _one(db)
     found = backups.restore(place, file, drop_unsent=drop_unsent)
-    inspected(name, place)
+    inspected(name, place, other="ledger_other.restored")
     if as_json:
         write_json(found.as_dict())
         return

@@ -583,6 +583,13 @@ def test_commands_about_ledgers_name_each_and_go_on_after_one_that_fails(tmp_pat
     for command in (("db", "backup", "b"), ("db", "restore", "b"), ("db", "upgrade", "--backup", "b")):
         answer = said(*command)
         assert (answer.code, answer.json["error"]["code"]) == (2, "ledgers_several"), command
+    backup = str(tmp_path / "home.backup")
+    assert said("db", "backup", backup, "--db", "home").code == 0
+    for each in tmp_path.glob("far.db*"):
+        each.unlink()
+    answer = said("db", "restore", backup, "--db", "far")
+    assert (answer.code, answer.json["error"]["code"]) == (1, "ledger_other")
+    assert "restore a backup of 'far'" in answer.json["error"]["fix"], "it is too late to correct the URL"
     (tmp_path / "far.db").write_text("no database")
     answer = said("db", "check")
     assert (answer.code, ["error" in each for each in answer.json["ledgers"]]) == (1, [False, True])
