@@ -1,107 +1,46 @@
 """Encodes a write set as JSON text and decodes it without loss, for sealed attempts.
 
-Sets are identified by the names that scripts use; a node that does not expose one of them cannot decode the text.
+A value that JSON lacks is the list of its type and its content. Sets are identified by the names that scripts use; a node that does not
+expose one of them, or one of its columns, cannot decode the text.
 """
 
 import base64
-import datetime as dt
 import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from datetime import date, datetime
+from decimal import Decimal
+from functools import partial
 from typing import Any, get_args
 
-from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.sets.dataset import Collection, Dataset, TableDataset
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.values.fields import ColumnField
-from lodger.engine.data.values.kinds import Kind
 from lodger.engine.data.values.stored import NAN, as_decimal
-from lodger.engine.effects.effect import Effect
-from lodger.engine.effects.write_set import ROW_EFFECTS, ExpectedRow, ExpectedValue, WriteSet
+from lodger.engine.effects.effect import Attachment, Effect
+from lodger.engine.effects.write_set import ExpectedRow, ExpectedValue, WriteSet
 
-
-def pack(kind: Kind, value: Any) -> Any:
-    """Return the JSON-able form of a canonical value."""
-    if value is None:
-        return None
-    if kind is Kind.DECIMAL:
-        return str(value)
-    if kind in (Kind.INSTANT, Kind.DATE):
-        return value.isoformat()
-    if kind is Kind.BYTES:
-        return base64.b64encode(value).decode()
-    if kind is Kind.FLOAT:
-        return float(value).hex()  # NaN and Infinity are no JSON
-    return value
-
-
-def unpack(kind: Kind, value: Any) -> Any:
-    """Return the canonical value from the result of :func:`pack`."""
-    if value is None:
-        return None
-    if kind is Kind.DECIMAL:
-        return as_decimal(value, None)
-    if kind is Kind.INSTANT:
-        return dt.datetime.fromisoformat(value)
-    if kind is Kind.DATE:
-        return dt.date.fromisoformat(value)
-    if kind is Kind.BYTES:
-        return base64.b64decode(value)
-    if kind is Kind.FLOAT:
-        return NAN if value == "nan" else float.fromhex(value)
-    return value
-
-
-def pack_row(rows: Dataset, row: Row) -> dict[str, Any]:
-    """Return the JSON-able form of a row, or of some of its columns."""
-    return {name: pack(field_of(rows, name).kind, value) for name, value in row.items()} if _typed(rows) else row
-
-
-def unpack_row(rows: Dataset, row: dict[str, Any]) -> Row:
-    """Return the row from the result of :func:`pack_row`."""
-    return {name: unpack(field_of(rows, name).kind, value) for name, value in row.items()} if _typed(rows) else row
-
-
-def field_of(rows: Dataset, name: str) -> ColumnField:
-    """Return a column of a table.
-
-    Raises:
-        KeyError: it has none of that name (any more).
-    """
-    assert isinstance(rows, TableDataset)
-    return rows.fields[name]
-
-
-def _typed(rows: Dataset) -> bool:
-    """Whether the columns of a dataset have types: a collection has none."""
-    return isinstance(rows, TableDataset)
-
-
-FORMAT = 1
-_CLASSES: dict[str, type[Any]] = {each.__name__: each for each in get_args(Effect)}
+FORMAT = 2
+_CLASSES: dict[str, type[Any]] = {
+    each.__name__: each for each in (*get_args(Effect), Attachment, ExpectedRow, ExpectedValue)
+}
+_SEQUENCES: tuple[type[Any], ...] = (list, tuple, frozenset)
+#: How values of these types become text, and are made of it again. A datetime is a date, too, and comes first.
+_TEXTS: tuple[tuple[type[Any], Callable[[Any], str], Callable[[str], Any]], ...] = (
+    (float, float.hex, lambda text: NAN if text == "nan" else float.fromhex(text)),
+    (Decimal, str, lambda text: as_decimal(text, None)),
+    (datetime, datetime.isoformat, datetime.fromisoformat),
+    (date, date.isoformat, date.fromisoformat),
+    (bytes, lambda value: base64.b64encode(value).decode(), base64.b64decode),
+)
 
 
 class WriteSetDecodeError(Exception):
-    """A sealed write set cannot be decoded here: a dataset is not exposed on this node, or a later version encoded it."""
+    """A sealed write set cannot be decoded here: a dataset is not exposed on this node, or another version encoded it."""
 
 
 def encode(write_set: WriteSet) -> str:
     """Return the write set as JSON text."""
-    body = {
-        "format": FORMAT,
-        "tenant": write_set.tenant_id,
-        "action": write_set.action_id,
-        "step": write_set.step,
-        "effects": [[index, _effect(effect)] for index, effect in write_set.effects],
-        "standing": [
-            [
-                _set(rows),
-                [[_key(rows, key), _base(rows, held.base), held.index, held.line] for key, held in some.items()],
-            ]
-            for rows, some in write_set.expected_rows.items()
-        ],
-        "consumer": write_set.consumer,
-        "held": [[each.scope, each.key, each.base, each.index, each.line] for each in write_set.held],
-    }
+    body = {"format": FORMAT, "write_set": _packed(write_set)}
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -117,94 +56,60 @@ def decode(text: str, datasets: Datasets) -> WriteSet:
             f"its stored effects have format {body.get('format')}, this version reads format {FORMAT}"
         )
     try:
-        return WriteSet(
-            body["tenant"],
-            body["action"],
-            body["step"],
-            datasets,
-            tuple((index, _effect_of(each, datasets)) for index, each in body["effects"]),
-            {
-                (rows := _set_of(name, datasets)): {
-                    _key_of(rows, key): ExpectedRow(None if base is None else unpack_row(rows, base), index, line)
-                    for key, base, index, line in some
-                }
-                for name, some in body["standing"]
-            },
-            tuple(ExpectedValue(*each) for each in body["held"]),
-            body["consumer"],
-        )
+        found: WriteSet = _unpacked(body["write_set"], datasets)
+        for _index, effect in found.effects:
+            for part in ("row", "changes", "amounts"):
+                _require_columns(getattr(effect, "rows", None), getattr(effect, part, ()))
+        for rows, some in found.expected_rows.items():
+            for held in some.values():
+                _require_columns(rows, held.base or ())
     except KeyError as error:
         raise WriteSetDecodeError(f"{error.args[0]!r} is not exposed on this node") from None
+    return found
 
 
-def _set(rows: Dataset) -> list[str]:
-    """Return kind and name of a dataset, JSON-able."""
-    return ["collection" if isinstance(rows, Collection) else "table", rows.name]
+def _require_columns(rows: Dataset | None, names: Iterable[str]) -> None:
+    """Raise KeyError if a table does not have (any more) one of the columns of a row."""
+    if isinstance(rows, TableDataset):
+        for name in names:
+            rows.fields[name]
 
 
-def _set_of(named: list[str], datasets: Datasets) -> Dataset:
-    """Return the dataset that a stored name refers to."""
-    kind, name = named
-    if kind == "collection":
-        return Collection(name)
-    return datasets.table(name)
+def _packed(value: Any) -> Any:
+    """Return a value of a write set, JSON-able."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    for kind, written, _read in _TEXTS:
+        if isinstance(value, kind):
+            return [kind.__name__, written(value)]
+    for kind in _SEQUENCES:
+        if isinstance(value, kind):
+            return [kind.__name__, [_packed(each) for each in value]]
+    if isinstance(value, Mapping):
+        return ["dict", [[_packed(key), _packed(each)] for key, each in value.items()]]
+    if isinstance(value, TableDataset | Collection):
+        return [type(value).__name__, value.name]
+    named = ((each.name, getattr(value, each.name)) for each in fields(value))
+    return [type(value).__name__, {name: _packed(each) for name, each in named if not isinstance(each, Datasets)}]
 
 
-def _key(rows: Dataset, key: Any) -> Any:
-    """Return the key of a row, JSON-able."""
-    return pack(rows.key.kind, key)
+def _unpacked(value: Any, datasets: Datasets) -> Any:
+    """Return a value from the result of :func:`_packed`.
 
-
-def _key_of(rows: Dataset, key: Any) -> Any:
-    """Return the key of a row from its stored form."""
-    return unpack(rows.key.kind, key)
-
-
-def _base(rows: Dataset, base: Any) -> Any:
-    """Return the expected content of a row in JSON-able form, None for a row that must only exist."""
-    return None if base is None else pack_row(rows, base)
-
-
-def _effect(effect: Effect) -> dict[str, Any]:
-    """Return an effect, JSON-able."""
-    body: dict[str, Any] = {"is": type(effect).__name__}
-    for each in fields(effect):
-        value = getattr(effect, each.name)
-        if value is None:
-            continue
-        if isinstance(effect, ROW_EFFECTS):
-            value = _part(effect, each.name, value)
-        body[each.name] = sorted(value) if isinstance(value, frozenset) else value
-    return body
-
-
-def _part(effect: Any, name: str, value: Any) -> Any:
-    """Return one field of an effect, JSON-able."""
-    if name == "rows":
-        return _set(value)
-    if name == "key":
-        return _key(effect.rows, value)
-    if name in _ROWS:
-        return pack_row(effect.rows, value)
-    return value
-
-
-#: Fields of effects that are rows, or parts of rows.
-_ROWS = ("row", "changes", "amounts")
-
-
-def _effect_of(body: dict[str, Any], datasets: Datasets) -> Effect:
-    """Return an effect from its stored form."""
-    made = _CLASSES[body["is"]]
-    given = {name: value for name, value in body.items() if name != "is"}
-    if issubclass(made, ROW_EFFECTS):
-        rows = given["rows"] = _set_of(given["rows"], datasets)
-        given["key"] = _key_of(rows, given["key"])
-        for name in _ROWS:
-            if name in given:
-                given[name] = unpack_row(rows, given[name])
-        if "given" in given:
-            given["given"] = frozenset(given["given"])
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    effect: Effect = made(**given)
-    return effect
+    Raises:
+        KeyError: a table is not exposed.
+    """
+    if not isinstance(value, list):
+        return value
+    name, body = value
+    readers: dict[str, Callable[[Any], Any]] = {kind.__name__: read for kind, _written, read in _TEXTS}
+    readers |= {TableDataset.__name__: datasets.table, Collection.__name__: Collection}
+    if name in readers:
+        return readers[name](body)
+    if isinstance(body, dict):
+        made = partial(WriteSet, datasets=datasets) if name == WriteSet.__name__ else _CLASSES[name]
+        return made(**{field: _unpacked(each, datasets) for field, each in body.items()})
+    if name == "dict":
+        return {_unpacked(key, datasets): _unpacked(each, datasets) for key, each in body}
+    (kind,) = (each for each in _SEQUENCES if each.__name__ == name)
+    return kind(_unpacked(each, datasets) for each in body)
