@@ -11,9 +11,9 @@ from lodger.engine.core.refusal import bad_request, denied
 from lodger.engine.data.changes import feed
 from lodger.engine.data.changes.feed import START, Batch, Change
 from lodger.engine.data.sets.dataset import Dataset, database_of
-from lodger.engine.effects import cursors
 from lodger.engine.effects.effect import Consumed
 from lodger.engine.effects.journal_rows import FeedPosition
+from lodger.engine.store.queue import followers
 from lodger.engine.store.queue.followers import Position
 
 DEFAULT_LIMIT = 100
@@ -64,7 +64,7 @@ async def _position(session: Session, rows: Dataset) -> FeedPosition:
 
         def read_position(connection: Connection) -> Position | None:
             """Return the stored position of the reader in this dataset's changes, None if it has none."""
-            return cursors.read(connection, session.claim.tenant_id, session.consumer, source)
+            return followers.position(connection, session.claim.tenant_id, session.consumer, source)
 
         found = await session.read(read_position)
         state = session.journal.feeds[source] = FeedPosition(source, found, found or START)

@@ -25,7 +25,7 @@ from lodger.engine.data.sets import guard
 from lodger.engine.data.sets.dataset import Collection, Dataset, Reference, TableDataset
 from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.data.sets.scope import Scope
-from lodger.engine.effects import cursors, database_errors, holds, kv_store
+from lodger.engine.effects import database_errors, holds, kv_store
 from lodger.engine.effects.commit_errors import ConflictFound, EffectRefused, WriteBlocked
 from lodger.engine.effects.database_errors import (
     CONSTRAINT_AT_COMMIT,
@@ -59,7 +59,7 @@ from lodger.engine.store.actions import later_runs
 from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.drivers.prepared import Answer
-from lodger.engine.store.queue import events, outbox
+from lodger.engine.store.queue import events, followers, outbox
 
 
 def apply(connection: Connection, pending: Journal | WriteSet, *, now_us: int, verify: bool = True) -> dict[int, Any]:
@@ -284,8 +284,7 @@ class _Commit:
         elif isinstance(effect, KvSet | KvAdd):
             kv_store.write(self.connection, self.write_set.tenant_id, effect, self.now_us)
         elif isinstance(effect, Consumed):
-            where = (self.connection, self.write_set.tenant_id)
-            cursors.move(*where, effect, self.now_us, index=index, verify=self.verify)
+            self._consume(index, effect)
         elif isinstance(effect, Emit):
             place = (self.write_set.action_id, self.write_set.step, index)
             events.enqueue(
@@ -302,6 +301,14 @@ class _Commit:
             later_runs.cancel(self.connection, self.write_set.tenant_id, effect.script, effect.run, self.now_us)
         else:
             self._mail(index, effect)
+
+    def _consume(self, index: int, effect: Consumed) -> None:
+        """Move the position of a reader of changes; raise ConflictFound if another run of it has moved it since it was read."""
+        place = (self.connection, self.write_set.tenant_id, effect.consumer, effect.source)
+        if self.verify and followers.position(*place) != effect.base:
+            said = f"changes of {effect.name} were read by another run in the meantime"
+            raise ConflictFound("conflict", said, index=index, place=effect.line)
+        followers.move(*place, effect.to, self.now_us)
 
     def _later(self, effect: RunLater) -> later_runs.LaterRun:
         """Return the later run that an effect requests."""

@@ -173,10 +173,4 @@ def matching(filters: AuditFilter) -> Select[Any]:
 
 def _entry(row: AnyRow) -> AuditEntry:
     """Return the audit entry of a row."""
-    return record(
-        AuditEntry,
-        row,
-        tenant_id=row.tenant_id or None,
-        before=None if row.before is None else json.loads(row.before),
-        after=None if row.after is None else json.loads(row.after),
-    )
+    return record(AuditEntry, row, tenant_id=row.tenant_id or None)

@@ -79,11 +79,6 @@ def dump_json(value: Json) -> str | None:
     return text
 
 
-def load_list(text: str | None) -> tuple[str, ...] | None:
-    """Return the strings of a JSON list, None for None."""
-    return None if text is None else tuple(json.loads(text))
-
-
 def dump_params(params: Json) -> str | None:
     """Return the JSON text of params, None for None.
 

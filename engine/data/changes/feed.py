@@ -160,9 +160,7 @@ def _page(connection: Connection, source: str, owner: str, after: Position, limi
 
 def last(connection: Connection, source: str, owner: str) -> Position:
     """Return the position of the newest readable change: the start of a new consumer."""
-    asked = select(_c.xid, _c.seq).where(_c.source == source, _c.owner == owner, _final(connection))
-    row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
-    return START if row is None else Position(row.xid, row.seq)
+    return end(connection, _c.source == source, _c.owner == owner)
 
 
 def require_complete(connection: Connection, source: str, owner: str, at: Position) -> None:
@@ -202,9 +200,9 @@ def news(connection: Connection, after: Position) -> News:
     return News({(row.source, row.owner) for row in rows}, position, len(rows) == _NEWS_AT_ONCE)
 
 
-def end(connection: Connection) -> Position:
-    """Return the position of the newest readable change of all feeds."""
-    asked = select(_c.xid, _c.seq).where(_final(connection))
+def end(connection: Connection, *of: ColumnElement[bool]) -> Position:
+    """Return the position of the newest readable change of all feeds, or of those with these conditions."""
+    asked = select(_c.xid, _c.seq).where(*of, _final(connection))
     row = connection.execute(asked.order_by(_c.xid.desc(), _c.seq.desc()).limit(1)).first()
     return START if row is None else Position(row.xid, row.seq)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, literal, or_, select, update
 
-from lodger.engine.core.clock import from_us, from_us_or_none
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.strict_json import instant_text
 from lodger.engine.features.alerts import conditions, messages, rules
 from lodger.engine.features.alerts.conditions import Condition, QueueKey
@@ -23,6 +23,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import events, outbox
 from lodger.engine.store.records import Json
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema import script_data
 
 #: How long alerts are kept, microseconds.
@@ -237,9 +238,4 @@ def _of(rule: AlertRule, row: dict[str, Any]) -> bool:
 
 def _alert(row: dict[str, Any], names: dict[str, str]) -> Alert:
     """Return the alert of a row."""
-    return Alert(
-        row["tenant_id"], row["id"], row["rule"], row["kind"], row["schedule_id"], names.get(row["schedule_id"] or ""),
-        row["action_id"], json.loads(row["details"]), row["occurrences"], from_us(row["opened_us"]),
-        from_us_or_none(row["closed_us"]),
-        from_us_or_none(row["sent_us"]),
-    )  # fmt: skip
+    return record(Alert, row, schedule=names.get(row["schedule_id"] or ""))

@@ -10,7 +10,6 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.features.alerts.kinds import AlertKind, require_loud
 from lodger.engine.features.alerts.tables import alert_queue, alert_rules, alerts
@@ -19,7 +18,7 @@ from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import events, ready_queue
-from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import schedule_rows
 from lodger.engine.store.schema.metadata import ARCHIVED
 from lodger.engine.store.schema.scheduling import schedules
@@ -138,7 +137,7 @@ def list_active(connection: Connection) -> list[AlertRule]:
     # Not EXISTS: without statistics PostgreSQL would begin with all tenants.
     state = select(tenant_rows.c.state).where(tenant_rows.c.id == _c.tenant_id).scalar_subquery()
     rows = connection.execute(named.rows.where(state == "active").order_by(_c.tenant_id, _c.name))
-    return [_rule(row) for row in rows]
+    return [named.make(row) for row in rows]
 
 
 def ask_any(connection: Connection) -> Callable[[], bool]:
@@ -168,15 +167,6 @@ def erase(connection: Connection, tenant_id: str, name: str) -> AlertRule:
     return found
 
 
-def _rule(row: AnyRow) -> AlertRule:
-    """Return the alert rule of a row."""
-    kinds, mail, hooks, quiet = (tuple(json.loads(text)) for text in (row.kinds, row.mail, row.webhooks, row.quiet))
-    return AlertRule(
-        row.tenant_id, row.name, row.schedule_id, row.schedule, kinds, mail, hooks, quiet, row.zone, row.late_s, row.overran_s,
-        row.silent_s, from_us(row.created_us), from_us(row.updated_us),
-    )  # fmt: skip
-
-
 def covered(rule: AlertRule, schedule_id: str | None) -> bool:
     """Whether a rule is about a schedule; None is an action without one."""
     return rule.schedule_id in (None, schedule_id)
@@ -199,6 +189,6 @@ named = Named(
     select(alert_rules, schedules.c.name.label("schedule")).outerjoin(
         schedules, (schedules.c.tenant_id == _c.tenant_id) & (schedules.c.id == _c.schedule_id)
     ),
-    _rule,
+    partial(record, AlertRule),
     lambda tenant, name: NotFound("alert_unknown", tenant=tenant, name=name),
 )

@@ -22,7 +22,6 @@ from sqlalchemy import (
 )
 
 from lodger.engine.core.access.origins import Origin, parse_origin
-from lodger.engine.core.clock import from_us, from_us_or_none
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import Identities
 from lodger.engine.egress import target
@@ -31,6 +30,7 @@ from lodger.engine.features.connections.tokens import Tokens
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, UNDER_WAY, table_of_tenants
 from lodger.engine.store.schema.script_data import TABLES, secrets
 from lodger.engine.store.tenants import tenants
@@ -360,11 +360,7 @@ def digest(text: str) -> str:
 def _connected(row: AnyRow) -> Connected:
     """Return the connection of a row, without its secrets."""
     settings = json.loads(row.settings)
-    return Connected(
-        row.tenant_id, row.name, row.state, row.problem, settings["token_url"], settings["client_id"], tuple(settings["hosts"]),
-        tuple(settings["scopes"]), settings["authorize_url"], settings["redirect_uri"], settings["auth"],
-        from_us_or_none(row.expires_us), from_us(row.created_us), from_us(row.updated_us),
-    )  # fmt: skip
+    return record(Connected, row, **settings | {name: tuple(settings[name]) for name in ("hosts", "scopes")})
 
 
 named = Named(

@@ -19,6 +19,7 @@ from lodger.engine.store.connection.savepoint import savepoint
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import ledger_identity
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.access import tokens
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import Name, Us
@@ -76,7 +77,7 @@ class TenantPlace:
 def find(connection: Connection, tenant_id: str) -> TenantPlace | None:
     """Return the place of a tenant, None if it has no row."""
     row = connection.execute(select(directory).where(_c.tenant == tenant_id)).first()
-    return None if row is None else _place(row)
+    return None if row is None else record(TenantPlace, row)
 
 
 def add(connection: Connection, tenant_ids: Iterable[str], ledger: str) -> list[str]:
@@ -121,7 +122,9 @@ def counts(connection: Connection) -> Counter[str]:
 def moving(connection: Connection) -> list[TenantPlace]:
     """Return the tenants whose move is not finished."""
     unfinished = _c.target.is_not(None) | _c.source.is_not(None)
-    return [_place(row) for row in connection.execute(select(directory).where(unfinished).order_by(_c.tenant))]
+    return [
+        record(TenantPlace, row) for row in connection.execute(select(directory).where(unfinished).order_by(_c.tenant))
+    ]
 
 
 def adopt(connection: Connection, tenant_ids: Sequence[str], ledger: str) -> None:
@@ -186,8 +189,3 @@ class LedgerUnreachable(Unavailable):
 
     def __init__(self, ledger: str, reason: str) -> None:
         super().__init__("ledger_unreachable", ledger=ledger, reason=reason, details={"ledger": ledger})
-
-
-def _place(row: AnyRow) -> TenantPlace:
-    """Return the tenant's place in a row of the directory."""
-    return TenantPlace(row.tenant, row.ledger, row.target, row.source, bool(row.resumes))

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from lodger.engine.core.access import names
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import Conflict, NotFound
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import plans, tenants, turns
 from lodger.engine.store.tenants.tenants import check_limits
 
@@ -66,7 +65,7 @@ def _set_caps(connection: Connection, name: str, cap: int) -> None:
 def find(connection: Connection, name: str) -> Plan | None:
     """Return a plan, None if there is none."""
     row = connection.execute(select(plans).where(_c.name == name).with_for_update()).first()
-    return None if row is None else _plan(row)
+    return None if row is None else record(Plan, row)
 
 
 def get(connection: Connection, name: str) -> Plan:
@@ -78,12 +77,12 @@ def get(connection: Connection, name: str) -> Plan:
     row = connection.execute(select(plans).where(_c.name == name)).first()
     if row is None:
         raise NotFound("plan_unknown", name=name)
-    return _plan(row)
+    return record(Plan, row)
 
 
 def list_all(connection: Connection) -> list[Plan]:
     """Return the plans by name."""
-    return [_plan(row) for row in connection.execute(select(plans).order_by(_c.name))]
+    return [record(Plan, row) for row in connection.execute(select(plans).order_by(_c.name))]
 
 
 def erase(connection: Connection, name: str) -> Plan:
@@ -101,8 +100,3 @@ def erase(connection: Connection, name: str) -> Plan:
         raise Conflict("plan_in_use", name=name, count=count)
     prepared.write(connection, delete(plans).where(_c.name == name))
     return found
-
-
-def _plan(row: AnyRow) -> Plan:
-    """Return the plan of a row."""
-    return Plan(row.name, json.loads(row.limits), from_us(row.created_us), from_us(row.updated_us))

@@ -22,12 +22,13 @@ from sqlalchemy import (
     update,
 )
 
-from lodger.engine.core.clock import from_us, from_us_or_none, to_us
+from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.egress.signature import STYLES
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import Id
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.metadata import table_of_tenants
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.scripts import bindings
@@ -197,11 +198,7 @@ def normal_origins(origins: Iterable[str]) -> tuple[str, ...]:
 
 def _url(row: AnyRow) -> ScriptUrl:
     """Return the script URL of a row."""
-    return ScriptUrl(
-        row.id, row.tenant_id, row.name, row.script, bool(row.takes_get), tuple(json.loads(row.headers)), bool(row.answers),
-        tuple(json.loads(row.origins)), row.signature, row.secret,
-        from_us(row.created_us), row.created_by, from_us_or_none(row.expires_us), from_us_or_none(row.used_us),
-    )  # fmt: skip
+    return record(ScriptUrl, row, get=bool(row.takes_get))
 
 
 named = Named(

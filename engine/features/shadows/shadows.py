@@ -40,6 +40,7 @@ from lodger.engine.store.drivers.expressions import Id, partial
 from lodger.engine.store.drivers.guards import Stored, guards
 from lodger.engine.store.queue import events, ready_queue
 from lodger.engine.store.records import AnyRow, ScriptVersion
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.metadata import table_of_tenants
 from lodger.engine.store.schema.scheduling import Name, Us
 from lodger.engine.store.schema.scheduling import scripts as scripts_table
@@ -185,31 +186,18 @@ def get(connection: Connection, live: ScriptVersion) -> Shadow:
     runs: tuple[ShadowRun, ...] = from_jsonable(tuple[ShadowRun, ...], json.loads(row.runs))
     verdicts = Counter(each.verdict for each in runs)
     outdated = row.state != PROMOTED and row.live_version != live.version
-    return Shadow(
-        live.tenant_id,
-        live.name,
-        row.live_version + 1,
-        row.live_version,
-        OUTDATED if outdated else row.state,
-        row.wanted,
-        verdicts[AGREES],
-        verdicts[DIFFERS],
-        verdicts[UNDECIDED],
-        row.missed,
-        bool(row.automatic),
-        from_us(row.created_us),
-        row.created_by,
-        row.why,
-        runs,
+    return record(
+        Shadow,
+        row,
+        name=live.name,
+        version=row.live_version + 1,
+        state=OUTDATED if outdated else row.state,
+        agreed=verdicts[AGREES],
+        differed=verdicts[DIFFERS],
+        undecided=verdicts[UNDECIDED],
+        promote_when_agreed=bool(row.automatic),
+        runs=runs,
     )
-
-
-def find(connection: Connection, live: ScriptVersion) -> Shadow | None:
-    """Return the shadow of a script, None if it has none."""
-    try:
-        return get(connection, live)
-    except NotFound:
-        return None
 
 
 def drop(connection: Connection, live: ScriptVersion) -> Shadow:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from sqlalchemy import (
@@ -231,11 +232,6 @@ def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
     return row
 
 
-def _webhook(row: AnyRow) -> Webhook:
-    """Return the webhook of a row."""
-    return record(Webhook, row, events=tuple(json.loads(row.events)))
-
-
 def enqueue(
     connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
 ) -> int:
@@ -278,5 +274,8 @@ def owner(tenant_id: str, to: str) -> tuple[str, str]:
 
 
 named = Named(
-    webhooks, select(webhooks), _webhook, lambda tenant, name: NotFound("webhook_unknown", tenant=tenant, name=name)
+    webhooks,
+    select(webhooks),
+    partial(record, Webhook),
+    lambda tenant, name: NotFound("webhook_unknown", tenant=tenant, name=name),
 )

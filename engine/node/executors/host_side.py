@@ -26,9 +26,10 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.store.actions import later_runs
-from lodger.engine.store.context import StoreContext, load_list
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import fetches
 from lodger.engine.store.platform import node_rows
+from lodger.engine.store.rows import load_list
 from lodger.engine.store.schema.scheduling import tenants
 from lodger.engine.store.tenants import secrets
 from lodger.engine.store.tenants.grants import is_one_of

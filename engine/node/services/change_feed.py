@@ -145,8 +145,10 @@ class ChangeFeed(Service):
         if owner is None or not feed.kept(rows):
             return True
         source = feed.source_of(rows)
-        at = await context.db.read(partial(followers.position, follower=follower, source=source))
         mine = follower.schedule_id
+        at = await context.db.read(
+            partial(followers.position, tenant_id=follower.tenant_id, consumer=mine, source=source)
+        )
         before = await context.db.read(partial(followers.last_requested, follower=follower))
         after = max(at or START, before or START)
         # Asked first: a run that is asked for now reads at least that far.

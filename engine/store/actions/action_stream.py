@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from sqlalchemy import Connection, func, select, tuple_
 
-from lodger.engine.core.ids import id_time_us
+from lodger.engine.core.ids import first_id_at, id_time_us
 from lodger.engine.store.actions import actions
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.access import running_lines
@@ -33,7 +33,7 @@ class ActionStream:
 
     def start(self, connection: Connection, now_us: int) -> None:
         """Record the present actions; they are reported when they change."""
-        self._after = _floor(now_us - OVERLAP_US)
+        self._after = _overlapping(now_us)
         for action in (*actions.unfinished(connection, self._tenant, WATCHED), *self._created(connection)):
             self._known[action.id] = _stage(action)
 
@@ -51,18 +51,14 @@ class ActionStream:
             self._known[action.id] = _stage(action)
         if created:
             newest = created[-1].id
-            self._after = (
-                newest if len(created) >= MAX_ACTIONS else max(self._after, _floor(id_time_us(newest) - OVERLAP_US))
-            )
+            self._after = newest if len(created) >= MAX_ACTIONS else max(self._after, _overlapping(id_time_us(newest)))
         # Finished actions behind the horizon are never read again.
         self._known = {each: stage for each, stage in self._known.items() if stage[0] in OPEN or each > self._after}
         return sorted(changed, key=lambda action: action.id)
 
     def missed(self, connection: Connection, since_us: int) -> list[Action]:
         """Return the actions that are new, are not finished or have finished since an instant, by id."""
-        return actions.changed_since(
-            connection, self._tenant, _floor(since_us - OVERLAP_US), since_us - OVERLAP_US, WATCHED
-        )
+        return actions.changed_since(connection, self._tenant, _overlapping(since_us), since_us - OVERLAP_US, WATCHED)
 
     def _created(self, connection: Connection) -> list[Action]:
         """Return the actions created since the last look."""
@@ -96,7 +92,6 @@ def _stage(action: Action) -> Stage:
     return (action.state, action.attempt, action.step)
 
 
-def _floor(us: int) -> str:
-    """Return the smallest id of an action created at this instant."""
-    text = f"{max(0, us) // 1000:012x}"
-    return f"{text[:8]}-{text[8:]}-0000-0000-000000000000"
+def _overlapping(us: int) -> str:
+    """Return the smallest id of an action created shortly before this instant."""
+    return first_id_at(max(0, us - OVERLAP_US))

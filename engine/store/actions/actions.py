@@ -31,7 +31,7 @@ from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many
-from lodger.engine.store.context import StoreContext, load_json
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.lifecycle import running_lines
@@ -48,7 +48,7 @@ from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.scripts.bindings import bind
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.usage import storage_usage
-from lodger.sandbox.job import LogLine, ScriptError, Usage
+from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
@@ -532,20 +532,7 @@ def _actions(rows: Iterable[AnyRow]) -> list[Action]:
 
 def _action(row: AnyRow) -> Action:
     """Return the action of a row."""
-    return record(
-        Action,
-        row,
-        outcome=Outcome(row.outcome) if row.outcome else None,
-        result=load_json(row.result),
-        error=_error(row.error),
-        params=load_json(row.params),
-        requires=tuple(row.requires.split()),
-    )
-
-
-def _error(text: str | None) -> ScriptError | None:
-    """Return an error from its stored text."""
-    return None if text is None else ScriptError(**json.loads(text))
+    return record(Action, row, requires=tuple(row.requires.split()))
 
 
 def row_of(connection: Connection, tenant_id: str | None, action_id: str) -> AnyRow:
@@ -625,7 +612,4 @@ def _lines(connection: Connection, tenant_id: str, action_id: str) -> dict[tuple
 def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:
     """Return the attempt of a row."""
     usage = Usage(row.cpu_us / 1000, row.wall_us / 1000, row.memory_peak_bytes, row.host_calls)
-    return Attempt(
-        row.action_id, row.step, row.n, row.node_id, from_us(row.started_us), from_us(row.finished_us), Outcome(row.outcome),
-        _error(row.error), usage, tuple(json.loads(row.effects)) if row.effects else (), lines, row.node,
-    )  # fmt: skip
+    return record(Attempt, row, usage=usage, logs=lines)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, literal, literal_column, select
 
 from lodger.engine.core.access.labels import carries
-from lodger.engine.core.clock import from_us, from_us_or_none, to_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.policy.pace import MAX_RUNS, Pace, Timing, pace
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.connection.database import read_together
@@ -18,6 +18,7 @@ from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import (
     STARTABLE,
@@ -125,12 +126,8 @@ def running(connection: Connection, now_us: int, tenant_id: str | None, limit: i
         elapsed_ms = max(0, now_us - row.started_us) / 1000
         usual = known.get((row.schedule_id, row.step), _UNKNOWN)
         found.append(
-            RunningNow(
-                row.id, row.tenant_id, row.schedule_id, row.schedule, row.script, row.step, row.attempt, row.node,
-                from_us_or_none(row.slot), from_us(row.due_at), from_us(row.started_us), elapsed_ms,
-                usual, usual.slow(elapsed_ms),
-            )
-        )  # fmt: skip
+            record(RunningNow, row, action_id=row.id, elapsed_ms=elapsed_ms, pace=usual, slow=usual.slow(elapsed_ms))
+        )
     return found
 
 

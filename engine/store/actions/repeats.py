@@ -19,8 +19,6 @@ from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.scripts import param_checks
 from lodger.engine.store.tenants import tenants
 
-_a = tables.actions.c
-
 
 def replay(
     context: StoreContext,

@@ -27,8 +27,6 @@ from lodger.engine.store.drivers.features import CommitWatcher, ServerWatcher
 from lodger.engine.store.migrations.revision import Progress, current, head, ignore_progress, require_usable
 from lodger.engine.store.schema.nodes import HEARTBEAT, ledger, nodes
 
-#: Durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
-SYNCHRONOUS = ("FULL", "NORMAL")
 #: Codes of errors by which a database that answers refuses every write.
 REFUSING = frozenset({"disk_full", "database_read_only"})
 _from_replica: ContextVar[bool] = ContextVar("from_replica", default=False)
@@ -294,4 +292,4 @@ def _explained(error: UnicodeEncodeError | DBAPIError, driver: Driver, url: URL)
     return driver.explain(error, str(url.database))
 
 
-__all__ = ["SYNCHRONOUS", "Database", "mask_password", "reads_from_replica"]
+__all__ = ["Database", "mask_password", "reads_from_replica"]

@@ -102,7 +102,7 @@ class Driver(ABC):
 
         Args:
             url: result of :meth:`ledger_url`.
-            synchronous: durability of a commit, see :data:`lodger.engine.store.connection.database.SYNCHRONOUS`.
+            synchronous: durability of a commit on SQLite: FULL survives a power failure, NORMAL only a killed process.
             patience_s: maximum time to wait for an answer of a server.
         """
 

@@ -10,7 +10,6 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.drivers import Driver, driver_named
 
-_EXAMPLES = "sqlite:///path or postgresql://user@host/name"
 #: Exceptions of SQLAlchemy for an address that it cannot open.
 UNOPENABLE = (ArgumentError, NoSuchModuleError, ModuleNotFoundError)
 

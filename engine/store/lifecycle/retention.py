@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, case, cast, delete, exists, func, select, tuple_, update
 
+from lodger.engine.core.ids import first_id_at
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
@@ -101,7 +102,7 @@ def find_old(
         return []
     allowed = context.content_cache.allowance(limits)
     before = now_us - allowed.retention_days * DAY_US
-    values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id(before)}
+    values: dict[str, Any] = {"tenant": tenant_id, "before": before, "horizon": first_id_at(max(0, before))}
     found = list(connection.execute(_older, values).all())
     seen = {*found, *skipped}
     found = [row for row in found if row not in skipped]
@@ -131,12 +132,6 @@ def _over_limit(connection: Connection, tenant_id: str, max_bytes: int, skipped:
             found.append(row)
             over -= sizes[row.id]
     return found
-
-
-def first_id(us: int) -> str:
-    """Return the smallest possible id of an action created at this instant."""
-    milliseconds = f"{max(us, 0) // 1000:012x}"
-    return f"{milliseconds[:8]}-{milliseconds[8:]}-7000-8000-000000000000"
 
 
 _deletes = [

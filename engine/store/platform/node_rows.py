@@ -7,13 +7,13 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from lodger.engine.core.access.labels import SET
-from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.states import NodeState
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.nodes import node_figures, nodes, sets
 from lodger.engine.store.schema.scheduling import actions, is_running
 
@@ -100,12 +100,11 @@ def list_all(context: StoreContext, connection: Connection, now_us: int, *, gone
     saturation = {node: float(found[1]) for node, text in figures.items() if (found := _saturation.search(text))}
     walls = {node: {wall: float(value) > 0 for wall, value in _wall.findall(text)} for node, text in figures.items()}
     return [
-        NodeRow(
-            row.id, row.name, _state(row, now_us),
-            tuple(row.labels.split()), row.version, from_us(row.started_us), from_us(row.seen_us),
-            max(0.0, (now_us - row.seen_us) / 1_000_000), row.slots, row.running, row.epoch,
-            saturation.get(row.name) if row.state == "alive" else None,
-            (walls.get(row.name) or None) if row.state == "alive" else None, row.held,
+        record(
+            NodeRow, row, state=_state(row, now_us), labels=tuple(row.labels.split()),
+            silent_s=max(0.0, (now_us - row.seen_us) / 1_000_000),
+            saturation=saturation.get(row.name) if row.state == "alive" else None,
+            walls=(walls.get(row.name) or None) if row.state == "alive" else None,
         )
         for row in rows
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
-from lodger.engine.store.drivers import prepared
+from lodger.engine.store.drivers import driver_of, prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.feeds import cursors, followers
@@ -80,11 +80,19 @@ def ask_any_followers(connection: Connection) -> Callable[[], bool]:
 _any_follower = Prepared(lambda _driver: select(_f.name).limit(1))
 
 
-def position(connection: Connection, follower: Follower, source: str) -> Position | None:
-    """Return the position of a schedule in a feed, None if it has never read it."""
-    mine = (_c.tenant_id == follower.tenant_id, _c.consumer == follower.schedule_id, _c.source == source)
+def position(connection: Connection, tenant_id: str, consumer: str, source: str) -> Position | None:
+    """Return the position of a consumer in a feed, None if it has never read it."""
+    mine = (_c.tenant_id == tenant_id, _c.consumer == consumer, _c.source == source)
     row = connection.execute(select(_c.xid, _c.seq).where(*mine)).first()
     return None if row is None else Position(row.xid, row.seq)
+
+
+def move(connection: Connection, tenant_id: str, consumer: str, source: str, to: tuple[int, int], now_us: int) -> None:
+    """Store the position of a consumer in a feed."""
+    keys = {"tenant_id": tenant_id, "consumer": consumer, "source": source}
+    moved = {"xid": to[0], "seq": to[1], "updated_us": now_us}
+    statement = driver_of(connection).insert(cursors).values(keys | moved)
+    connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=moved))
 
 
 def last_requested(connection: Connection, follower: Follower) -> Position | None:

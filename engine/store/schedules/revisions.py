@@ -20,7 +20,7 @@ from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.bulk import insert_many
-from lodger.engine.store.context import StoreContext, dump_json, load_list
+from lodger.engine.store.context import StoreContext, dump_json
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import followers
@@ -275,15 +275,11 @@ def show_steps(row: AnyRow, named: Mapping[str, str]) -> tuple[dict[str, Any], .
 
 
 def show_policies(row: AnyRow) -> dict[str, Any]:
-    """Return the fields of a revision other than its rules and steps."""
+    """Return the policies of a revision that its row has in another form."""
     return {
-        "missed": row.missed,
-        "overlap": row.overlap,
         "retry": json.loads(row.retry) if row.retry else parse_retry(None).as_dict(),
         "limits": json.loads(row.limits) if row.limits else {},
-        "params": json.loads(row.params) if row.params else None,
         "conduct": parse_conduct(json.loads(row.conduct) if row.conduct else None).as_dict(),
-        "grants": load_list(row.grants),
     }
 
 

@@ -17,6 +17,7 @@ from lodger.engine.recurrence.on_changes import END
 from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.records import AnyRow
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.usage.usage import DAY_US
 from lodger.sandbox.outcome import Outcome
@@ -129,13 +130,7 @@ def _slotted(number: int, runs: int) -> CompoundSelect[Any]:
 def _newest(rows: Sequence[AnyRow], runs: int) -> tuple[Run, ...]:
     """Return the latest runs from their rows."""
     return tuple(
-        Run(
-            row.id,
-            row.state,
-            Outcome(row.outcome) if row.outcome else None,
-            from_us(row.finished_us),
-            max(0, row.finished_us - row.started_us) / 1000,
-        )
+        record(Run, row, action_id=row.id, took_ms=max(0, row.finished_us - row.started_us) / 1000)
         for row in sorted(rows, key=lambda row: (row.finished_us, row.id), reverse=True)[:runs]
     )
 

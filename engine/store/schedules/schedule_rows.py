@@ -19,7 +19,6 @@ from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import revisions
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.nodes import nodes
-from lodger.sandbox.outcome import Outcome
 
 #: Number of actions of a schedule that are counted for each state.
 MAX_COUNTED = 10_000
@@ -236,5 +235,4 @@ def last_run(connection: Connection, schedule_id: str) -> LastRun | None:
     row = connection.execute(_last_run, {"schedule": schedule_id}).first()
     if row is None:
         return None
-    outcome = Outcome(row.outcome) if row.outcome else None
-    return record(LastRun, row, action_id=row.id, outcome=outcome, node=row.name or "")
+    return record(LastRun, row, action_id=row.id, node=row.name or "")

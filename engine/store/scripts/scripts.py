@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, insert, se
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
@@ -17,7 +17,7 @@ from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many
-from lodger.engine.store.context import StoreContext, load_list
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue
@@ -191,9 +191,7 @@ def _version(row: AnyRow) -> ScriptVersion:
         ScriptVersion,
         row,
         modules=authored(stored),
-        grants=load_list(row.grants),
         kind=_kind(row.kind, row.modules),
-        fields=None if row.fields is None else json.loads(row.fields),
         state=_state(row),
         uses=used(stored),
     )
@@ -350,9 +348,4 @@ _latest = select(
 
 def _scripts(rows: Iterable[AnyRow]) -> list[Script]:
     """Return the scripts of rows."""
-    return [
-        Script(row.tenant_id, row.id, row.name, row.version, from_us(row.created_us),
-               _kind(row.kind, row.start), None if row.fields is None else json.loads(row.fields), bool(row.offered),
-               _state(row))
-        for row in rows
-    ]  # fmt: skip
+    return [record(Script, row, kind=_kind(row.kind, row.start), state=_state(row)) for row in rows]

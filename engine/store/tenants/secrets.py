@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection, Table, insert, select, update
 
@@ -13,7 +14,6 @@ from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress.headers import is_value
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.store.records import AnyRow
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.metadata import SEALED, metadata
 from lodger.engine.store.schema.script_data import secrets
@@ -140,11 +140,6 @@ def _sealed_tables() -> list[Table]:
     return [table for table in metadata.sorted_tables if SEALED in table.info]
 
 
-def _secret(row: AnyRow) -> Secret:
-    """Return a secret without its value."""
-    return record(Secret, row, hosts=tuple(json.loads(row.hosts)))
-
-
 named = Named(
-    secrets, select(secrets), _secret, lambda tenant, name: NotFound("secret_unknown", tenant=tenant, name=name)
-)
+    secrets, select(secrets), partial(record, Secret), lambda tenant, name: NotFound("secret_unknown", tenant=tenant, name=name)
+)  # fmt: skip

@@ -15,6 +15,7 @@ from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.pages import MAX_ROWS, LimitedList, read
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.scheduling import FAILED, actions, is_one_of, tenants, usage_days
 from lodger.engine.store.tenants.tenants import language as of_tenants
 from lodger.engine.store.usage.usage import DAY_US, DayUsage, day_usage, today, usages_of_day
@@ -161,7 +162,6 @@ def _share(usage: DayUsage) -> float | None:
 def _made(row: Any, usage: DayUsage) -> TenantActivity:
     """Return a tenant's activity from its row and the usage of its day."""
     latest = None if str(row.latest) == _NEVER else str(row.latest)
-    return TenantActivity(
-        row.id, row.name, row.state, from_us(row.created_us), tuple(row.labels.split()), row.runs, row.failures,
-        _share(usage), latest, None if latest is None else from_us(id_time_us(latest)), row.plan,
-    )  # fmt: skip
+    latest_at = None if latest is None else from_us(id_time_us(latest))
+    labels = tuple(row.labels.split())
+    return record(TenantActivity, row, labels=labels, budget=_share(usage), latest=latest, latest_at=latest_at)

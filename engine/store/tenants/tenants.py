@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.labels import parse_labels, written
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.policy import budget_table
@@ -19,7 +19,7 @@ from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.store import list_filter
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache, combined
-from lodger.engine.store.context import StoreContext, load_list
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle import tick
@@ -27,6 +27,7 @@ from lodger.engine.store.pages import LimitedList, read
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.queue.stops import hand_back
 from lodger.engine.store.records import AnyRow, Tenant
+from lodger.engine.store.rows import record
 from lodger.engine.store.schema.metadata import metadata
 from lodger.engine.store.schema.scheduling import actions, limits_in_effect, plans, tenants
 from lodger.engine.store.schema.scheduling import turns as turn_rows
@@ -155,11 +156,7 @@ def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
 
 def _tenant(row: AnyRow) -> Tenant:
     """Return the tenant of a row."""
-    return Tenant(
-        row.id, row.name, row.state, row.generation, json.loads(row.limits), from_us(row.created_us),
-        load_list(row.grants), load_list(row.people) or (), tuple(row.labels.split()),
-        row.plan, row.tz, combined(row.in_effect),
-    )  # fmt: skip
+    return record(Tenant, row, labels=tuple(row.labels.split()), limits_in_effect=combined(row.in_effect))
 
 
 _with_plan = select(tenants, limits_in_effect.label("in_effect"))

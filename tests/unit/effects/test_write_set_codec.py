@@ -70,7 +70,13 @@ def test_every_kind_of_value_is_the_same_again() -> None:
 
 def test_documents_and_messages_are_the_same_again() -> None:
     stock = Collection("stock")
-    document = {"id": "a", "list": ["float", "0x1.8p+0"], "nested": {"dict": [["tuple", []]]}, "much": 1.5, "none": None}
+    document = {
+        "id": "a",
+        "list": ["float", "0x1.8p+0"],
+        "nested": {"dict": [["tuple", []]]},
+        "much": 1.5,
+        "none": None,
+    }
     made = (
         Insert(stock, "a", document),
         KvSet("s", "k", '{"a": 1}', 5),
@@ -84,7 +90,9 @@ def test_documents_and_messages_are_the_same_again() -> None:
 
 def test_what_a_node_does_not_expose_it_cannot_decode() -> None:
     everywhere, narrower = exposed(), exposed("day")
-    text = encode(WriteSet("acme", "a1", 0, everywhere, ((0, Update(everywhere.table("readings"), 1, {"price": None})),)))
+    text = encode(
+        WriteSet("acme", "a1", 0, everywhere, ((0, Update(everywhere.table("readings"), 1, {"price": None})),))
+    )
     for datasets in (Datasets(), narrower):
         with pytest.raises(WriteSetDecodeError):
             decode(text, datasets)
