@@ -127,7 +127,7 @@ def statements(place: str, engine: Engine) -> Iterator[Budget]:
                 tick.tick(context, connection, now_us)
             step = "claim"
             with database.write() as connection:
-                claimed = claims.claim(context, connection, lease, BATCH, now_us)
+                claimed = claims.claim(context, connection, lease, BATCH, now_us)()
             step = "finish"
             with database.write() as connection:
                 ends = [(claim, Finished(Outcome.OK, result="null")) for claim in claimed]

@@ -3,30 +3,17 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, or_
+from sqlalchemy import Connection, or_
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.data.sets.scope import Scope
+from lodger.engine.data.sets.scope import OwnTable, Scope
 from lodger.engine.effects.commit_errors import ConflictFound
 from lodger.engine.effects.effect import KvAdd, KvSet, add_numbers
 from lodger.engine.effects.write_set import WriteSet
 from lodger.engine.store.schema.script_data import kv
 
-
-class _Values:
-    """The table of keyed values in the form that :class:`~lodger.engine.data.sets.scope.Scope` needs."""
-
-    table: Table = kv
-    tenant_column: Column[Any] = kv.c.tenant_id
-
-    @staticmethod
-    def tenant_value(tenant_id: str) -> str:
-        """Return the tenant's id as keyed values store it: unchanged."""
-        return tenant_id
-
-
-_VALUES = _Values()
+_VALUES = OwnTable(kv)
 
 
 def read(connection: Connection, tenant_id: str, scope: str, keys: Iterable[str], now_us: int) -> dict[str, str]:

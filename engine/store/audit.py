@@ -143,12 +143,11 @@ def iterate(connection: Connection, filters: AuditFilter) -> Iterator[AuditEntry
     """Return rows, oldest first, reading one page at a time."""
     last: str | None = None
     while True:
-        statement = matching(filters).order_by(_t.id).limit(PAGE)
-        rows = connection.execute(statement if last is None else statement.where(_t.id > last)).all()
-        yield from (_entry(row) for row in rows)
-        if len(rows) < PAGE:
+        page = list_page(connection, filters, limit=PAGE, last=last, oldest=True)
+        yield from page
+        if not page.more:
             return
-        last = rows[-1].id
+        last = page[-1].id
 
 
 def matching(filters: AuditFilter) -> Select[Any]:

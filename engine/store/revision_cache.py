@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.serialization import adapter
 from lodger.engine.core.settings import Settings
 from lodger.engine.policy.conduct import Conduct, Placement, parse_conduct
@@ -65,6 +65,13 @@ class Revision:
     def everywhere(self) -> bool:
         """Whether each slot of the schedule becomes one action on every node."""
         return self.conduct.placement is Placement.EVERY_NODE
+
+    def next_us(self, after: datetime) -> tuple[int | None, bool]:
+        """Return the next slot and False, or the instant that the search reached and True; None if there is no slot."""
+        found = self.recurrence.next_after(after)
+        if isinstance(found, SearchedTo):
+            return to_us(found.instant), True
+        return (None if found is None else to_us(found)), False
 
     def limits_of(self, step: int) -> str | None:
         """Return the limits of one step as JSON text: its own, else the schedule's."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from lodger.engine.core.clock import from_us
@@ -42,10 +42,10 @@ def record(kind: Callable[..., T], row: AnyRow, /, **known: Any) -> T:
         row: a row of a query, or its values by column.
         known: fields whose values differ from their columns.
     """
-    given = row if isinstance(row, Mapping) else row._mapping
+    named, of = (row, row.__getitem__) if isinstance(row, Mapping) else (row._fields, partial(getattr, row))
     found: dict[str, Any] = {}
-    for name, column, read, has_default in _columns(kind, tuple(given)):
-        value = given[column]
+    for name, column, read, has_default in _columns(kind, tuple(named)):
+        value = of(column)
         if value is not None:
             found[name] = value if read is None or name in known else read(value)
         elif not has_default:

@@ -26,7 +26,7 @@ def worked(
     with context.database.write() as connection:
         tick.tick(context, connection, lodge.clock.us)
     with context.database.write() as connection:
-        taken = claims.claim(context, connection, lease, 50, lodge.clock.us)
+        taken = claims.claim(context, connection, lease, 50, lodge.clock.us)()
     lodge.engine.changed()
     failed = Finished(Outcome.SCRIPT_ERROR, error=error or ScriptError("E", "no"), logs=logs)
     ended = finished or (failed if fails else Finished(Outcome.OK, "1", logs=logs))

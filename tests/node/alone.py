@@ -60,7 +60,7 @@ class Bench:
         for _ in range(number):
             await self.engine.run_in("acme", "job", 0)
         return await self.db.write(
-            lambda connection: claims.claim(store, connection, lease, number, store.clock.now_us(), unbounded(number))
+            lambda connection: claims.claim(store, connection, lease, number, store.clock.now_us(), unbounded(number))()
         )
 
     async def state(self, claim: Claim) -> str:

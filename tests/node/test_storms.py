@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_under_load_a_node_claims_with_its_commits(tmp_path: Path, monkeypatch: 
         go, claim = asyncio.Event(), claims.claim
         alone: list[bool] = []
 
-        def noted(*given: Any, wait: bool, **more: Any) -> list[Claim]:
+        def noted(*given: Any, wait: bool, **more: Any) -> Callable[[], list[Claim]]:
             if wait:
                 alone.append(True)
             return claim(*given, wait=wait, **more)

@@ -68,7 +68,7 @@ class Bench:
         """Claim up to so many actions for a node."""
         lease = self.lease(node)
         with self.engine.context.database.write() as connection:
-            return claims.claim(self.engine.context, connection, lease, free, self.clock.us, wait=wait)
+            return claims.claim(self.engine.context, connection, lease, free, self.clock.us, wait=wait)()
 
     def commit(
         self, *claimed: Claim, finished: Finished | Callable[[Claim], Finished] = OK, node: str = "n1"

@@ -12,7 +12,7 @@ def claim_within(bench: Bench, room: Room) -> list[Claim]:
     """Claim for a node with this room."""
     lease = bench.lease()
     with bench.engine.context.database.write() as connection:
-        return claims.claim(bench.engine.context, connection, lease, room.slots, bench.clock.us, room)
+        return claims.claim(bench.engine.context, connection, lease, room.slots, bench.clock.us, room)()
 
 
 def waiting_reasons(bench: Bench) -> list[str | None]:

@@ -196,7 +196,7 @@ def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: RunningApi, page
     with context.database.write() as connection:
         lease = leases.register(context, connection, node_id("n"), "n", now_us)
     with context.database.write() as connection:
-        taken = claims.claim(context, connection, lease, 50, now_us)
+        taken = claims.claim(context, connection, lease, 50, now_us)()
     page.goto(f"{lodge.url}/t/logged/actions/{asked.id}")
     expect(page.locator("h1")).to_contain_text("running")
     for number in range(40):

@@ -82,7 +82,7 @@ class Compiler:
         """Return the expressions by which a field is ordered and grouped: the column, or a path's type and value."""
         if isinstance(field, ColumnField):
             return [column_of(field, self.driver)]
-        return [self.rank(field), *self.values(field)]
+        return [self.place(field).rank(), *self.place(field).values()]
 
     def after(self, order: Sequence[Order], values: Sequence[Any]) -> Clause:
         """Return the condition that a row is ordered after the one with these values."""
@@ -124,7 +124,7 @@ class Compiler:
         if isinstance(field, PathField):
             rank, inner = value
             if rank in (NULL, OTHER):
-                alike: Clause = self.rank(field) == rank
+                alike: Clause = self.place(field).rank() == rank
                 return alike
             return self._within(field, rank, lambda held: held == self._inner(rank, inner))
         if value is None:
@@ -164,7 +164,7 @@ class Compiler:
         for rank in sorted({rank for rank, _ in values}):
             bound = [self._inner(rank, inner) for of, inner in values if of == rank]
             ways.append(
-                self._place(field).missing()
+                self.place(field).missing()
                 if rank == NULL
                 else self._some(field, rank, operator.methodcaller("in_", bound))
             )
@@ -181,7 +181,7 @@ class Compiler:
             past = and_(column.is_not(None), self._range(field, column, op, value))
             return or_(past, column.is_(None)) if term.descending else past
         rank, inner = value
-        here = self.rank(field)
+        here = self.place(field).rank()
         further: Clause = here < rank if term.descending else here > rank
         if rank in (NULL, OTHER):
             return further
@@ -224,7 +224,7 @@ class Compiler:
         if op is Op.NE:
             return not_(self._path(field, Op.EQ, value))
         if rank == NULL:
-            return self._place(field).missing()
+            return self.place(field).missing()
         if op in (Op.CONTAINS, Op.STARTS_WITH):
             return self._some(field, rank, lambda held: self._text(held, op, inner))
         return self._some(field, rank, lambda held: _COMPARE[op](held, self._inner(rank, inner)))
@@ -244,7 +244,7 @@ class Compiler:
             """Return the condition that a value has the wanted type and fulfils the comparison."""
             return and_(alike, asked(held))
 
-        place = self._place(field)
+        place = self.place(field)
         return func.coalesce(
             or_(func.coalesce(of_rank_and_asked(*place.held(rank)), false()), place.some(rank, of_rank_and_asked)),
             false(),
@@ -252,7 +252,7 @@ class Compiler:
 
     def _within(self, field: PathField, rank: int, asked: Callable[[ColumnElement[Any]], Clause]) -> Clause:
         """Return a condition on values of one type at a path, false for values of other types (:meth:`rank`)."""
-        alike, held = self._place(field).held(rank)
+        alike, held = self.place(field).held(rank)
         return func.coalesce(and_(alike, asked(held)), false())
 
     def _inner(self, rank: int, inner: Any) -> ColumnElement[Any]:
@@ -261,25 +261,9 @@ class Compiler:
             return literal(inner, String())
         return self.driver.json_number(inner)
 
-    def _place(self, field: PathField) -> JsonPath:
+    def place(self, field: PathField) -> JsonPath:
         """Return the place of a value inside a document."""
         return self.driver.json_path(documents.c.body, field.parts, strict_json.INSTANT)
-
-    def rank(self, field: PathField) -> ColumnElement[Any]:
-        """Return the expression for the type rank of the value at a path, see :mod:`lodger.engine.data.values.fields`."""
-        return self._place(field).rank()
-
-    def values(self, field: PathField) -> list[ColumnElement[Any]]:
-        """Return the expressions for the value at a path, one for each type in which it can be stored; all but one are NULL."""
-        return self._place(field).values()
-
-    def held(self, field: PathField, rank: int) -> tuple[Clause, ColumnElement[Any]]:
-        """Return the condition that the value at a path has this type, and the expression of the value."""
-        return self._place(field).held(rank)
-
-    def numbers(self, field: PathField) -> ColumnElement[Any]:
-        """Return the numbers at a path as doubles, NULL for anything else."""
-        return self._place(field).numbers()
 
 
 def _holds(field: ColumnField, value: Any) -> bool:

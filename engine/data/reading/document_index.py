@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    Column,
     Connection,
     String,
-    Table,
     and_,
     bindparam,
     false,
@@ -27,7 +25,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
 from lodger.engine.data.sets.dataset import Collection
-from lodger.engine.data.sets.scope import Scope
+from lodger.engine.data.sets.scope import OwnTable, Scope
 from lodger.engine.data.values.fields import BOOLEAN, NULL, NUMBER, OTHER, STRING, TIME, PathField, classed
 from lodger.engine.store.drivers.prepared import Answer, Prepared
 from lodger.engine.store.schema.script_data import collection_indexes, document_index, documents
@@ -38,20 +36,7 @@ _d, _i = document_index.c, collection_indexes.c
 _RANGED = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 
 
-class _IndexTable:
-    """A table of the tenant's as :class:`~lodger.engine.data.sets.scope.Scope` wants rows described."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.tenant_column: Column[Any] = table.c.tenant_id
-
-    @staticmethod
-    def tenant_value(tenant_id: str) -> str:
-        """Return the tenant's id as the index stores it: unchanged."""
-        return tenant_id
-
-
-_ENTRIES = _IndexTable(document_index)
+_ENTRIES = OwnTable(document_index)
 
 
 def ask_complete(connection: Connection, scope: Scope, name: str) -> Answer:

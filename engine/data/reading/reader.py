@@ -279,8 +279,8 @@ class Reader:
             return [self._period(item)]
         if isinstance(item, ColumnField):
             return self.compiler.parts(item)
-        rank = self.compiler.rank(item)
-        return [func.nullif(rank, NULL), *self.compiler.values(item)]
+        place = self.compiler.place(item)
+        return [func.nullif(place.rank(), NULL), *place.values()]
 
     def _period(self, item: PeriodField) -> ColumnElement[Any]:
         """Return the number of a period, found by halves: a row takes few comparisons, however many periods there are."""
@@ -306,13 +306,14 @@ class Reader:
     def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
         """Return the SQL columns that compute a measure, such as a sum with its count."""
         if isinstance(item, PathField):
-            numbers = self.compiler.numbers(item)
+            place = self.compiler.place(item)
+            numbers = place.numbers()
             if measure in (Measure.SUM, Measure.AVG):
-                strange = self.compiler.rank(item).not_in((NULL, NUMBER))
+                strange = place.rank().not_in((NULL, NUMBER))
                 return [func.sum(case((strange, 1), else_=0)), func.sum(numbers), func.count(numbers)]
             end = func.min if measure is Measure.MIN else func.max
-            held = [self.compiler.held(item, rank) for rank in _RANKS]
-            neither = self.compiler.rank(item) == OTHER
+            held = [place.held(rank) for rank in _RANKS]
+            neither = place.rank() == OTHER
             return [
                 *(end(case((there, value), else_=null())) for there, value in held),
                 end(case((neither, 1), else_=null())),

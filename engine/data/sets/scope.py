@@ -3,6 +3,7 @@
 A script's filters, keys and values are added to these statements with AND, so they can only narrow them.
 """
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -49,12 +50,29 @@ class TenantTable(Protocol):
         """Return a tenant's id as this table stores it."""
 
 
-def _own_document() -> ColumnElement[bool]:
-    """Return the condition that a document has the bound tenant, collection and id."""
-    wanted = {"tenant": documents.c.tenant_id, "of": documents.c.collection, "key": documents.c.id}
-    return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in wanted.items()))
+@dataclass(frozen=True, slots=True)
+class OwnTable:
+    """A table of Lodger's, whose rows carry their tenant's id as it is."""
+
+    table: Table
+
+    @property
+    def tenant_column(self) -> Column[Any]:
+        """The column with the tenant."""
+        return self.table.c.tenant_id
+
+    def tenant_value(self, tenant_id: str) -> str:
+        """Return the tenant's id, unchanged."""
+        return tenant_id
 
 
+def _own(**columns: Column[Any]) -> ColumnElement[bool]:
+    """Return the condition that columns have the values that are bound under these names."""
+    return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in columns.items()))
+
+
+_own_document = _own(tenant=documents.c.tenant_id, of=documents.c.collection, key=documents.c.id)
+_own_value = _own(tenant=kv.c.tenant_id, of=kv.c.scope, name=kv.c.key)
 _insert_document = PreparedWrite(
     lambda _driver: insert(documents).values(
         tenant_id=bindparam("tenant"), collection=bindparam("of"), id=bindparam("key"), body=bindparam("text"),
@@ -62,15 +80,8 @@ _insert_document = PreparedWrite(
     )
 )  # fmt: skip
 _update_document = PreparedWrite(
-    lambda _driver: update(documents).where(_own_document()).values(body=bindparam("text"), updated_us=bindparam("now"))
+    lambda _driver: update(documents).where(_own_document).values(body=bindparam("text"), updated_us=bindparam("now"))
 )
-
-
-def _own_value() -> ColumnElement[bool]:
-    """Return the condition that a keyed value has the bound tenant, scope and key."""
-    wanted = {"tenant": kv.c.tenant_id, "of": kv.c.scope, "name": kv.c.key}
-    return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in wanted.items()))
-
 
 _VALUE: dict[str, Any] = {
     "tenant_id": bindparam("tenant", type_=String()), "scope": bindparam("of", type_=String()), "key": bindparam("name", type_=String()),
@@ -79,16 +90,16 @@ _VALUE: dict[str, Any] = {
 }  # fmt: skip
 _update_value = PreparedWrite(
     lambda _driver: (
-        update(kv).where(_own_value()).values({name: _VALUE[name] for name in ("value", "expires_us", "updated_us")})
+        update(kv).where(_own_value).values({name: _VALUE[name] for name in ("value", "expires_us", "updated_us")})
     )
 )
 _insert_value = PreparedWrite(
     lambda _driver: insert(kv).from_select(
-        list(_VALUE), select(*_VALUE.values()).where(~select(literal_column("1")).where(_own_value()).exists())
+        list(_VALUE), select(*_VALUE.values()).where(~select(literal_column("1")).where(_own_value).exists())
     )
 )
-_delete_value = PreparedWrite(lambda _driver: delete(kv).where(_own_value()))
-_delete_document = PreparedWrite(lambda _driver: delete(documents).where(_own_document()))
+_delete_value = PreparedWrite(lambda _driver: delete(kv).where(_own_value))
+_delete_document = PreparedWrite(lambda _driver: delete(documents).where(_own_document))
 
 
 class Scope:

@@ -1,6 +1,5 @@
 """Connections: a client at an OAuth 2 provider, with the tokens of its grant, encrypted, by name."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -35,6 +34,7 @@ from lodger.engine.store.schema.metadata import ARCHIVED, SEALED, UNDER_WAY, tab
 from lodger.engine.store.schema.script_data import TABLES, secrets
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.named import Named
+from lodger.engine.store.tenants.tokens import digest
 from lodger.engine.vault.vault import Sealed, Vault
 
 MAX_CONNECTIONS, MAX_HOSTS = 50, 20
@@ -350,11 +350,6 @@ def of_consent(
         }
     prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
     return opened
-
-
-def digest(text: str) -> str:
-    """Return the SHA-256 of a random text, in hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _connected(row: AnyRow) -> Connected:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lodger.engine.features.locks.operations import Locks
     from lodger.engine.service.operations.declaration import Async, Sync
 
+#: Maximum lease, microseconds; a living holder renews it.
+MAX_US = 86_400_000_000
 _log = logging.getLogger("lodger.locks")
 
 
@@ -25,11 +27,19 @@ def holder_name(holder: str | None) -> str:
     return holder or f"{socket.gethostname()}-{os.getpid()}-{threading.get_ident()}"
 
 
-def _third_s(lease: float | str | timedelta) -> float:
-    """Return a third of a lease in seconds; a lease that is a number is in milliseconds."""
+def lease_us(lease: float | str | timedelta) -> int:
+    """Return a lease in microseconds; a number is in milliseconds."""
     if isinstance(lease, str):
-        return parse_duration(lease) / 3_000_000
-    return lease.total_seconds() / 3 if isinstance(lease, timedelta) else lease / 3000
+        return parse_duration(lease)
+    if isinstance(lease, timedelta):
+        return lease // timedelta(microseconds=1)
+    # The comparison is false for NaN, too.
+    return round(lease * 1000) if abs(lease) < MAX_US else 0
+
+
+def _third_s(lease: float | str | timedelta) -> float:
+    """Return a third of a lease in seconds."""
+    return lease_us(lease) / 3_000_000
 
 
 @contextmanager

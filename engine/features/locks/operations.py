@@ -8,16 +8,13 @@ from lodger.engine.core.access import names
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import InputError
-from lodger.engine.features.locks.blocks import Block
-from lodger.engine.recurrence.duration import parse_duration
+from lodger.engine.features.locks.blocks import MAX_US, Block, lease_us
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import Async, M, Sync, operation
 from lodger.engine.store.platform import locks
 from lodger.engine.store.platform.locks import Lock
 
 LockList = list[Lock]
-#: Maximum lease, microseconds; a living holder renews it.
-MAX_US = 86_400_000_000
 
 
 class Locks(Noun[M]):
@@ -40,12 +37,12 @@ class Locks(Noun[M]):
         """
         names.check(name, "lock_name_invalid")
         names.check(holder, "lock_holder_invalid")
-        lease_us, at = _us(lease), aware(slot)
-        if not 0 < lease_us <= MAX_US:
+        wanted_us, at = lease_us(lease), aware(slot)
+        if not 0 < wanted_us <= MAX_US:
             raise InputError("lock_lease_invalid", lease=lease)
         with self.context.database.write() as connection:
             slot_us = None if at is None else to_us(at)
-            return locks.take(self.context, connection, name, holder, lease_us, slot_us, self._now_us)
+            return locks.take(self.context, connection, name, holder, wanted_us, slot_us, self._now_us)
 
     @operation("POST", "/locks/{name}/free", Role.OPERATOR, may_fail=True, home=True)
     def free(self, name: str, holder: str) -> bool:
@@ -58,16 +55,6 @@ class Locks(Noun[M]):
         """List every lock that was ever taken, by name, with its holder."""
         with self.context.database.read() as connection:
             return locks.list_all(self.context, connection, self._now_us)
-
-
-def _us(lease: float | str | timedelta) -> int:
-    """Return the lease of a lock in microseconds."""
-    if isinstance(lease, str):
-        return parse_duration(lease)
-    if isinstance(lease, timedelta):
-        return lease // timedelta(microseconds=1)
-    # The comparison is false for NaN, too.
-    return round(lease * 1000) if abs(lease) < MAX_US else 0
 
 
 class LockNouns(Generic[M]):

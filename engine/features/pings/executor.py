@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from lodger.engine.capabilities.fetch_state import no_responses
 from lodger.engine.core import strict_json
-from lodger.engine.core.clock import from_us
+from lodger.engine.core.clock import from_us, zulu
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.effects.finished import Finished, Stopped
@@ -148,7 +148,7 @@ def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
             "tenant": claim.tenant_id,
             "action": claim.action_id,
             "schedule": claim.schedule_id,
-            "slot": None if claim.slot_us is None else _instant_text(claim.slot_us),
+            "slot": None if claim.slot_us is None else zulu(from_us(claim.slot_us)),
             "params": claim.params,
         }
     if body is not None and not isinstance(body, str):
@@ -164,8 +164,3 @@ def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
         "redirect": None,
         "line": None,
     }
-
-
-def _instant_text(us: int) -> str:
-    """Return microseconds since 1970 as RFC 3339 text with Z."""
-    return from_us(us).isoformat().replace("+00:00", "Z")

@@ -148,10 +148,16 @@ class FreeSlots(Part):
         ahead_us = context.ahead_us(now_us)
         room, only = self._room_over(turn)
         if lease is not None and room is not None and startable_us is not None and startable_us <= ahead_us:
-            turn.claims = claims.claim(
+            claimed = claims.claim(
                 store, connection, lease, room.slots, now_us, room, turn.spent, wait=turn.parts == [self],
-                ahead_us=ahead_us, answers=turn.answers, only=only,
+                ahead_us=ahead_us, only=only,
             )  # fmt: skip
+
+            def note_claims() -> None:
+                """Note the claimed attempts, whose rows arrive at the end of the transaction."""
+                turn.claims = claimed()
+
+            turn.answers.append(note_claims)
             turn.has_claimed = turn.has_looked = True
         if turn.has_looked and lease is not None and (turn.has_claimed or self._is_remote):
             self._ask_next(connection, turn, lease)

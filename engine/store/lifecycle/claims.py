@@ -142,9 +142,8 @@ def claim(
     *,
     wait: bool = True,
     ahead_us: int = 0,
-    answers: list[Callable[[], None]] | None = None,
     only: Collection[str] | None = None,
-) -> list[Claim]:
+) -> Callable[[], list[Claim]]:
     """Claim up to ``free`` actions under this node's lease; none if the lease is lost or the node is paused.
 
     Tenants share the free slots evenly; unused ones are left to the next tenant.
@@ -155,36 +154,10 @@ def claim(
         wait: wait for locks. Otherwise nothing is claimed while the node's row is locked, or actions have to expire.
         ahead_us: claim actions that come due until then, too; each begins when it is due.
         only: claim one action at most of each of these tenants, and none of others; None for all tenants.
-        answers: receives functions that fill the result when they are called after the commit; None to return a full one at once.
+
+    Returns:
+        A function that returns the claims; their rows arrive at the end of the transaction.
     """
-    claimed: list[Claim] = []
-
-    def fill_claimed() -> None:
-        """Add the claims, whose rows arrive at the end of the transaction."""
-        claimed.extend(answer())
-
-    answer = _claim(context, connection, lease, free, now_us, room, spent, wait=wait, ahead_us=ahead_us, only=only)
-    if answers is None:
-        fill_claimed()
-    else:
-        answers.append(fill_claimed)
-    return claimed
-
-
-def _claim(
-    context: StoreContext,
-    connection: Connection,
-    lease: Lease,
-    free: int,
-    now_us: int,
-    room: Room | None,
-    spent: dict[str, str] | None,
-    *,
-    wait: bool,
-    ahead_us: int,
-    only: Collection[str] | None,
-) -> Callable[[], list[Claim]]:
-    """Ask for startable actions; the returned function claims them."""
     if free <= 0:
         return list
     until_us = max(now_us, ahead_us)

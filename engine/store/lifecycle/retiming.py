@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, update
 
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.calendar.zones import tzdata_version
-from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.schema.scheduling import schedule_clock
@@ -56,10 +55,8 @@ def retime(context: StoreContext, connection: Connection) -> tuple[int, list[Mov
     for row in rows:
         at, state, searching = row.next_at, row.state, bool(row.searching)
         if state == "armed" and revisions[row.schedule_id].fault is None:
-            following = revisions[row.schedule_id].recurrence.next_after(from_us(row.accounted_us))
-            searching = isinstance(following, SearchedTo)
-            instant = following.instant if isinstance(following, SearchedTo) else following
-            at, state = (None, "ended") if instant is None else (to_us(instant), state)
+            at, searching = revisions[row.schedule_id].next_us(from_us(row.accounted_us))
+            state = "ended" if at is None else state
             if at != row.next_at:
                 moved.append(Moved(row.tenant_id, row.schedule_id, row.next_at, at))
         moves.append(

@@ -221,7 +221,7 @@ def account(
             steps = _decide(context, row, revision, counted, now, reason)
             if steps:
                 _add_rows(connection, changes, row, revision, counted, steps, key or "")
-        next_us, searching = _next_slot(revision, now)
+        next_us, searching = revision.next_us(now)
         last_us = max(
             (each["slot"] for each in changes.rows[first_row:] if each["state"] == "ready"), default=row.last_slot_us
         )
@@ -319,14 +319,6 @@ def _unfinished_counts(revision: Revision, unfinished: Unfinished) -> Unfinished
     if overlap is Overlap.QUEUE_ALL:  # each slot has all of its attempts: a retry is not superseded
         return UnfinishedCounts(counts.busy + unfinished.retrying, counts.waiting)
     return counts
-
-
-def _next_slot(revision: Revision, after: datetime) -> tuple[int | None, bool]:
-    """Return the next slot and False, or the instant that the search reached and True; None if there is no slot."""
-    following = revision.recurrence.next_after(after)
-    if isinstance(following, SearchedTo):
-        return to_us(following.instant), True
-    return (None if following is None else to_us(following)), False
 
 
 def _write(context: StoreContext, connection: Connection, changes: _Changes, now_us: int) -> None:
@@ -454,7 +446,7 @@ def arm(
         return None
     account_gap(context, connection, row, now_us, gap_reason)
     now = from_us(max(now_us, row.accounted_us))
-    next_us, searching = _next_slot(revision, now)
+    next_us, searching = revision.next_us(now)
     state = "armed" if next_us is not None else "ended"
     _update_clocks.run(connection, [_clock_values(row, state, next_us, to_us(now), searching=searching)])
     followers.record_armed(connection, row.tenant_id, row.schedule_id, now_us)

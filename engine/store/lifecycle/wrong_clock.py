@@ -11,9 +11,8 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Table, and_, bindparam, delete, func, or_, select, update
 
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.ids import first_id_at, id_time_us
-from lodger.engine.recurrence.search import SearchedTo
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.records import AnyRow
@@ -205,14 +204,8 @@ def _return_clocks(context: StoreContext, connection: Connection, limit_us: int)
         accounted_us = last_us or begun_us or 0
         values: dict[str, Any] = {"accounted_us": accounted_us, "last_slot_us": last_us}
         if row.state in {"armed", "ended"} and revision.fault is None:
-            following = revision.recurrence.next_after(from_us(accounted_us))
-            searching = isinstance(following, SearchedTo)
-            instant = following.instant if isinstance(following, SearchedTo) else following
-            values |= {
-                "searching": int(searching),
-                "state": "ended" if instant is None else "armed",
-                "next_at": instant and to_us(instant),
-            }
+            at_us, searching = revision.next_us(from_us(accounted_us))
+            values |= {"searching": int(searching), "state": "ended" if at_us is None else "armed", "next_at": at_us}
         mine = (_k.tenant_id == row.tenant_id, _k.schedule_id == row.schedule_id)
         connection.execute(update(tables.schedule_clock).where(*mine).values(values))
 

@@ -1,6 +1,5 @@
 """Browser sessions: begun with a token or for a user, ended with the token, by time, idleness or logout. Stored as a hash, like a token."""
 
-import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass
@@ -54,7 +53,7 @@ def begin(
     )
     prepared.write(connection, delete(sessions).where(_t.digest.in_(list(connection.scalars(mine)))))
     prepared.write(connection, insert(sessions).values(
-            digest=_digest(text), token_id=caller.token_id, tenant_id=caller.tenant_id, created_us=now_us,
+            digest=tokens.digest(text), token_id=caller.token_id, tenant_id=caller.tenant_id, created_us=now_us,
             expires_us=now_us + life_us, seen_us=now_us, id_token=id_token,
             **({} if caller.prefix else {"name": caller.name, "role": caller.role.value}),
         ))  # fmt: skip
@@ -63,7 +62,7 @@ def begin(
 
 def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller, bool] | None:
     """Return the caller of a session and whether to update ``seen_us``; None if the session is unknown or over."""
-    row = connection.execute(_with_token.where(_t.digest == _digest(text))).first()
+    row = connection.execute(_with_token.where(_t.digest == tokens.digest(text))).first()
     if row is None or row.until_us <= now_us or row.seen_us + IDLE_US <= now_us:
         return None
     found = (
@@ -76,19 +75,14 @@ def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller,
 
 def record_seen(connection: Connection, text: str, now_us: int) -> None:
     """Update the time of the last request."""
-    prepared.write(connection, update(sessions).where(_t.digest == _digest(text)).values(seen_us=now_us))
+    prepared.write(connection, update(sessions).where(_t.digest == tokens.digest(text)).values(seen_us=now_us))
 
 
 def end(connection: Connection, text: str) -> str | None:
     """End a session; return the provider's ID token if it was begun with one."""
-    return connection.scalar(delete(sessions).where(_t.digest == _digest(text)).returning(_t.id_token))
+    return connection.scalar(delete(sessions).where(_t.digest == tokens.digest(text)).returning(_t.id_token))
 
 
 def csrf(connection: Connection, text: str) -> str:
     """Return the CSRF token that pages of this session send with changes."""
     return hmac.new(signing_keys.signing_key(connection), b"lodger.csrf:" + text.encode(), "sha256").hexdigest()
-
-
-def _digest(text: str) -> str:
-    """Return the hash by which a session is stored."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -1,6 +1,5 @@
 """Codes of one-time sign-in links: valid once, for a short time, stored as a hash apart from sessions and tokens."""
 
-import hashlib
 import secrets
 
 from sqlalchemy import Connection, delete, insert, select
@@ -30,7 +29,9 @@ def create(connection: Connection, caller: Caller | str, now_us: int, *, life_us
 
 def redeem(connection: Connection, code: str, now_us: int) -> Caller | None:
     """Use up a code and return its caller; None if it is unknown, used or expired, or its token is no longer valid."""
-    row = connection.execute(delete(sign_in_codes).where(_c.digest == _digest(code)).returning(sign_in_codes)).first()
+    row = connection.execute(
+        delete(sign_in_codes).where(_c.digest == tokens.digest(code)).returning(sign_in_codes)
+    ).first()
     if row is None or row.expires_us <= now_us or row.token_id is None:
         return None
     if row.role is None:
@@ -41,7 +42,7 @@ def redeem(connection: Connection, code: str, now_us: int) -> Caller | None:
 
 def spend(connection: Connection, state: str, now_us: int) -> bool:
     """Use up the state of a sign-in; False if it was used up before."""
-    if connection.scalar(select(_c.digest).where(_c.digest == _digest(state))) is not None:
+    if connection.scalar(select(_c.digest).where(_c.digest == tokens.digest(state))) is not None:
         return False
     _store(connection, state, now_us + LIFE_US)
     return True
@@ -49,9 +50,6 @@ def spend(connection: Connection, state: str, now_us: int) -> bool:
 
 def _store(connection: Connection, code: str, expires_us: int, **values: str | None) -> None:
     """Insert a code, as its hash."""
-    prepared.write(connection, insert(sign_in_codes).values(digest=_digest(code), expires_us=expires_us, **values))
-
-
-def _digest(code: str) -> str:
-    """Return the hash by which a code is stored."""
-    return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()
+    prepared.write(
+        connection, insert(sign_in_codes).values(digest=tokens.digest(code), expires_us=expires_us, **values)
+    )

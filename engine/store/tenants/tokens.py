@@ -57,7 +57,7 @@ def create(
     text = f"{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
     token_id = context.ids.new()
     prepared.write(connection, insert(tokens).values(
-            id=token_id, tenant_id=tenant_id, name=name, role=found.value, prefix=prefix, digest=_digest(text),
+            id=token_id, tenant_id=tenant_id, name=name, role=found.value, prefix=prefix, digest=digest(text),
             created_us=now_us, created_by=created_by, expires_us=expires_us,
         ))  # fmt: skip
     return NewToken(get(connection, token_id), text)
@@ -81,9 +81,9 @@ def _role(word: str) -> Role:
         raise InputError("role_unknown", role=word, roles=Role) from None
 
 
-def _digest(text: str) -> str:
-    """Return the hash by which a token is stored."""
-    return hashlib.sha256(text.encode()).hexdigest()
+def digest(text: str) -> str:
+    """Return the hash by which a token, a session or a code is stored."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def get(connection: Connection, token: str, tenant_id: str | None = None) -> Token:
@@ -147,7 +147,7 @@ def authenticate(connection: Connection, text: str, now_us: int) -> tuple[Caller
     form = _FORM.fullmatch(text)
     prepared.last(connection)
     row = connection.execute(select(tokens).where(_t.prefix == (form[1] if form else ""))).first()
-    if not hmac.compare_digest(_digest(text), row.digest if row is not None else _digest("nobody's")) or row is None:
+    if not hmac.compare_digest(digest(text), row.digest if row is not None else digest("nobody's")) or row is None:
         return "unknown"
     return _caller_or_refusal(row, now_us)
 
