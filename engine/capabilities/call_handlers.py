@@ -45,7 +45,7 @@ async def emit(session: Session, given: dict[str, Any]) -> None:
     if len(data.encode()) > MAX_EVENT_DATA:
         raise bad_request(f"the data of an event must be at most {MAX_EVENT_DATA} bytes of JSON")
     session.budgets.spend("events")
-    session.journal.send(Emit(name, data, line=given["line"]))
+    session.journal.add(Emit(name, data, line=given["line"]))
 
 
 async def limits(session: Session, _given: dict[str, Any]) -> dict[str, Any]:

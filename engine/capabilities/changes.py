@@ -49,7 +49,7 @@ async def changes(session: Session, given: dict[str, Any]) -> dict[str, Any]:
     found, to, more = await session.read(read_changes, rows)
     session.budgets.spend("rows_read", len(found))
     if to != state.at:
-        session.journal.consume(
+        session.journal.add(
             Consumed(rows.name, state.source, session.consumer, state.base, to, len(found), more, line=given["line"])
         )
         state.base = state.at = to

@@ -138,7 +138,7 @@ async def send(session: Session, given: dict[str, Any]) -> dict[str, str]:
     await _allowed(session, (*recipients, *(() if reply_to is None else (reply_to,))))
     session.budgets.spend("mails", len(recipients))
     message_id = session.journal.message_id()
-    session.journal.send(
+    session.journal.add(
         Mail(
             to, subject, given["text"], given["html"], reply_to, cc, bcc, name, attachments,
             message_id=message_id, names=names, line=given["line"],

@@ -42,7 +42,7 @@ async def run(session: Session, given: dict[str, Any]) -> str:
     await session.check_script(script, json.loads(text))
     session.budgets.spend("later_runs")
     action_id = session.new_id()
-    session.journal.send(RunLater(action_id, script, at_us, text, key, line=given["line"]))
+    session.journal.add(RunLater(action_id, script, at_us, text, key, line=given["line"]))
     return action_id
 
 
@@ -50,7 +50,7 @@ async def cancel(session: Session, given: dict[str, Any]) -> None:
     """Handle schedule.cancel: the cancellation of a later run enters the journal."""
     script, run_ = _script(session, given["script"]), _key(given["run"])
     session.budgets.spend("rows_written")
-    session.journal.send(CancelRun(script, run_, line=given["line"]))
+    session.journal.add(CancelRun(script, run_, line=given["line"]))
 
 
 def _script(session: Session, named: str | None) -> str:

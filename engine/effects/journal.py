@@ -327,17 +327,11 @@ class Journal:
         held.checked = held.checked or (held.shown and isinstance(effect, KvSet))
         self.effects.append(effect)
 
-    # Feeds
+    # Reads of feeds, mails, events and later runs
 
-    def consume(self, read: Consumed) -> None:
-        """Record a read of a feed."""
-        self.effects.append(read)
-
-    # Mails, events and later runs
-
-    def send(self, message: Mail | Emit | RunLater | CancelRun) -> None:
-        """Add a mail, an event, a later run or its cancellation."""
-        self.effects.append(message)
+    def add(self, effect: Consumed | Mail | Emit | RunLater | CancelRun) -> None:
+        """Add an effect on no row and no key."""
+        self.effects.append(effect)
 
     def message_id(self) -> str:
         """Return the Message-ID of the next mail: the same in every attempt of this step with the same preceding effects."""

@@ -74,7 +74,7 @@ class MailerBench:
         self.sent += 1
         journal = Journal(tenant, f"018f0000-0000-7000-8000-{self.sent:012}")
         mail = {"to": ("x@example.com",), "subject": "s", "text": "t"} | given
-        journal.send(Mail(**mail, message_id=journal.message_id()))
+        journal.add(Mail(**mail, message_id=journal.message_id()))
         with self.database.write() as connection:
             commit.apply(connection, journal, now_us=self.clock.us)
 

@@ -75,17 +75,12 @@ def export(connection: Connection, tenant_id: str, now_us: int) -> bytes:
         for line in _lines(connection, tenant_id, head):
             written += len(line)
             if written > MAX_BYTES or len(line) > MAX_ROW_BYTES:
-                raise _too_large(tenant_id)
+                raise Conflict("tenant_too_large", tenant=tenant_id, mib=MAX_BYTES >> 20, row_mib=MAX_ROW_BYTES >> 20)
             digest.update(line)
             packed.write(line)
             progress.add()
         packed.write(_line({"sha256": digest.hexdigest()}))
     return out.getvalue()
-
-
-def _too_large(tenant_id: str) -> Conflict:
-    """Return the error of a tenant whose archive would be too large."""
-    return Conflict("tenant_too_large", tenant=tenant_id, mib=MAX_BYTES >> 20, row_mib=MAX_ROW_BYTES >> 20)
 
 
 def _lines(connection: Connection, tenant_id: str, head: dict[str, Any]) -> Iterator[bytes]:

@@ -25,17 +25,16 @@ from lodger.engine.service.nouns.schedules import Schedules, wish_of
 from lodger.engine.service.nouns.scripts import checked
 from lodger.engine.store import audit
 from lodger.engine.store.bulk import QueryMany, insert_many
-from lodger.engine.store.content_cache import combined
-from lodger.engine.store.context import StoreContext, dump_params
+from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue import followers, ready_queue
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.revision_cache import PreparedRules
-from lodger.engine.store.schedules import revisions, schedules
+from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.schema import scheduling as tables
 from lodger.engine.store.schema.access import audit as audit_rows
-from lodger.engine.store.scripts import bindings, param_checks, scripts
+from lodger.engine.store.scripts import bindings, scripts
 from lodger.engine.store.scripts.bindings import BoundScript
 from lodger.engine.store.scripts.content import Content
 from lodger.engine.store.scripts.content import read as read_content
@@ -409,10 +408,7 @@ class _Store:
         named_so = [{"tenant": each.item["tenant_id"], "called": each.item["name"]} for each in given]
         found = _schedule_names.rows(self._connection, named_so) if named_so else []
         taken = {(row.tenant, row.called) for row in found}
-        rows: list[dict[str, Any]] = []
-        revised: list[dict[str, Any]] = []
-        clocks: list[dict[str, Any]] = []
-        following: list[tuple[dict[str, Any], tuple[str, ...]]] = []
+        made = []
         for each in given:
             tenant, name = each.item["tenant_id"], each.item["name"]
             if self._batch.depends_on_refused("schedules", each.item):
@@ -425,26 +421,21 @@ class _Store:
                 if (tenant, name) in taken:
                     self._exists(Conflict("schedule_exists", tenant=tenant, name=name))
                     continue
-                made = self._schedule(each, limits, numbers[tenant])
+                made.append((self._schedule(each, limits, numbers[tenant]), named(each.wish.rules.rules)))
                 numbers[tenant] += 1
-                for some, row in zip((rows, revised, clocks), made, strict=True):
-                    some.append(row)
-                if sets := named(each.wish.rules.rules):
-                    following.append((rows[-1], sets))
-        for table, some in ((tables.schedules, rows), (tables.schedule_revisions, revised), (tables.schedule_clock, clocks)):  # fmt: skip
-            insert_many(self._connection, table, some)
-        for row, sets in following:
-            followers.bind(self._connection, row["tenant_id"], row["id"], sets, self._batch.now_us)
-        return len(rows)
+        for number, table in enumerate(schedules.NEW_ROWS):
+            insert_many(self._connection, table, [rows[number] for rows, _sets in made])
+        for (row, *_others), sets in made:
+            if sets:
+                followers.bind(self._connection, row["tenant_id"], row["id"], sets, self._batch.now_us)
+        return len(made)
 
     def _schedule(
         self, each: _Schedule, limits: str, number: int
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """Return the rows of a schedule: its own, that of its revision and that of its clock."""
-        context, now_us, wish = self._context, self._batch.now_us, each.wish
+        now_us = self._batch.now_us
         tenant, name = each.item["tenant_id"], each.item["name"]
-        allowed = context.content_cache.allowance(limits)
-        schedules.check_spacing(wish.rules.gap_below_s, allowed)
 
         def bind_script(script: str, version: int | None) -> BoundScript:
             """Return the script that a schedule names, from this batch or from the ledger."""
@@ -453,25 +444,10 @@ class _Store:
                 return known
             return bindings.bind(self._connection, tenant, script, version)
 
-        steps = revisions.steps_of(context, wish.script, wish.params, bind_script)
-        tenant_limits = combined(limits)
-        revisions.require_within(context, tenant_limits, [wish.limits, *(step["limits"] for step in steps)])
-        if number >= allowed.schedules:
-            raise Conflict("schedules_full", tenant=tenant, maximum=allowed.schedules)
-        params = dump_params(wish.params)
-        if params is not None:
-            wishes = revisions.limits_text(steps[0], wish)
-            param_checks.require_fitting(params, context.content_cache.limits(limits, wishes))
         owed_us = now_us + 1 if each.owed is None else to_us(each.owed)
-        schedule_id = context.ids.new()
-        row, next_us, searching = revisions.revision_row(
-            context, tenant, schedule_id, 1, wish, steps, now_us, owed_us, self._audit_context, params
+        rows = schedules.new_rows(
+            self._context, tenant, name, limits, each.wish, bind_script, number, now_us, owed_us, self._audit_context
         )
-        self._note(
-            "schedules.create", tenant, schedule_id, name, {"name": name, "text": row["sentence"], "revision": 1}
-        )
-        return (
-            schedules.new_row(tenant, schedule_id, name, steps, now_us),
-            row,
-            schedules.clock_row(tenant, schedule_id, next_us, owed_us, searching=searching),
-        )
+        after = {"name": name, "text": rows[1]["sentence"], "revision": 1}
+        self._note("schedules.create", tenant, rows[0]["id"], name, after)
+        return rows

@@ -6,7 +6,7 @@ No worker is needed: no foreign code is executed, and the answer is only stored.
 import asyncio
 import json
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 from lodger.engine.capabilities.fetch_state import no_responses
 from lodger.engine.core import strict_json
@@ -81,17 +81,13 @@ class _Run:
                 ended, error=UNANSWERED if ended is Outcome.ENGINE_FAULT else ScriptError("LimitExceeded", said)
             )
         except asyncio.CancelledError:
-            self._stopped()
+            raise Stopped(self._end(Outcome.CANCELLED)) from None
         answer = json.loads(reply.json)
         if not reply.ok:
             refused: CallRefused | None = self._attempt.refused
             outcome = None if refused is None else refused.outcome
             return self._end(outcome or Outcome.SCRIPT_ERROR, error=ScriptError("CallRefused", answer["message"]))
         return self._judged(ping, answer)
-
-    def _stopped(self) -> NoReturn:
-        """Raise the end of a cancelled attempt."""
-        raise Stopped(self._end(Outcome.CANCELLED)) from None
 
     def _judged(self, ping: Ping, answer: dict[str, Any]) -> Finished:
         """Return the end of a ping from the response: ok if the status is one of those that it expects."""

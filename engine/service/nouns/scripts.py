@@ -30,7 +30,7 @@ from lodger.engine.store import list_filter, pages, signing_keys
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, ScriptDiff, ScriptVersion
-from lodger.engine.store.scripts import differences, scripts, suspensions
+from lodger.engine.store.scripts import differences, scripts
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.scripts.linking import link
 from lodger.engine.store.tenants import tenants
@@ -401,7 +401,7 @@ class Scripts(Noun[M]):
         """
         with self._changing(Scripts.suspend, tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
-            return change.made(suspensions.suspend(change.connection, tenant_id, name, self._now_us))
+            return change.made(scripts.suspend(change.connection, tenant_id, name, self._now_us))
 
     @operation("POST", "/tenants/{tenant_id}/scripts/{name}/resume", Role.EDITOR, tagged=True)
     def resume(self, tenant_id: str, name: str) -> ScriptVersion:
@@ -412,7 +412,7 @@ class Scripts(Noun[M]):
         """
         with self._changing(Scripts.resume, tenant_id, name, name) as change:
             change.before(scripts.get(change.connection, tenant_id, name))
-            return change.made(suspensions.resume(change.connection, tenant_id, name))
+            return change.made(scripts.resume(change.connection, tenant_id, name))
 
     @operation("GET", "/scripts/offered", Role.VIEWER, items="scripts", home=True)
     def offered(self) -> ScriptList:

@@ -38,8 +38,7 @@ from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
 from lodger.engine.store.queue.stops import cancel_where
-from lodger.engine.store.records import Action, AnyRow, Attempt, Json, Schedule
-from lodger.engine.store.revision_cache import Revision
+from lodger.engine.store.records import Action, AnyRow, Attempt, Json
 from lodger.engine.store.rows import record
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema import scheduling as tables
@@ -141,7 +140,7 @@ def run_now(
         return before
     found = schedules.get(connection, tenant_id, schedule)
     script = bind(connection, tenant_id, found.script)
-    revision, key = _revision(context, connection, found), node or ""
+    revision, key = context.revision_cache.revision(connection, tenant_id, found.id, found.revision), node or ""
     if params is not None:
         validate_params(script.fields, params)
     requires = written([*revision.requires.split(), *parse_labels([NODE + key] if key else ())])
@@ -166,11 +165,6 @@ def run_now(
             "requires": requires,
         },
     )
-
-
-def _revision(context: StoreContext, connection: Connection, schedule: Schedule) -> Revision:
-    """Return the current revision of a schedule."""
-    return context.revision_cache.revision(connection, schedule.tenant_id, schedule.id, schedule.revision)
 
 
 def find_request(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:

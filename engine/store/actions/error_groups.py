@@ -1,15 +1,18 @@
 """Errors of failed actions, grouped by script, message and place."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from typing import Any
 
 from sqlalchemy import Connection, case, func, select
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.expressions import indexed_by
+from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema import scheduling as tables
 
 #: Most groups, most different texts (with their stacks) that are read for them, and most failed actions that are counted.
@@ -17,6 +20,8 @@ MAX_GROUPS, MAX_TEXTS, MAX_COUNTED = 50, 500, 10_000
 #: Parts of the time for a trend.
 PARTS = 12
 _a = tables.actions.c
+#: Tenant, script, name, message, file and line of an error.
+_Key = tuple[Any, Any, Any, Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +89,27 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us:
     dated = select(each, version.created_us).outerjoin_from(
         each, tables.script_versions, same & (version.version == each.c.first_version)
     )
-    found: dict[tuple[object, ...], ErrorGroup] = {}
+    found: dict[_Key, list[AnyRow]] = {}
     for row in connection.execute(dated.order_by(each.c.actions.desc())).all():
         error = json.loads(row.error)
         key = (row.tenant_id, row.name, error["name"], error["message"], error["file"], error["line"])
-        before = found.get(key)
-        until = [0, *(int(getattr(row, f"until_{at}")) for at in range(PARTS))]
-        trend = [later - earlier for earlier, later in pairwise(until)]
-        is_new = (row.first_version or 0) > 1 and (row.created_us or 0) >= since_us
-        if before is not None and (before.first_version or 0) <= (row.first_version or 0):
-            is_new = before.is_new
-        versions = [each for each in (row.first_version, row.last_version) if each is not None]
-        if before is not None:
-            versions += [each for each in (before.first_version, before.last_version) if each is not None]
-        found[key] = ErrorGroup(
-            row.tenant_id, row.name, error["name"], error["message"], error["file"], error["line"],
-            row.actions + (before.actions if before else 0),
-            min(from_us(row.first_us), before.first_at) if before else from_us(row.first_us),
-            max(from_us(row.last_us), before.last_at) if before else from_us(row.last_us),
-            min(versions, default=None), max(versions, default=None), is_new,
-            tuple(map(sum, zip(trend, before.trend, strict=True))) if before else tuple(trend),
-        )  # fmt: skip
-    return sorted(found.values(), key=ErrorGroup.order)[:MAX_GROUPS]
+        found.setdefault(key, []).append(row)
+    made = (_group(key, rows, since_us) for key, rows in found.items())
+    return sorted(made, key=ErrorGroup.order)[:MAX_GROUPS]
+
+
+def _group(key: _Key, rows: Sequence[AnyRow], since_us: int) -> ErrorGroup:
+    """Return the group of rows with the same error; their texts differ in their stacks."""
+    until = [0, *(sum(int(getattr(row, f"until_{at}")) for row in rows) for at in range(PARTS))]
+    versions = [each for row in rows for each in (row.first_version, row.last_version) if each is not None]
+    first = min(rows, key=lambda row: row.first_version or 0)
+    return ErrorGroup(
+        *key,
+        actions=sum(row.actions for row in rows),
+        first_at=from_us(min(row.first_us for row in rows)),
+        last_at=from_us(max(row.last_us for row in rows)),
+        first_version=min(versions, default=None),
+        last_version=max(versions, default=None),
+        is_new=(first.first_version or 0) > 1 and (first.created_us or 0) >= since_us,
+        trend=tuple(later - earlier for earlier, later in pairwise(until)),
+    )

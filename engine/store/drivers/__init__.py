@@ -256,8 +256,8 @@ class Driver(ABC):
         """Return the condition that a column's value is in the bound list of this name."""
 
     def hand_on(self, statement: Select[Any], column: str, name: str) -> Select[Any]:
-        """Return the query extended so that it keeps the values of a column for :meth:`handed`, where :attr:`has_row_locks`."""
-        raise NotImplementedError
+        """Return the query; where :attr:`has_row_locks` extended so that it keeps the values of a column for :meth:`handed`."""
+        return statement
 
     def handed(self, name: str, kind: Any) -> ColumnElement[Any]:
         """Return the array that :meth:`hand_on` has kept in this transaction: so one query builds on another in one round trip."""

@@ -169,8 +169,8 @@ def _settle_one(
         state, due = "ready", now_us
         script, version = following
         changes.stepped.append(
-            _update_key(row) | {"script_id": script, "script_version": version, "handed": ending.result}
-        )
+            {"k_tenant": row.tenant_id, "k_id": row.id, "script_id": script, "script_version": version, "handed": ending.result}
+        )  # fmt: skip
         ending = replace(ending, result=None)
     changes.moved.append(_action_values(ending, state, due, faults, now_us))
     changes.tried.append(_attempt(ending, now_us))
@@ -288,11 +288,6 @@ _start_next_step = UpdateMany(
     {"tenant_faults": 0, "engine_faults": 0, "conflicts": 0},
     {"step": actions.c.step + 1},
 )
-
-
-def _update_key(row: AnyRow) -> dict[str, Any]:
-    """Return the key of an action's row for an update."""
-    return {"k_tenant": row.tenant_id, "k_id": row.id}
 
 
 def _error_text(error: ScriptError | None) -> str | None:

@@ -93,11 +93,9 @@ class Asked:
 def ask(connection: Connection, now_us: int, ahead_us: int = 0, *, fewest_first: bool = False) -> Asked:
     """Ask the questions of :func:`tick`. No later change of this transaction may be about these schedules."""
     until_us = max(now_us, ahead_us)
-    if not driver_of(connection).has_row_locks:
-        rows = due.due_clocks(connection, until_us, TICK_BATCH, fewest_first=fewest_first)
-        return Asked(lambda: rows)
     clocks_asked = due.ask_due_clocks(connection, until_us, TICK_BATCH, fewest_first=fewest_first)
-    return Asked(clocks_asked, schedule_concurrency.ask_unfinished(connection))
+    has_row_locks = driver_of(connection).has_row_locks
+    return Asked(clocks_asked, schedule_concurrency.ask_unfinished(connection) if has_row_locks else None)
 
 
 def tick(

@@ -165,33 +165,23 @@ _any_pause_ended = (
 
 
 def _with_awake(driver: Driver, *, fewest_first: bool) -> Select[Any]:
-    """Return the query of due clocks with a column that says whether the pause of any clock has ended."""
-    return _due_clocks(driver, _clock.next_at, fewest_first=fewest_first).add_columns(_any_pause_ended)
-
-
-def _handing_on(driver: Driver, *, fewest_first: bool) -> Select[Any]:
-    """Return the query of due clocks that keeps their schedules for the next query of the transaction."""
-    return driver.hand_on(_with_awake(driver, fewest_first=fewest_first), "schedule_id", "clocks")
+    """Return the query of due clocks with a column that says whether the pause of any clock has ended; it hands their schedules on."""
+    query = _due_clocks(driver, _clock.next_at, fewest_first=fewest_first).add_columns(_any_pause_ended)
+    return driver.hand_on(query, "schedule_id", "clocks")
 
 
 #: By whether the tenants with the fewest come first.
 _due = {each: Prepared(partial(_with_awake, fewest_first=each)) for each in (False, True)}
-_handing = {each: Prepared(partial(_handing_on, fewest_first=each)) for each in (False, True)}
 _ended_pauses = Prepared(lambda driver: _due_clocks(driver, _clock.wake_at))
 
 
-def due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_first: bool = False) -> list[AnyRow]:
-    """Return up to ``maximum`` clocks with a due slot, oldest first, or the tenants with the fewest first.
-
-    ``any_awake`` says whether the pause of any clock has ended, ``may_be_busy`` whether a schedule may have unfinished actions.
-    """
-    return _due[fewest_first].rows(connection, {"now": now_us, "most": maximum, "half": maximum // 2})
-
-
 def ask_due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_first: bool = False) -> Answer:
-    """Ask for what :func:`due_clocks` returns; where the driver has row locks, the schedules are handed on as ``clocks`` to the next
-    query."""
-    return _handing[fewest_first].ask(connection, {"now": now_us, "most": maximum, "half": maximum // 2})
+    """Ask for up to ``maximum`` clocks with a due slot, oldest first, or the tenants with the fewest first.
+
+    ``any_awake`` says whether the pause of any clock has ended, ``may_be_busy`` whether a schedule may have unfinished actions. Where the
+    driver has row locks, the schedules are handed on as ``clocks`` to the next query.
+    """
+    return _due[fewest_first].ask(connection, {"now": now_us, "most": maximum, "half": maximum // 2})
 
 
 def ended_pauses(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:

@@ -142,7 +142,7 @@ def store_revision(
     context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str, number: int, wish: ScheduleFields, steps: list[Step],
     now_us: int, owed_us: int, audit_context: AuditContext,
 ) -> tuple[int, bool]:  # fmt: skip
-    """Check and store a revision.
+    """Check and store a further revision.
 
     Returns:
         Its first slot at or after ``owed_us`` and False, or the instant that the search reached and True.
@@ -151,16 +151,15 @@ def store_revision(
     row, next_us, searching = revision_row(
         context, tenant_id, schedule_id, number, wish, steps, now_us, owed_us, audit_context, params
     )
-    if number > 1:
-        # Revisions that external SQL inserted give way.
-        later = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
-        prepared.write(connection, delete(tables.schedule_revisions).where(*later))
-        prepared.write(
-            connection,
-            update(tables.schedules)
-            .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
-            .values(revision=number, script_id=steps[0]["script_id"]),
-        )
+    # Revisions that external SQL inserted give way.
+    later = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
+    prepared.write(connection, delete(tables.schedule_revisions).where(*later))
+    prepared.write(
+        connection,
+        update(tables.schedules)
+        .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
+        .values(revision=number, script_id=steps[0]["script_id"]),
+    )
     insert_many(connection, tables.schedule_revisions, [row])
     followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
     return next_us, searching

@@ -6,16 +6,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, select, update
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
+from lodger.engine.recurrence import on_changes as changes
 from lodger.engine.recurrence.calendar.zones import tzdata_version
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.connection.database import read_together
-from lodger.engine.store.context import StoreContext
+from lodger.engine.store.content_cache import combined
+from lodger.engine.store.context import StoreContext, dump_params
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue, schedule_concurrency
@@ -23,10 +25,11 @@ from lodger.engine.store.queue.stops import stop_waiting
 from lodger.engine.store.records import AnyRow, Schedule
 from lodger.engine.store.revision_cache import PreparedRules
 from lodger.engine.store.schedules import revisions
-from lodger.engine.store.schedules.revisions import ScheduleFields, Step
+from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.schedules.schedule_rows import deleted, get, list_page
 from lodger.engine.store.schema import scheduling as tables
-from lodger.engine.store.scripts.bindings import bind
+from lodger.engine.store.scripts import param_checks
+from lodger.engine.store.scripts.bindings import BoundScript, bind
 from lodger.engine.store.tenants import tenants
 
 __all__ = ["ScheduleFields", "create", "edit", "erase", "get", "list_page", "pause", "resume"]
@@ -57,23 +60,16 @@ def create(
         InputError, NotFound, Conflict: rule_too_frequent, schedules_full, schedule_exists and errors of the parts.
     """
     tenant = tenants.require_active(connection, tenant_id)
-    allowed = context.content_cache.allowance(json.dumps(tenant.limits_in_effect))
     if tenant.tz is not None and in_zone is not None:
         wish = replace(wish, rules=in_zone(tenant.tz))
-    check_spacing(wish.rules.gap_below_s, allowed)
-    steps = revisions.steps_of(context, wish.script, wish.params, partial(bind, connection, tenant_id))
-    revisions.require_within(context, tenant.limits_in_effect, [wish.limits, *(step["limits"] for step in steps)])
-    if _named(connection, tenant_id, name) >= allowed.schedules:
-        raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
-    owed_us = now_us + 1 if first_after_us is None else first_after_us
-    schedule_id = context.ids.new()
-    prepared.write(connection, insert(tables.schedules).values(new_row(tenant_id, schedule_id, name, steps, now_us)))
-    next_us, searching = revisions.store_revision(
-        context, connection, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context
-    )
-    clock = clock_row(tenant_id, schedule_id, next_us, owed_us, searching=searching)
-    insert_many(connection, tables.schedule_clock, [clock])
-    return get(connection, tenant_id, schedule_id)
+    number = _named(connection, tenant_id, name)
+    limits, owed_us = json.dumps(tenant.limits_in_effect), now_us + 1 if first_after_us is None else first_after_us
+    bound = partial(bind, connection, tenant_id)
+    rows = new_rows(context, tenant_id, name, limits, wish, bound, number, now_us, owed_us, audit_context)
+    for table, row in zip(NEW_ROWS, rows, strict=True):
+        insert_many(connection, table, [row])
+    followers.bind(connection, tenant_id, rows[0]["id"], changes.named(wish.rules.rules), now_us)
+    return get(connection, tenant_id, rows[0]["id"])
 
 
 def _named(connection: Connection, tenant_id: str, name: str) -> int:
@@ -91,18 +87,47 @@ def _named(connection: Connection, tenant_id: str, name: str) -> int:
     return int(number)
 
 
-def new_row(tenant_id: str, schedule_id: str, name: str, steps: list[Step], now_us: int) -> dict[str, Any]:
-    """Return the row of a new schedule."""
-    return {"tenant_id": tenant_id, "id": schedule_id, "name": name, "script_id": steps[0]["script_id"], "revision": 1,
-            "created_us": now_us}  # fmt: skip
+#: The tables of the rows of a new schedule.
+NEW_ROWS = (tables.schedules, tables.schedule_revisions, tables.schedule_clock)
 
 
-def clock_row(tenant_id: str, schedule_id: str, next_us: int, owed_us: int, *, searching: bool) -> dict[str, Any]:
-    """Return the row of the clock of a new schedule."""
-    return {
-        "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
-        "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
-    }  # fmt: skip
+def new_rows(
+    context: StoreContext, tenant_id: str, name: str, limits: str, wish: ScheduleFields,
+    bound: Callable[[str, int | None], BoundScript], number: int, now_us: int, owed_us: int, audit_context: AuditContext,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """Check a new schedule; return its rows: its own, that of its revision and that of its clock.
+
+    Args:
+        limits: its tenant's, as JSON text.
+        bound: as of :func:`lodger.engine.store.schedules.revisions.steps_of`.
+        number: how many schedules the tenant has.
+        owed_us: earliest instant of the first slot.
+
+    Raises:
+        as :func:`create`.
+    """
+    allowed = context.content_cache.allowance(limits)
+    check_spacing(wish.rules.gap_below_s, allowed)
+    steps = revisions.steps_of(context, wish.script, wish.params, bound)
+    revisions.require_within(context, combined(limits), [wish.limits, *(step["limits"] for step in steps)])
+    if number >= allowed.schedules:
+        raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
+    params, wished = dump_params(wish.params), revisions.limits_text(steps[0], wish)
+    if params is not None:
+        param_checks.require_fitting(params, context.content_cache.limits(limits, wished))
+    schedule_id = context.ids.new()
+    row, next_us, searching = revisions.revision_row(
+        context, tenant_id, schedule_id, 1, wish, steps, now_us, owed_us, audit_context, params
+    )
+    script_id = steps[0]["script_id"]
+    return (
+        {"tenant_id": tenant_id, "id": schedule_id, "name": name, "script_id": script_id, "revision": 1, "created_us": now_us},
+        row,
+        {
+            "tenant_id": tenant_id, "schedule_id": schedule_id, "state": "armed", "next_at": next_us, "accounted_us": owed_us - 1,
+            "revision": 1, "tzdata": tzdata_version(), "searching": int(searching),
+        },
+    )  # fmt: skip
 
 
 def check_spacing(gap_below_s: Callable[[float], float | None], allowed: Allowance) -> None:

@@ -49,7 +49,7 @@ class WebhookBench:
         """Commit an event, as a step does."""
         self.emitted += 1
         journal = Journal("acme", ACTION.format(self.emitted))
-        journal.send(Emit(event, json.dumps(data)))
+        journal.add(Emit(event, json.dumps(data)))
         with self.engine.context.database.write() as connection:
             commit.apply(connection, journal.write_set(), now_us=self.clock.us)
 
