@@ -121,13 +121,23 @@ class ContentCache:
             self._versions_bytes -= self._versions.popitem(last=False)[1].size
         return source
 
-    def limits(self, tenant_limits: str, wishes: str | None) -> Limits:
-        """Return the tenant's limits, lowered by those of the schedule; both arguments are JSON text."""
-        return _limits(tenant_limits, wishes)
+    @staticmethod
+    @lru_cache(KEPT)
+    def limits(tenant_limits: str, wishes: str | None) -> Limits:
+        """Return the tenant's process limits, lowered by those of the schedule; both arguments are JSON text."""
+        given = {name: value for name, value in combined(tenant_limits).items() if name in PROCESS_LIMITS}
+        wished = json.loads(wishes) if wishes else {}
+        budget_table.given(wished)
+        return Limits(**given).lowered(
+            {name: value for name, value in wished.items() if name not in budget_table.OF_ATTEMPT}
+        )
 
-    def budgets(self, tenant_limits: str, wishes: str | None) -> dict[str, int]:
+    @staticmethod
+    @lru_cache(KEPT)
+    def budgets(tenant_limits: str, wishes: str | None) -> dict[str, int]:
         """Return every budget of an attempt: the tenant's, lowered by those of the schedule; both arguments are JSON text."""
-        return _budgets(tenant_limits, wishes)
+        allowed, wished = (budget_table.given(combined(text)) if text else {} for text in (tenant_limits, wishes))
+        return budget_table.lowered(allowed, wished)
 
     def grants(self, tenant_grants: str | None, *narrower: str | None) -> Grants:
         """Return the grants of an attempt: those of its tenant, narrowed by its version's and its schedule's (JSON texts).
@@ -141,24 +151,6 @@ def combined(limits: str) -> dict[str, Any]:
     """Return the limits of a tenant as ``scheduling.limits_in_effect`` has them: its own, and its plan's for the rest."""
     read = json.loads(limits)
     return read[0] | read[1] if isinstance(read, list) else dict(read)
-
-
-@lru_cache(KEPT)
-def _limits(tenant_limits: str, wishes: str | None) -> Limits:
-    """Return the process limits of a tenant, lowered by the wishes of a schedule."""
-    given = {name: value for name, value in combined(tenant_limits).items() if name in PROCESS_LIMITS}
-    wished = json.loads(wishes) if wishes else {}
-    budget_table.given(wished)
-    return Limits(**given).lowered(
-        {name: value for name, value in wished.items() if name not in budget_table.OF_ATTEMPT}
-    )
-
-
-@lru_cache(KEPT)
-def _budgets(tenant_limits: str, wishes: str | None) -> dict[str, int]:
-    """Return the budgets of a tenant, lowered by the wishes of a schedule."""
-    allowed, wished = (budget_table.given(combined(text)) if text else {} for text in (tenant_limits, wishes))
-    return budget_table.lowered(allowed, wished)
 
 
 @lru_cache(KEPT)

@@ -86,7 +86,7 @@ def test_transactions_share_sessions_and_leave_nothing_in_them(url: str, pooler:
 
     def pid(_number: int) -> int:
         with database.write() as connection:
-            assert ready_queue.next_startable(connection, 1, ()) is None
+            assert ready_queue.next_startable(connection) is None
             return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
 
     with ThreadPoolExecutor(10) as threads:

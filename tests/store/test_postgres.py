@@ -126,7 +126,7 @@ def test_a_session_of_the_server_keeps_its_settings_and_the_hot_statements(url: 
     database = Database(url)
     for _ in range(3):
         with database.write() as connection:
-            assert ready_queue.next_startable(connection, 1, ()) is None
+            assert ready_queue.next_startable(connection) is None
             assert connection.exec_driver_sql(STATE).one() == ("10s", "UTC", "off")
             database.driver.check_constraints(connection)  # after the effects of each attempt
     with database.read() as connection:
@@ -140,7 +140,7 @@ def test_a_prepared_statement_survives_an_upgrade_by_another_process(url: str) -
 
     def ask() -> None:
         with database.write() as connection:
-            ready_queue.next_startable(connection, 1, ())
+            ready_queue.next_startable(connection)
 
     ask()
     with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(), autocommit=True) as other:
@@ -160,7 +160,7 @@ def test_behind_a_pooler_nothing_of_a_session_outlives_its_transaction(
     database = Database(url)
     for _ in range(10):
         with database.write() as connection:
-            assert ready_queue.next_startable(connection, 1, ()) is None
+            assert ready_queue.next_startable(connection) is None
             assert connection.exec_driver_sql(STATE).one() == ("10s", "UTC", "off")
     raw = database.engine.raw_connection()
     cursor = raw.cursor()
@@ -186,7 +186,7 @@ def test_connections_that_the_server_has_ended_are_replaced(
     with psycopg.connect(database.url.set(drivername="postgresql").render_as_string(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(pid, 10000) FROM unnest(%s) AS pid", [list(old)])
     with database.write() as first, database.read() as second:
-        assert ready_queue.next_startable(first, 1, ()) is None
+        assert ready_queue.next_startable(first) is None
         new = {each.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() for each in (first, second)}
     assert not old & new
     database.close()

@@ -135,7 +135,7 @@ def test_statements_that_were_never_sent_are_not_known_as_prepared(server: "Serv
                 raise KeyError
             with database.write() as connection:
                 ready_queue.lock(connection, ["acme"])
-                assert ready_queue.next_startable(connection, 1) is None
+                assert ready_queue.next_startable(connection) is None
     finally:
         database.close()
 

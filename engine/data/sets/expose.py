@@ -123,8 +123,7 @@ def expose(
     if hidden:
         raise InputError("expose_write_only", table=table.name, column=hidden[0])
     fields = {
-        by_column[column]: _field(table, column, by_column[column])
-        for column in _without_duplicates([key_column, *reads])
+        by_column[column]: _field(table, column, by_column[column]) for column in dict.fromkeys([key_column, *reads])
     }
     key = fields[by_column[key_column]]
     require_unique_within_tenant(table, tenant, writes, frozenset(allow_unique))
@@ -206,10 +205,6 @@ def _column(table: Table, names: dict[str, Column[Any]], item: Any) -> Column[An
 def _columns_without_tenant(table: Table, mapped: Iterable[Column[Any]], tenant: Column[Any]) -> list[Column[Any]]:
     """Return the mapped columns of a table without the tenant's, in the table's order."""
     return [column for column in table.columns if column is not tenant and column in set(mapped)]
-
-
-def _without_duplicates(columns: list[Column[Any]]) -> list[Column[Any]]:
-    return list(dict.fromkeys(columns))
 
 
 def _key(table: Table, tenant: Column[Any]) -> Column[Any]:

@@ -25,6 +25,7 @@ from lodger.engine.store.queue import events, outbox
 from lodger.engine.store.records import Json
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema import script_data
+from lodger.engine.store.schema.scheduling import schedules
 
 #: How long alerts are kept, microseconds.
 KEPT_US = 30 * 86_400_000_000
@@ -163,8 +164,7 @@ def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Al
     _update(connection, closed, "closed_us")
     for rule, unsent in changes.to_send:
         message = context.ids.new()
-        names = rules.names_of(connection, {each["schedule_id"] for each in unsent if each["schedule_id"]})
-        outbox.enqueue(connection, messages.compose(rule, [_alert(each, names) for each in unsent], message), now_us)
+        outbox.enqueue(connection, messages.compose(rule, _alerts(connection, unsent), message), now_us)
         sent = [{"id": each["id"], "sent_us": now_us, "message": message} for each in unsent]
         _update(connection, sent, "sent_us", "message")
     if changes.consumed:
@@ -172,8 +172,7 @@ def apply(context: StoreContext, connection: Connection, now_us: int) -> list[Al
                 alert_queue.c.kind == bindparam("of_kind"))  # fmt: skip
         keys = [{"tenant": tenant, "action": action, "of_kind": kind} for tenant, action, kind in changes.consumed]
         connection.execute(delete(alert_queue).where(*mine), keys)
-    names = rules.names_of(connection, {each["schedule_id"] for each in changes.raised if each["schedule_id"]})
-    return [_alert(each, names) for each in changes.raised]
+    return _alerts(connection, changes.raised)
 
 
 def _update(connection: Connection, rows: list[dict[str, Any]], *columns: str) -> None:
@@ -206,9 +205,7 @@ def list_raised(connection: Connection, tenant_id: str, *, open_only: bool, limi
     found = select(alerts).where(_c.tenant_id == tenant_id).order_by(_c.id.desc()).limit(limit)
     if open_only:
         found = found.where(_c.closed_us.is_(None))
-    rows = [dict(row) for row in connection.execute(found).mappings()]
-    names = rules.names_of(connection, {each["schedule_id"] for each in rows if each["schedule_id"]})
-    return [_alert(each, names) for each in rows]
+    return _alerts(connection, [dict(row) for row in connection.execute(found).mappings()])
 
 
 def hear(
@@ -236,6 +233,11 @@ def _of(rule: AlertRule, row: dict[str, Any]) -> bool:
     return (row["tenant_id"], row["rule"]) == (rule.tenant_id, rule.name)
 
 
-def _alert(row: dict[str, Any], names: dict[str, str]) -> Alert:
-    """Return the alert of a row."""
-    return record(Alert, row, schedule=names.get(row["schedule_id"] or ""))
+def _alerts(connection: Connection, rows: list[dict[str, Any]]) -> list[Alert]:
+    """Return the alerts of rows, with the names of their schedules."""
+    ids = {each["schedule_id"] for each in rows if each["schedule_id"]}
+    names = {
+        row.id: row.name
+        for row in connection.execute(select(schedules.c.id, schedules.c.name).where(schedules.c.id.in_(ids)))
+    }
+    return [record(Alert, each, schedule=names.get(each["schedule_id"])) for each in rows]

@@ -178,12 +178,6 @@ def deleted_schedules(connection: Connection, ids: Iterable[str]) -> set[str]:
     return set(connection.scalars(found))
 
 
-def names_of(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
-    """Return the names of schedules by id."""
-    found = select(schedules.c.id, schedules.c.name).where(schedules.c.id.in_(set(ids)))
-    return {row.id: row.name for row in connection.execute(found)}
-
-
 named = Named(
     alert_rules,
     select(alert_rules, schedules.c.name.label("schedule")).outerjoin(

@@ -185,11 +185,8 @@ class TenantImport:
 
     def _rows(self, *statements: Select[Any]) -> list[Any]:
         """Return the rows of each of these statements, asked for together."""
-        return self._read_together(*(partial(self._all, each) for each in statements))
-
-    def _all(self, statement: Select[Any]) -> Any:
-        """Return all rows of a statement."""
-        return self._connection.execute(statement).all()
+        found = self._read_together(*(partial(self._connection.execute, each) for each in statements))
+        return [each.all() for each in found]
 
     def _tenant_row(self, cells: list[Any], now_us: int) -> None:
         """Insert the tenant's own row, suspended, once its limits, grants, people and labels are checked."""

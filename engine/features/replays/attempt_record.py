@@ -147,12 +147,7 @@ def pack(record: AttemptRecord) -> bytes:
         packed = zlib.compress(text.encode("utf-8", "backslashreplace"), 1)
         if len(packed) <= MAX_PACKED_BYTES or not record.calls:
             return packed
-        record = without_calls(record, len(record.calls) // 2)
-
-
-def without_calls(record: AttemptRecord, kept: int) -> AttemptRecord:
-    """Return a record with its first calls alone."""
-    return replace(record, calls=in_order(record.calls[:kept]), complete=False)
+        record = replace(record, calls=in_order(record.calls[: len(record.calls) // 2]), complete=False)
 
 
 def in_order(calls: Sequence[RecordedCall]) -> tuple[RecordedCall, ...]:
@@ -267,11 +262,6 @@ def secret_of(arguments: str) -> str:
     """Return the name of the secret that a call reads."""
     given = json.loads(arguments)
     return str(given.get("name")) if isinstance(given, dict) else ""
-
-
-def clock_of(trace: bytes) -> str:
-    """Return a script's readings of the clock as text."""
-    return base64.b64encode(trace).decode()
 
 
 def _masked(pair: Any, *, open_only: bool) -> Any:

@@ -15,7 +15,7 @@ from lodger.engine.core.settings import load
 from lodger.engine.features.replays import attempt_record
 from lodger.engine.features.replays.agreement import UNDECIDED, ShadowRun, agreement
 from lodger.engine.features.replays.attempt_record import AttemptRecord
-from lodger.engine.features.replays.replay import Replayed, replay, require_runtime, source_of
+from lodger.engine.features.replays.replay import Replayed, replay, source_of
 from lodger.engine.output import script_files
 from lodger.engine.output.files import read_whole
 from lodger.engine.store.records import Action
@@ -66,7 +66,9 @@ def runtime_of(record: AttemptRecord) -> str:
     Raises:
         InputError: record_invalid.
     """
-    runtime = require_runtime(attempt_record.checked(record))
+    runtime = attempt_record.checked(record).runtime
+    if runtime not in {"quickjs", NATIVE, "wasm"}:
+        raise attempt_record.invalid(f"it names the unknown runtime {runtime!r}")
     if runtime == NATIVE and load().runtime != NATIVE:
         raise attempt_record.invalid(
             f"it names {NATIVE}, for trusted code; set LODGER_RUNTIME={NATIVE} if you trust this one"

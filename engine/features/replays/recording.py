@@ -1,6 +1,7 @@
 """Keeps an attempt's calls with their answers while it runs, for a record of it; costs two list entries a call."""
 
 import asyncio
+import base64
 import logging
 from dataclasses import asdict, dataclass, replace
 
@@ -145,7 +146,7 @@ class Recording:
             version=claim.script_version,
             now_us=job.now_us,
             seed=job.seed.hex(),
-            clock=record.clock_of(report.trace),
+            clock=base64.b64encode(report.trace).decode(),
             limits=asdict(claim.limits),
             context=redactor.json(job.bundle.context) or "null",
             calls=record.in_order(calls) if self._full else calls,

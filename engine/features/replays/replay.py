@@ -149,14 +149,3 @@ def _begin_alike(one: "tuple[Any, ...]", two: "tuple[Any, ...]") -> bool:
     """Whether the shorter of two lists is the beginning of the other."""
     shorter = min(len(one), len(two))
     return one[:shorter] == two[:shorter]
-
-
-def require_runtime(record: AttemptRecord) -> str:
-    """Return the runtime of a record.
-
-    Raises:
-        InputError: record_invalid.
-    """
-    if record.runtime not in {"quickjs", "quickjs-native", "wasm"}:
-        raise attempt_record.invalid(f"it names the unknown runtime {record.runtime!r}")
-    return record.runtime

@@ -217,4 +217,4 @@ class FreeSlots(Part):
 
 def _next_startable(connection: Connection, lease: Lease) -> int | None:
     """Return when the next action that this node may run can start; None if there is none."""
-    return ready_queue.next_startable(connection, ready_queue.FOREVER_US, lease.labels)
+    return ready_queue.next_startable(connection, lease.labels)

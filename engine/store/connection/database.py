@@ -77,7 +77,7 @@ class Database:
     Args:
         url: ``sqlite:///path``, ``postgresql://…`` or the path of a SQLite file. ``:memory:`` is refused, because a
             second connection would open another database.
-        synchronous: see :data:`SYNCHRONOUS`; SQLite only.
+        synchronous: on SQLite, FULL survives a power failure and NORMAL a killed process.
         patience_s: maximum time to wait for an answer of the server; PostgreSQL only.
         progress: called before each migration.
         replica: address of a replica for reads inside :func:`reads_from_replica`; None for this database.

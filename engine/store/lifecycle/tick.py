@@ -321,7 +321,7 @@ def _unfinished_counts(revision: Revision, unfinished: Unfinished) -> Unfinished
 
 def _write(context: StoreContext, connection: Connection, changes: _Changes, now_us: int) -> None:
     """Write the actions, gaps and clocks of a tick."""
-    stop_running(connection, changes.cancelled, now_us, reason=SUPERSEDED)
+    stop_running(connection, changes.cancelled, now_us)
     stop_gracefully(connection, changes.replaced, now_us, now_us + CANCEL_GRACE // timedelta(microseconds=1))
     if changes.superseded:
         superseded = [{"schedule": each[1], "key": each[2], "now": now_us} for each in changes.superseded]

@@ -47,8 +47,6 @@ from lodger.engine.store.schema.scheduling import (
 
 #: Maximum number of different sets of labels that a node considers.
 MAX_SETS = 1000
-#: Later than anything is due.
-FOREVER_US = 2**62
 #: An action is overdue if it has been due for longer than this, microseconds.
 GRACE_US = 10_000_000
 
@@ -231,15 +229,12 @@ sets_in_use = select(
 _first_sets = Prepared(lambda _driver: sets_in_use)
 
 
-def next_startable(connection: Connection, until_us: int, labels: Collection[str] = ()) -> int | None:
-    """Return the earliest instant up to ``until_us`` at which a node with these labels may start an action, or None."""
+def next_startable(connection: Connection, labels: Collection[str] = ()) -> int | None:
+    """Return the earliest instant at which a node with these labels may start an action, or None."""
     sets = label_sets(connection, labels, _first_sets.rows(connection, {"after": "", "now": 0})[0])
     if len(sets.required) == len(sets.bound) == 1:
-        return sets.startable_us if sets.startable_us is not None and sets.startable_us <= until_us else None
-    found = [
-        connection.scalar(_next_startable, {"until": until_us, "one": one, "bound": sets.bound})
-        for one in sets.required
-    ]
+        return sets.startable_us
+    found = [connection.scalar(_next_startable, {"one": one, "bound": sets.bound}) for one in sets.required]
     return min((each for each in found if each is not None), default=None)
 
 
@@ -259,7 +254,7 @@ _next_startable = (
     select(turns.c.startable_at)
     .where(
         turns.c.requires == bindparam("one"),
-        turns.c.startable_at <= bindparam("until"),
+        turns.c.startable_at.is_not(None),
         turns.c.bound.in_(bindparam("bound", expanding=True)),
     )
     .order_by(turns.c.startable_at)

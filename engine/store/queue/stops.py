@@ -20,11 +20,11 @@ READY_AGAIN = {"state": "ready", "node_id": None, "lease_epoch": None, "deadline
 SUPERSEDED = "superseded"
 
 
-def stop_running(connection: Connection, keys: Iterable[OrderKey], now_us: int, *, reason: str) -> None:
-    """Cancel every unfinished action of these schedules (tenant, schedule, node key), running ones included."""
+def stop_running(connection: Connection, keys: Iterable[OrderKey], now_us: int) -> None:
+    """Cancel every unfinished action of these schedules (tenant, schedule, node key), running ones included, for a later slot."""
     for tenant, schedule, key in keys:
         mine = and_(_c.tenant_id == tenant, _c.schedule_id == schedule, _c.node_key == key)
-        cancel_where(connection, mine, now_us, reason)
+        cancel_where(connection, mine, now_us, SUPERSEDED)
 
 
 def stop_gracefully(connection: Connection, keys: Iterable[OrderKey], now_us: int, until_us: int) -> None:
@@ -39,10 +39,10 @@ def stop_gracefully(connection: Connection, keys: Iterable[OrderKey], now_us: in
         )
 
 
-def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int, *, reason: str) -> None:
-    """Cancel the waiting actions of a schedule; running ones may end."""
+def stop_waiting(connection: Connection, tenant_id: str, schedule_id: str, now_us: int) -> None:
+    """Cancel the waiting actions of a deleted schedule; running ones may end."""
     waiting = and_(_c.tenant_id == tenant_id, _c.schedule_id == schedule_id, _c.state.in_(("ready", "waiting_retry")))
-    cancel_where(connection, waiting, now_us, reason)
+    cancel_where(connection, waiting, now_us, "schedule_deleted")
 
 
 def hand_back(connection: Connection, which: ColumnElement[bool], now_us: int) -> None:

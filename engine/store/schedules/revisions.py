@@ -69,12 +69,12 @@ def steps_of(
     Args:
         bound: returns the script with a name and a version, and records the binding of one of the platform.
     """
-    given = [wish] if isinstance(wish, str | Mapping) else list(wish)
+    given = _as_list(wish)
     if not 1 <= len(given) <= MAX_STEPS:
         raise InputError("steps_invalid.count", count=len(given), maximum=MAX_STEPS)
     steps: list[Step] = []
     for each in given:
-        step = dict(each) if isinstance(each, Mapping) else {"script": each}
+        step = _as_object(each)
         unknown = sorted(set(step) - {"script", "limits", "version"})
         if unknown or not isinstance(step.get("script"), str):
             raise InputError("steps_invalid", step=each)
@@ -118,11 +118,20 @@ def with_version(script: Any, version: object) -> list[dict[str, Any]]:
     Raises:
         InputError: version_of_steps.
     """
-    given = [script] if isinstance(script, str | Mapping) else list(script)
+    given = _as_list(script)
     if len(given) != 1:
         raise InputError("version_of_steps", count=len(given))
-    step = dict(given[0]) if isinstance(given[0], Mapping) else {"script": given[0]}
-    return [step | {"version": version}]
+    return [_as_object(given[0]) | {"version": version}]
+
+
+def _as_list(wish: Any) -> list[Any]:
+    """Return the steps of a schedule that a caller gives, also for a single one."""
+    return [wish] if isinstance(wish, str | Mapping) else list(wish)
+
+
+def _as_object(step: Any) -> dict[str, Any]:
+    """Return a step that a caller gives as an object, also for a name alone."""
+    return dict(step) if isinstance(step, Mapping) else {"script": step}
 
 
 def pinned_version(given: object) -> int | None:

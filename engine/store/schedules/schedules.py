@@ -252,7 +252,7 @@ def erase(context: StoreContext, connection: Connection, found: Schedule, now_us
         tick.account_gap(context, connection, clock, now_us, clock.state)
     tick.disarm(context, connection, clock, now_us, "deleted")
     followers.unbind(connection, tenant_id, found.id)
-    stop_waiting(connection, tenant_id, found.id, now_us, reason="schedule_deleted")
+    stop_waiting(connection, tenant_id, found.id, now_us)
     mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id)
     prepared.write(connection, mine.values(deleted_us=now_us))
     ready_queue.refresh(connection, [tenant_id])

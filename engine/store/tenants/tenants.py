@@ -48,7 +48,7 @@ def create(connection: Connection, values: dict[str, Any], turn: dict[str, Any])
         Conflict: tenant_exists.
     """
     tenant_id = values["id"]
-    before = _row(connection, tenant_id)
+    before = connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
     if before is not None and before.state != "deleted":
         raise Conflict("tenant_exists", tenant=tenant_id)
     if before is None:
@@ -147,11 +147,6 @@ def check_limits(limits: dict[str, Any], content_cache: ContentCache) -> Allowan
             "limit_unknown", name=unknown[0], names=sorted(PROCESS_LIMITS | ALLOWED | budget_table.OF_ATTEMPT)
         )
     return content_cache.allowance(json.dumps(limits))
-
-
-def _row(connection: Connection, tenant_id: str) -> AnyRow | None:
-    """Lock and return the row of a tenant; None if there is none."""
-    return connection.execute(select(tenants).where(tenants.c.id == tenant_id).with_for_update()).first()
 
 
 def _tenant(row: AnyRow) -> Tenant:
