@@ -32,7 +32,7 @@ from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
 from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import driver_of, prepared
+from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.lifecycle import running_lines
 from lodger.engine.store.pages import LimitedList
@@ -487,7 +487,7 @@ class _Part:
 
 def failed_since(connection: Connection, tenant_id: str | None, since_us: int, maximum: int) -> list[Action]:
     """Return the latest failed actions since an instant, newest first."""
-    mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
+    mine = () if tenant_id is None else (_a.tenant_id == tenant_id,)
     failed = _select().where(tables.is_one_of(_a.state, tables.FAILED), _a.finished_us >= since_us, *mine)
     newest = failed.order_by(_a.finished_us.desc()).limit(maximum)
     return _read(connection, indexed_by(newest, tables.actions, "ix_lodger_actions_failed"))

@@ -24,7 +24,6 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.policy.plan import CAUGHT_UP
 from lodger.engine.store.actions import actions as past
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.queue.ready_queue import GRACE_US
 from lodger.engine.store.records import Action
@@ -112,7 +111,7 @@ _NOT_STARTED, _CAUGHT_UP = -1, -2
 Tally = Counter[tuple[str, str | None, int]]
 
 
-def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
+def _ended(*, of_tenant: bool) -> Select[Any]:
     """Select state, reason and lateness of ended actions in a range of time."""
     latest = (
         select(
@@ -128,9 +127,9 @@ def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
         .limit(bindparam("maximum"))
     )
     if of_tenant:
-        # By the index on ends, or the planner would read the tenant's whole history.
-        latest = latest.where(driver.unindexed(_a.tenant_id) == bindparam("tenant"))
-    each = latest.subquery("latest").c
+        latest = latest.where(_a.tenant_id == bindparam("tenant"))
+    # By the tenant SQLite would read its whole history.
+    each = indexed_by(latest, actions, "ix_lodger_actions_finished").subquery("latest").c
     late = each.started_us - each.due_at
     known = each.started_us.is_not(None) & (late >= 0)
     bounds = ((late <= bound * 1000, literal(number)) for number, bound in enumerate(BOUNDS_MS))
@@ -141,10 +140,7 @@ def _ended(driver: Driver, *, of_tenant: bool) -> Select[Any]:
     return select(*columns, func.count()).group_by(*columns)
 
 
-_ENDED = {
-    False: PerDriver(lambda driver: _ended(driver, of_tenant=False)),
-    True: PerDriver(lambda driver: _ended(driver, of_tenant=True)),
-}
+_ENDED = {each: _ended(of_tenant=each) for each in (False, True)}
 
 
 def read(
@@ -188,7 +184,7 @@ def _read(connection: Connection, tenant_id: str | None, part_us: int, first: in
         "maximum": MAX_ROWS,
         "tenant": tenant_id,
     }
-    rows = connection.execute(_ENDED[tenant_id is not None].of(connection), asked).all()
+    rows = connection.execute(_ENDED[tenant_id is not None], asked).all()
     found: dict[int, Tally] = {part: Counter() for part in range(first, end)}
     for part, state, why, bucket, number in rows:
         found[part][state, why, bucket] += number
@@ -242,16 +238,11 @@ _clock = schedule_clock.c
 def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[int, int, int]:
     """Return how many attempts run, and how many actions and slots are due and overdue, by one statement."""
 
-    def count_actions(
-        *conditions: ColumnElement[bool] | TextClause, sparse: bool = False, index: str | None = None
-    ) -> ScalarSelect[int]:
-        """Return the query that counts the tenant's actions with these conditions; ``sparse`` for few rows of all tenants."""
-        tenant = driver_of(connection).unindexed(_a.tenant_id) if sparse else _a.tenant_id
-        mine = () if tenant_id is None else (tenant == tenant_id,)
+    def count_actions(index: str, *conditions: ColumnElement[bool] | TextClause) -> ScalarSelect[int]:
+        """Return the query that counts the tenant's actions with these conditions; by the tenant SQLite would read its whole history."""
+        mine = () if tenant_id is None else (_a.tenant_id == tenant_id,)
         counted = select(func.count()).select_from(actions).where(*conditions, *mine)
-        if index is not None:  # by the tenant SQLite would read its whole history
-            counted = indexed_by(counted, actions, index)
-        return counted.scalar_subquery()
+        return indexed_by(counted, actions, f"ix_lodger_actions_{index}").scalar_subquery()
 
     def count_due_slots(before_us: int) -> ScalarSelect[int]:
         """Return the query that counts the tenant's schedules whose next slot was due before an instant."""
@@ -260,12 +251,12 @@ def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[in
         return select(func.count()).select_from(schedule_clock).where(*due, *mine).scalar_subquery()
 
     counted = [
-        count_actions(is_startable, _a.due_at <= before, index="ix_lodger_actions_startable")
-        + count_actions(is_held, _a.due_at <= before, sparse=True)
+        count_actions("startable", is_startable, _a.due_at <= before)
+        + count_actions("held", is_held, _a.due_at <= before)
         + count_due_slots(before)
         for before in (now_us, now_us - GRACE_US)
     ]
     row: tuple[int, int, int] = connection.execute(
-        select(count_actions(is_running, index="ix_lodger_actions_running"), counted[0], counted[1])
+        select(count_actions("running", is_running), counted[0], counted[1])
     ).one()
     return row

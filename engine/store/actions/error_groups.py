@@ -66,11 +66,10 @@ def groups(connection: Connection, tenant_id: str | None, since_us: int, now_us:
         .order_by(_a.finished_us.desc())
         .limit(MAX_COUNTED)
     )  # fmt: skip
-    driver = driver_of(connection)
-    driver.allow_scans(connection)
-    if tenant_id is not None:  # the index of failures, not the tenant's of all its actions
-        newest = newest.where(driver.unindexed(_a.tenant_id) == tenant_id)
-    # With equal statistics SQLite may take the index of all ends.
+    driver_of(connection).allow_scans(connection)
+    if tenant_id is not None:
+        newest = newest.where(_a.tenant_id == tenant_id)
+    # SQLite may take the tenant's index of all its actions or, with equal statistics, that of all ends.
     failed = indexed_by(newest, tables.actions, "ix_lodger_actions_failed").subquery("failed").c
     statement = (
         select(

@@ -14,7 +14,6 @@ from lodger.engine.policy.pace import MAX_RUNS, Pace, Timing, pace
 from lodger.engine.store.actions.actions import attempts as tries
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.queue import placements
 from lodger.engine.store.records import Action, AnyRow
@@ -167,7 +166,7 @@ def compare_attempts(connection: Connection, action: Action, now_us: int) -> lis
     return found
 
 
-def _successful(driver: Driver, *, before: bool) -> Select[Any]:
+def _successful(*, before: bool) -> Select[Any]:
     """Select the latest successful runs of a step of a schedule; with ``before``, of those before an action."""
     statement = (
         select(_a.id, _a.slot, attempts.c.finished_us, attempts.c.wall_us)
@@ -183,16 +182,13 @@ def _successful(driver: Driver, *, before: bool) -> Select[Any]:
     )
     if not before:
         return statement.where(_a.state == "done").order_by(_a.slot.desc())
-    # From the action on, by the index of a schedule's ids: from the newest on, those in between would be read.
     ended = attempts.c.finished_us <= bindparam("before_us")
-    earlier = statement.where(driver.unindexed(_a.state) == "done", _a.id < bindparam("before"), ended)
-    return earlier.order_by(_a.id.desc())
+    earlier = statement.where(_a.state == "done", _a.id < bindparam("before"), ended).order_by(_a.id.desc())
+    # From the action on: from the newest on, those in between would be read.
+    return indexed_by(earlier, actions, "ix_lodger_actions_of_schedule")
 
 
-_SUCCESSFUL = {
-    False: PerDriver(lambda driver: _successful(driver, before=False)),
-    True: PerDriver(lambda driver: _successful(driver, before=True)),
-}
+_SUCCESSFUL = {each: _successful(before=each) for each in (False, True)}
 
 
 def successes(connection: Connection, track: Track, before: Before | None = None) -> list[AnyRow]:
@@ -200,7 +196,7 @@ def successes(connection: Connection, track: Track, before: Before | None = None
     asked: dict[str, Any] = dict(zip(("schedule", "step"), track, strict=True))
     if before is not None:
         asked |= dict(zip(("before", "before_us"), before, strict=True))
-    rows = connection.execute(_SUCCESSFUL[before is not None].of(connection), asked)
+    rows = connection.execute(_SUCCESSFUL[before is not None], asked)
     return sorted(rows, key=lambda row: -row.finished_us)
 
 
@@ -221,9 +217,12 @@ def overdue(
 ) -> list[Overdue]:
     """Return actions and slots that are overdue by more than ``grace_us``, longest first; those that were stopped on request last."""
     before = now_us - grace_us
-    # Each from the partial index made for it: the planner would read every action, or the tenant's.
-    mine = () if tenant_id is None else (driver_of(connection).unindexed(_a.tenant_id) == tenant_id,)
-    late = [_named.where(which, _a.due_at < before, *mine).limit(limit) for which in (_is_startable, _is_held)]
+    # Each from the partial index made for it: SQLite would read every action, or the tenant's.
+    mine = () if tenant_id is None else (_a.tenant_id == tenant_id,)
+    late = [
+        indexed_by(_named.where(which, _a.due_at < before, *mine), actions, f"ix_lodger_actions_{index}").limit(limit)
+        for which, index in ((_is_startable, "startable"), (_is_held, "held"))
+    ]
 
     def waiting_actions(*more: ColumnElement[bool]) -> list[AnyRow]:
         """Return the overdue actions that could start and those that are held, with these further conditions."""
@@ -234,13 +233,14 @@ def overdue(
         return [row for rows in found for row in rows]
 
     lease_us = context.lease_us(connection, now_us)
-    silent = (_is_running, nodes.c.lease_until_us < lease_us - grace_us, *mine)
+    silent = _named.where(_is_running, nodes.c.lease_until_us < lease_us - grace_us, *mine)
+    silent = silent.order_by(_a.started_us).limit(limit)
     clocks = _clocks.where(_k.next_at < before)
     if tenant_id is not None:
         clocks = clocks.where(_k.tenant_id == tenant_id)
     able, taken, owed, unable, stopped_slots = read_together(
         partial(waiting_actions, _may_start),
-        partial(connection.execute, _named.where(*silent).order_by(_a.started_us).limit(limit)),
+        partial(connection.execute, indexed_by(silent, actions, "ix_lodger_actions_running")),
         partial(connection.execute, clocks.order_by(_k.next_at).limit(limit)),
         partial(waiting_actions, ~_may_start),
         partial(_stopped_slots, context, connection, now_us, before, tenant_id, limit),

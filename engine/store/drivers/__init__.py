@@ -263,10 +263,6 @@ class Driver(ABC):
         """Return the array that :meth:`hand_on` has kept in this transaction: so one query builds on another in one round trip."""
         raise NotImplementedError
 
-    def unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return a column expression for which the planner uses no index."""
-        return column
-
     # Expressions
 
     @property

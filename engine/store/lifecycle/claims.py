@@ -14,6 +14,7 @@ from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.content_cache import VersionContent, VersionKey
 from lodger.engine.store.context import StoreContext, load_json
 from lodger.engine.store.drivers import Driver, driver_of
+from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.lifecycle.schedule_context import NO_RUNS, ScheduleRuns, ask_schedule_runs, upcoming
 from lodger.engine.store.queue import ready_queue
@@ -66,20 +67,23 @@ _queue = (
 )  # fmt: skip
 
 
-# Not by the index on startable_at: SQLite, with misleading statistics, would read and sort all waiting rows. The index
-# in the order of service reads only as many rows as it returns.
 # What ends while this waits for a lock is seen by the next statement only: there the running actions are counted apart.
 def _startable(driver: Driver) -> Select[Any]:
     """Return the query of tenants' queues with an action that may start, in the order in which they are served."""
     return _queue.add_columns((null() if driver.has_row_locks else ready_queue.running).label("running")).where(
         driver.among(turns.c.bound, "bound"),
         turns.c.startable_at.is_not(None),
-        driver.unindexed(turns.c.startable_at) <= bindparam("now", type_=BigInteger),
+        turns.c.startable_at <= bindparam("now", type_=BigInteger),
     )
 
 
-_queues = Prepared(_startable)
-_queues_of = Prepared(lambda driver: _startable(driver).where(driver.among(turns.c.tenant_id, "only")))
+# In the order of service it reads only as many rows as it returns: SQLite, with misleading statistics, would sort all that wait.
+_queues = Prepared(lambda driver: indexed_by(_startable(driver), turns, "ix_lodger_turns_line"))
+_queues_of = Prepared(
+    lambda driver: indexed_by(
+        _startable(driver).where(driver.among(turns.c.tenant_id, "only")), turns, "sqlite_autoindex_lodger_turns_1"
+    )
+)
 #: The same for the empty sets of labels, with the queues handed on; none if actions have to expire, which comes first and waits for locks.
 _queues_handing = Prepared(
     lambda driver: driver.hand_on(

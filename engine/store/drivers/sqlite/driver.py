@@ -240,12 +240,6 @@ class SqliteDriver(Driver):
         )
         return column.in_(given)
 
-    def unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Return the column with a unary plus, which disables indexes according to SQLite's manual."""
-        sql: Any = literal_column(f"+{column.compile(dialect=sqlite.dialect())}", type_=column.type)
-        found: ColumnElement[Any] = sql
-        return found
-
     # Expressions
 
     @property
