@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from lodger.engine.core.context_values import holding
+
 #: Header of an answer of the API from which parts of ledgers are missing.
 HEADER = "Lodger-Unreachable"
 _noted: ContextVar[set[str] | None] = ContextVar("unreachable", default=None)
@@ -15,11 +17,8 @@ _log = logging.getLogger("lodger")
 def unreachable_ledgers() -> Iterator[set[str]]:
     """Collect the names of ledgers whose part is missing in the answers of the block."""
     found: set[str] = set()
-    token = _noted.set(found)
-    try:
+    with holding(_noted, found):
         yield found
-    finally:
-        _noted.reset(token)
 
 
 def note_unreachable(*names: str) -> None:

@@ -4,9 +4,11 @@ Applies to the engine's work for that task or thread, as :mod:`lodger.engine.cor
 does not pass it on to its clients.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
+
+from lodger.engine.core.context_values import holding
 
 #: Called with how many are done so far.
 Listener = Callable[[int], object]
@@ -16,14 +18,9 @@ STEP = 500
 _listener: ContextVar[Listener | None] = ContextVar("lodger_under_way", default=None)
 
 
-@contextmanager
-def report_progress_to(listener: Listener) -> Iterator[None]:
+def report_progress_to(listener: Listener) -> AbstractContextManager[None]:
     """Call the listener with the number of rows that operations inside the block have processed."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return holding(_listener, listener)
 
 
 class ProgressCounter:

@@ -12,13 +12,15 @@ Without such a block the actor is the operating system's user of the process.
 
 import getpass
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection
+
+from lodger.engine.core.context_values import holding
 
 #: Longest name of an actor and longest reason, letters; what is longer is cut.
 MAX_CHARACTERS = 200
@@ -90,14 +92,9 @@ def audit_as(
         yield act
 
 
-@contextmanager
-def use_audit_context(act: AuditContext) -> Iterator[None]:
+def use_audit_context(act: AuditContext) -> AbstractContextManager[None]:
     """Use this audit context during the block."""
-    token = _present.set(act)
-    try:
-        yield
-    finally:
-        _present.reset(token)
+    return holding(_present, act)
 
 
 def in_the_name_of(actor: str, user: str | None) -> str:

@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar, cast
 from lodger.engine.core import ledger_file
 from lodger.engine.core.access.audit_context import current_audit_context, use_audit_context
 from lodger.engine.core.clock import Clock
+from lodger.engine.core.context_values import holding
 from lodger.engine.core.errors import Conflict, Explained, InputError, NotFound, Unavailable
 from lodger.engine.core.ids import PLATFORM, is_id
 from lodger.engine.core.ledger_file import NamedLedger
@@ -518,11 +519,8 @@ class System(table.Nouns[Sync]):
                 return Page()
             if places[member.name] is None:
                 return cast("Page[Any]", run(member, cursor=None))
-            token = signing_keys.PLACE.set((str(of), places[member.name]))
-            try:
+            with holding(signing_keys.PLACE, (str(of), places[member.name])):
                 return cast("Page[Any]", run(member, cursor=given["cursor"]))
-            finally:
-                signing_keys.PLACE.reset(token)
 
         answers = {each.name: page for each, page in self._each(page_of).items()}
         moved: list[TenantPlace] = []

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from lodger.engine.core.context_values import holding
 from lodger.engine.core.errors import Conflict
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.usage import trials
@@ -49,12 +50,10 @@ class TrialBudget:
     def collecting(self, tenant_id: str) -> Iterator[list[float]]:
         """Collect the charges of a block, which the caller writes with its change; if the block fails they are written at once."""
         charges: list[float] = []
-        token = _collected.set(charges)
         try:
-            yield charges
+            with holding(_collected, charges):
+                yield charges
         except BaseException:
             if sum(charges) > 0:
                 self._write(tenant_id, sum(charges))
             raise
-        finally:
-            _collected.reset(token)

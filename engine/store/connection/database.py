@@ -7,7 +7,7 @@ writers wait for each other is described in :mod:`lodger.engine.store.queue.read
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
@@ -19,6 +19,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from lodger.engine.core import error_table
 from lodger.engine.core.clock import SystemClock
+from lodger.engine.core.context_values import holding
 from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.store.connection.notify import Hints
 from lodger.engine.store.drivers import Driver, addresses, driver_of, patience
@@ -34,14 +35,9 @@ _from_replica: ContextVar[bool] = ContextVar("from_replica", default=False)
 _snapshot: ContextVar["tuple[Database, Connection, int] | None"] = ContextVar("snapshot", default=None)
 
 
-@contextmanager
-def reads_from_replica() -> Iterator[None]:
+def reads_from_replica() -> AbstractContextManager[None]:
     """Let reads of this context use the replica, if the database has one: for callers that accept a state of moments ago."""
-    token = _from_replica.set(True)
-    try:
-        yield
-    finally:
-        _from_replica.reset(token)
+    return holding(_from_replica, True)
 
 
 def read_together(*works: Callable[[], Any], connection: Connection | None = None) -> list[Any]:
@@ -223,12 +219,8 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let all reads of this context and thread be of one snapshot."""
-        with self.read() as connection:
-            token = _snapshot.set((self, connection, threading.get_ident()))
-            try:
-                yield
-            finally:
-                _snapshot.reset(token)
+        with self.read() as connection, holding(_snapshot, (self, connection, threading.get_ident())):
+            yield
 
     @property
     def transactions(self) -> int:

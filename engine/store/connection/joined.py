@@ -3,14 +3,15 @@
 The caller commits or rolls back; nothing here does, nor closes the connection.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
 from sqlalchemy import Connection, event, inspect, select
 from sqlalchemy.exc import DBAPIError
 
+from lodger.engine.core.context_values import holding
 from lodger.engine.core.errors import InputError
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers.borrowed import borrow
@@ -21,14 +22,9 @@ from lodger.engine.store.schema.nodes import ledger
 _joined: ContextVar[Any] = ContextVar("lodger_joined", default=None)
 
 
-@contextmanager
-def joining(connection: Any) -> Iterator[None]:
+def joining(connection: Any) -> AbstractContextManager[None]:
     """Let the verbs of the block use a connection of the caller; None for one of their own."""
-    token = _joined.set(connection)
-    try:
-        yield
-    finally:
-        _joined.reset(token)
+    return holding(_joined, connection)
 
 
 def joined(database: Database, committed: Callable[[], None]) -> Connection | None:
