@@ -153,7 +153,8 @@ class _Commit:
         if verify:
             require_free()
             kv_store.check_unchanged(self.connection, self.write_set, self.now_us)
-        last = triggers.begin(self.connection, self.write_set.consumer) if self._has_triggers() else None
+        consumer = self.write_set.consumer
+        last = self.driver.begin_attribution(self.connection, consumer) if self._has_triggers() else None
         for with_role, some in groupby(self.write_set.effects, self._uses_role):
             with guard.as_role(self.connection, stands=with_role):
                 for index, effect in some:
@@ -162,7 +163,7 @@ class _Commit:
         self._write_feed()
         self._execute_kept()
         if last is not None:
-            triggers.claim(self.connection, last, self.write_set.consumer)
+            self.driver.end_attribution(self.connection, last, consumer)
         return self.generated
 
     def _check_deferred_rules(self) -> None:

@@ -11,7 +11,6 @@ from lodger.engine.core.refusal import CallRefused, denied, not_found
 from lodger.engine.data.filtering.aggregate import AggregateQuery, PartialAggregates, aggregate_rows
 from lodger.engine.data.filtering.evaluator import Row, matches, ordered, placed, terms_of
 from lodger.engine.data.filtering.parsing import Filter, Order
-from lodger.engine.data.reading.bounded import weight_of
 from lodger.engine.data.sets.dataset import Dataset, TableDataset
 from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.data.sets.foreign import ForeignDatabase
@@ -35,6 +34,7 @@ from lodger.engine.effects.effect import (
 )
 from lodger.engine.effects.journal_rows import FeedPosition, KnownRows, KnownValue, WrittenRow
 from lodger.engine.effects.write_set import ExpectedRow, ExpectedValue, WriteSet
+from lodger.engine.store.drivers.features import weight_of
 
 #: Maximum total size of the rows that one attempt reads; they are kept for comparison at the commit.
 MAX_KEPT_BYTES = 64 * 1024 * 1024

@@ -17,17 +17,6 @@ def stands(connection: Connection, rows: TableDataset) -> bool:
     return driver_of(connection).count_triggers(connection, rows.origin, _PREFIX) == _KINDS
 
 
-def begin(connection: Connection, consumer: str | None) -> int | None:
-    """Set the consumer that triggers record in this transaction; return the argument of :func:`claim`."""
-    return driver_of(connection).begin_attribution(connection, consumer)
-
-
-def claim(connection: Connection, since: int | None, consumer: str | None) -> None:
-    """Mark the changes that triggers recorded since :func:`begin` as the consumer's own, in databases whose triggers cannot read the
-    setting."""
-    driver_of(connection).end_attribution(connection, since, consumer)
-
-
 def statements(rows: TableDataset, driver: Driver, security: RowSecurity | None) -> list[str]:
     """Return the statements that create the triggers of a dataset's table, or drop them if its feed needs none."""
     watched = WatchedTable(rows.origin, source_of(rows), rows.tenant_column, rows.key.column)

@@ -7,7 +7,6 @@ from sqlalchemy import JSON, Column, Connection, LargeBinary, Select, String
 
 from lodger.engine.data.sets.dataset import Collection, Dataset
 from lodger.engine.store.drivers import driver_of
-from lodger.engine.store.drivers.features import weight_of
 
 #: What one question reads at once, bytes; a page that a script is given holds less than half of it.
 MAX_BYTES = 2 * 1024 * 1024
@@ -44,6 +43,3 @@ def taken(
     if not weighed:
         return list(connection.execute(statement)), False
     return driver_of(connection).rows_up_to(connection, statement, weighed, max_bytes, MIN_ROWS)
-
-
-__all__ = ["BODY", "LONG", "MAX_BYTES", "MIN_ROWS", "is_wide", "taken", "weight_of", "wide"]
