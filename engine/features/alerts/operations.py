@@ -142,8 +142,7 @@ class Alerts(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.context.database.read() as connection:
-            tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             found = max(1, min(limit, MAX_LISTED))
             return evaluation.list_raised(connection, tenant_id, open_only=open_only, limit=found)
 

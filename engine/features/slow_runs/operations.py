@@ -5,7 +5,6 @@ from lodger.engine.features.slow_runs import durations
 from lodger.engine.features.slow_runs.durations import ScheduleDurations
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
-from lodger.engine.store.tenants import tenants
 
 #: Maximum number of schedules whose durations one call compares.
 MAX_COMPARED = 500
@@ -27,7 +26,5 @@ class ScheduleVerbs(Noun[M]):
         Raises:
             NotFound: tenant_unknown.
         """
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             return durations.read(self.context, connection, tenant_id, max(1, min(limit, MAX_COMPARED)))

@@ -38,7 +38,6 @@ from lodger.engine.store.schedules import revisions, run_history, schedule_rows,
 from lodger.engine.store.schedules.revisions import ScheduleFields
 from lodger.engine.store.schedules.run_history import Calendar, RecentRuns
 from lodger.engine.store.scripts import differences
-from lodger.engine.store.tenants import tenants
 
 # Inside the class ``list`` is a verb.
 SchedulePage = Page[Schedule]
@@ -374,9 +373,7 @@ class Schedules(Previews[M]):
         """
         text = " ".join(each for each in (f"state:{json.dumps(state)}" if state is not None else "", filter) if each)
         wanted = self._filter(text, self._now_us)
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             of = f"schedules:{tenant_id}:{text}"
             place = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
             found = schedules.list_page(connection, tenant_id, wanted, place=place, limit=limit)
@@ -460,9 +457,7 @@ class Schedules(Previews[M]):
             runs: maximum number of runs of each, 1 to 50.
         """
         maximum = max(1, min(runs, run_history.MAX_RUNS))
-        with self.context.database.read() as connection:
-            if tenant_id is not None:
-                tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             return run_history.recent(connection, tenant_id, tuple(schedule_ids), maximum)
 
     @operation("GET", "/tenants/{tenant_id}/schedules/{schedule}/calendar", Role.VIEWER)

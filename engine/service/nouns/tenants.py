@@ -192,8 +192,7 @@ class Tenants(Noun[M]):
             InputError: day_invalid, usage_range.
         """
         days = _day(since), _day(until)
-        with self.context.database.read() as connection:
-            tenants.get(connection, tenant_id)
+        with self._reading(tenant_id) as connection:
             kept = storage_usage.of_tenant(connection, tenant_id)
             (now,) = usage.usages_of_day(self.context, connection, [tenant_id], self._now_us // usage.DAY_US).values()
             stored = usage.BudgetRow(STORAGE, "tenant", now.allowed.storage_bytes, kept.total, STORAGE_HELP)
