@@ -88,6 +88,12 @@ class Filter:
         return [each.value(record) for each in self.keys]
 
 
+def with_fields(text: str | None, **fields: str | datetime | None) -> str:
+    """Return a filter that also has these fields; None is any value."""
+    terms = [f"{name}:{json.dumps(str(value))}" for name, value in fields.items() if value is not None]
+    return " ".join(filter(None, (text, *terms)))
+
+
 def read(language: Language, text: str | None, now_us: int) -> Filter:
     """Return the filter that a text says.
 

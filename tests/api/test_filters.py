@@ -104,6 +104,17 @@ def test_errors_and_params_are_searched_by_their_text_alone(lodge: RunningApi) -
     assert (group.actions, sum(group.trend), sum(group.trend[5:7])) == (group.trend[-1] + 1, group.actions, 1)
 
 
+def test_ended_runs_are_found_by_their_state_in_either_case(lodge: RunningApi) -> None:
+    engine = lodge.engine
+    engine.actions.run_now("acme", "daily")
+    worked(lodge)
+    for text in ("state:done", "state:DONE", "state:Done,failed"):
+        assert [each.state for each in engine.actions.list("acme", filter=text)] == ["done"], text
+        assert engine.actions.count("acme", filter=text).count == 1, text
+    assert [each.state for each in engine.actions.list("acme", state="done", filter="since:1h")] == ["done"]
+    assert not engine.actions.list("acme", state="done", filter="state:failed")
+
+
 def test_what_matches_is_changed_in_parts_with_one_entry_in_the_audit_log(lodge: RunningApi) -> None:
     engine = lodge.engine
     for tenant in ("acme", "other_one"):

@@ -1,7 +1,6 @@
 """The verbs on actions: past, running and coming runs."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, cast
@@ -87,20 +86,20 @@ class Actions(Noun[M]):
                 tenant_missing.
             NotFound: tenant_unknown, schedule_unknown.
         """
-        sought = actions.ActionFilter(tenant_id, None, state, outcome, origin, script, aware(since), aware(until))
-        wanted = list_filter.read(actions.language(), filter, self._now_us)
+        text = list_filter.with_fields(
+            filter, state=state, outcome=outcome, origin=origin, since=aware(since), until=aware(until)
+        )
+        wanted = list_filter.read(actions.language(), text, self._now_us)
         with self._reading(tenant_id) as connection:
-            if schedule is not None:
-                sought = replace(sought, schedule_id=_schedule_id(connection, tenant_id, schedule))
-            of = f"actions:{sought}:{filter or ''}"
+            schedule_id = None if schedule is None else _schedule_id(connection, tenant_id, schedule)
+            of = f"actions:{(tenant_id, schedule_id, script)}:{text}"
             if before is not None:
                 before = short_ids.action_id(connection, tenant_id, before)
             if after is not None:
                 after = short_ids.action_id(connection, tenant_id, after)
             last = signing_keys.decode_cursor(connection, of, cursor) if cursor else None
-            found = actions.list_matching(
-                connection, replace(sought, found=wanted), limit=limit, before=before, after=after, place=last
-            )
+            sought = actions.ActionFilter(wanted, tenant_id, schedule_id, script)
+            found = actions.list_matching(connection, sought, limit=limit, before=before, after=after, place=last)
             return pages.page(connection, of, found, wanted.place, falls=wanted.falls)
 
     @operation("GET", "/tenants/{tenant_id}/actions-count", Role.VIEWER, everywhere=True)
@@ -113,7 +112,7 @@ class Actions(Noun[M]):
         """
         wanted = list_filter.read(actions.language(), filter, self._now_us)
         with self._reading(tenant_id) as connection:
-            return Matched(*actions.count_matching(connection, actions.ActionFilter(tenant_id, found=wanted)))
+            return Matched(*actions.count_matching(connection, actions.ActionFilter(wanted, tenant_id)))
 
     @operation("POST", "/tenants/{tenant_id}/actions-bulk", Role.RUNNER, everywhere=True, command=None)
     def bulk(
@@ -152,7 +151,7 @@ class Actions(Noun[M]):
             def matching_ids(at_us: int) -> Any:
                 """Return the query of the actions that match at this instant."""
                 wanted = list_filter.read(actions.language(), filter, at_us)
-                return actions.identities(actions.ActionFilter(tenant_id, found=wanted))
+                return actions.identities(actions.ActionFilter(wanted, tenant_id))
 
             every = Bulk("actions", verbs, matching_ids, actions.IDENTITY, frozenset({"replay"}))
             return every.carry_out(self.context, change, do, (tenant_id, filter, why), limit, cursor)

@@ -1,6 +1,5 @@
 """The verbs on schedules: scripts bound to rules."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -371,7 +370,7 @@ class Schedules(Previews[M]):
         Raises:
             InputError: state_unknown, filter_invalid, cursor_invalid.
         """
-        text = " ".join(each for each in (f"state:{json.dumps(state)}" if state is not None else "", filter) if each)
+        text = list_filter.with_fields(filter, state=state)
         wanted = self._filter(text, self._now_us)
         with self._reading(tenant_id) as connection:
             of = f"schedules:{tenant_id}:{text}"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
 from typing import Any, get_args
 
 from sqlalchemy import (
@@ -283,26 +282,12 @@ def _tenants(tenant_id: str | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ActionFilter:
-    """Filters of a query on actions; None matches any. ``since`` and ``until`` bound ``due_at``: [since, until)."""
+    """Filters of a query on actions; None matches any."""
 
+    found: list_filter.Filter
     tenant_id: str | None = None
     schedule_id: str | None = None
-    state: str | None = None
-    outcome: str | None = None
-    origin: str | None = None
     script: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    found: list_filter.Filter | None = None
-
-    def __post_init__(self) -> None:
-        for code, word, words in (
-            ("state_unknown", self.state, STATES),
-            ("outcome_unknown", self.outcome, OUTCOMES),
-            ("origin_unknown", self.origin, ORIGINS),
-        ):
-            if word is not None and word not in words:
-                raise InputError(code, word=word, words=words)
 
 
 def language() -> list_filter.Language:
@@ -352,26 +337,17 @@ def _filtered(filters: ActionFilter) -> Select[Any]:
     """Select the actions that filters match."""
     statement = _select()
     if filters.schedule_id is not None:
-        of_name = select(tables.schedules.c.id).where(tables.schedules.c.name == filters.schedule_id)
-        by_id = is_id(filters.schedule_id)
-        statement = statement.where(_a.schedule_id == filters.schedule_id if by_id else _a.schedule_id.in_(of_name))
-    for column in ("tenant_id", "state", "outcome", "origin"):
-        value = getattr(filters, column)
-        if value is not None:
-            statement = statement.where(_a[column] == value)
+        statement = statement.where(_a.schedule_id == filters.schedule_id)
+    if filters.tenant_id is not None:
+        statement = statement.where(_a.tenant_id == filters.tenant_id)
     if filters.script is not None:
         statement = statement.where(tables.scripts.c.name == filters.script)
-    if filters.since is not None:
-        statement = statement.where(_a.due_at >= to_us(filters.since))
-    if filters.until is not None:
-        statement = statement.where(_a.due_at < to_us(filters.until))
     return statement
 
 
 def identities(filters: ActionFilter) -> Select[Any]:
     """Return the statement of the tenants and ids of the actions that match."""
-    conditions = filters.found.conditions if filters.found else ()
-    return _filtered(filters).where(*conditions).with_only_columns(_a.tenant_id, _a.id)
+    return _filtered(filters).where(*filters.found.conditions).with_only_columns(_a.tenant_id, _a.id)
 
 
 def list_matching(
@@ -392,14 +368,14 @@ def list_matching(
         before, after: only actions created before, or after, the one with this id.
         place: place in the order at which the previous page ended.
     """
-    found = filters.found or list_filter.read(language(), None, 0)
+    found = filters.found
     between: list[ColumnElement[bool]] = []
     if before is not None:
         between.append(_a.id < before if is_id(before) else false())
     if after is not None:
         between.append(_a.id > after if is_id(after) else false())
     statement = _filtered(filters).where(*between)
-    if _is_indexed(filters, found.conditions) and found.keys[0].column is _a.id:
+    if not found.conditions and filters.script is None and found.keys[0].column is _a.id:
         return pages.read(connection, found.apply(statement, place), limit, _actions)
     part = _Part.of(connection, filters, found, between, place, whole=limit is None)
     within = None if place is None or part.is_order else place[1:]
@@ -414,17 +390,12 @@ def list_matching(
 
 def count_matching(connection: Connection, filters: ActionFilter) -> tuple[int, bool]:
     """Count the actions that match among the newest MOST_LOOKED_AT; return whether that is all of them."""
-    found = replace(filters.found or list_filter.read(language(), None, 0), falls=True)
+    found = replace(filters.found, falls=True)
     part = _Part.of(connection, filters, found, (), None)
-    if part.end is not None and _is_indexed(filters, part.rest):
+    if part.end is not None and not part.rest:  # every one of these matches
         return MOST_LOOKED_AT, False
     matching = _filtered(filters).where(*part.conditions, *part.rest).with_only_columns(_a.id).subquery()
     return connection.scalar(select(func.count()).select_from(matching)) or 0, part.end is None
-
-
-def _is_indexed(filters: ActionFilter, conditions: Sequence[ColumnElement[bool]]) -> bool:
-    """Return whether every action of a part matches."""
-    return not conditions and replace(filters, tenant_id=None, schedule_id=None, found=None) == ActionFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +428,7 @@ class _Part:
     ) -> "_Part":
         """Find the part of a list that begins at a place; ``whole`` for all of the rest."""
         column, which, rest = _a.id, [*between], list(found.conditions)
-        states = {filters.state} if filters.state else set(found.positive.get("state", ((), None))[0])
+        states = [each.lower() for each in found.positive.get("state", ((), None))[0]]
         if states and "done" not in states:
             which.append(is_undone)
         ids = [] if filters.schedule_id is None else [filters.schedule_id]
