@@ -49,27 +49,28 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _first_of_priority(rank: int, tenant: Any, labels: Any, maximum: Any, outer: Any = None) -> Select[Any]:
-    """Return the query of a queue's first due actions with one priority.
+def _first_of_priorities(rows: Any, maximum: Any) -> Any:
+    """Return the query of a queue's first due actions of each priority.
 
     One index lookup per priority is faster than a sort of all waiting actions.
     """
-    due = (
-        select(actions.c.id, actions.c.due_at, literal_column(str(rank)).label("rank"))
+    by_rank = [
+        select(actions.c.id, actions.c.due_at, literal_column(str(int(rank))).label("rank"))
         .where(
-            actions.c.tenant_id == tenant,
-            actions.c.requires == labels,
+            actions.c.tenant_id == rows.c.tenant,
+            actions.c.requires == rows.c.labels,
             is_startable,
             script_may_start,
-            actions.c.priority == literal_column(str(rank)),
+            actions.c.priority == literal_column(str(int(rank))),
             actions.c.due_at <= bindparam("now", type_=BigInteger),
         )
         .order_by(actions.c.due_at, actions.c.id)
         .limit(maximum)
-    )
-    if outer is not None:
-        due = due.correlate(outer)
-    return select(due.subquery())
+        .correlate(rows)
+        .subquery()
+        for rank in Priority
+    ]
+    return union_all(*map(select, by_rank)).subquery()
 
 
 def _of_queues(rows: Any, driver: Driver) -> Select[Any]:
@@ -80,9 +81,7 @@ def _of_queues(rows: Any, driver: Driver) -> Select[Any]:
 def _one_limit(rows: Any) -> Select[Any]:
     """Return the query with one limit for all queues, for databases without LATERAL."""
     maximum = bindparam("total_maximum", type_=BigInteger)
-    ranked = union_all(
-        *(_first_of_priority(int(rank), rows.c.tenant, rows.c.labels, maximum, rows) for rank in Priority)
-    ).subquery()
+    ranked = _first_of_priorities(rows, maximum)
     first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(maximum).correlate(rows)
     return (
         select(*_COLUMNS)
@@ -93,9 +92,7 @@ def _one_limit(rows: Any) -> Select[Any]:
 
 def _limit_each(rows: Any) -> Select[Any]:
     """Return the query of the first due actions of each queue, with a limit for each."""
-    ranked = union_all(
-        *(_first_of_priority(int(rank), rows.c.tenant, rows.c.labels, rows.c.maximum, rows) for rank in Priority)
-    ).subquery()
+    ranked = _first_of_priorities(rows, rows.c.maximum)
     first = (
         select(ranked)
         .order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id)
