@@ -1,6 +1,5 @@
 """Messages of alerts: one mail and one webhook event for all alerts of a rule that are sent at once."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import Any
 
 from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.core.strict_json import instant_text
+from lodger.engine.core.strict_json import dump, instant_text
 from lodger.engine.features.alerts.rules import AlertRule
 from lodger.engine.store.queue import events
 
@@ -71,13 +70,13 @@ def rows(rule: AlertRule, subject: str, lines: Sequence[str], raised: list[Any],
         mail = {"to": list(rule.mail), "subject": subject, "text": text, "html": None, "replyTo": None}
         made.append(
             fixed
-            | {"id": message, "kind": "mail", "target": "", "message_id": f"<{message}@lodger>", "payload": _dump(mail)}
+            | {"id": message, "kind": "mail", "target": "", "message_id": f"<{message}@lodger>", "payload": dump(mail)}
         )
     data = {"tenant": rule.tenant_id, "rule": rule.name, "text": "\n".join([subject, *lines]), "alerts": raised}
     for number, name in enumerate(rule.webhooks):
         identity = f"{message}-{number}"
         made.append(fixed | {"id": identity, "kind": "webhook", "target": name, "message_id": f"msg_{identity}",
-                             "payload": _dump({"type": EVENT, "data": data})})  # fmt: skip
+                             "payload": dump({"type": EVENT, "data": data})})  # fmt: skip
     return made
 
 
@@ -103,8 +102,3 @@ def _line(alert: Alert) -> str:
 def _plain(value: Any) -> str:
     """Return a detail of an alert as text."""
     return " ".join(str(each) for each in value) if isinstance(value, list) else str(value)
-
-
-def _dump(value: Any) -> str:
-    """Return a value as JSON text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

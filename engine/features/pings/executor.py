@@ -148,7 +148,7 @@ def asked(ping: Ping, claim: Claim) -> dict[str, Any]:
             "params": claim.params,
         }
     if body is not None and not isinstance(body, str):
-        body = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        body = strict_json.dump(body)
         if not any(name.lower() == "content-type" for name, _value in headers):
             headers.append(("content-type", "application/json"))
     return {
