@@ -53,14 +53,10 @@ class VersionContent:
     fields: tuple[Field, ...] | None = None
 
 
-_columns = (
+_wanted = select(
     scripts.c.name, scripts.c.tenant_id, scripts.c.kind, script_versions.c.modules, script_versions.c.wasm,
     script_versions.c.grants, script_versions.c.fields,
-)  # fmt: skip
-_script = (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id)
-
-
-_wanted = select(*_columns).join_from(script_versions, scripts, _script)
+).join_from(script_versions, scripts)  # fmt: skip
 _versions = QueryMany(
     {"tenant": scripts.c.tenant_id, "script": scripts.c.id, "number": scripts.c.version},
     lambda given, driver: driver.look_up(

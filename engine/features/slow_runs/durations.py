@@ -85,7 +85,7 @@ def _schedules(connection: Connection, tenant_id: str | None, limit: int) -> Ite
     if tenant_id is not None:
         wanted = (
             select(_s.tenant_id, _s.id, _s.name, _k.revision)
-            .join_from(schedules, schedule_clock, (_k.tenant_id == _s.tenant_id) & (_k.schedule_id == _s.id))
+            .join_from(schedules, schedule_clock)
             .where(_s.deleted_us.is_(None), _s.tenant_id == tenant_id)
             .order_by(_s.name)
             .limit(limit)

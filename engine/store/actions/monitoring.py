@@ -263,9 +263,7 @@ def overdue(
 _k = schedule_clock.c
 _clocks = select(
     literal(None).label("id"), _k.tenant_id, _k.schedule_id, schedules.c.name.label("schedule"), _k.next_at.label("due_at")
-).join_from(
-    schedule_clock, schedules, (schedules.c.tenant_id == _k.tenant_id) & (schedules.c.id == _k.schedule_id)
-)  # fmt: skip
+).join_from(schedule_clock, schedules)  # fmt: skip
 _stopped_clocks = _clocks.add_columns(_k.state, _k.revision, _k.accounted_us, schedules.c.note).where(
     is_one_of(_k.state, STOPPED)
 )

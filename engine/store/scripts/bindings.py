@@ -29,7 +29,7 @@ _found = select(
     _s.created_us,
     _v.fields,
     func.substr(_v.modules, 1, len(LIBRARY_START)).label("start"),
-).join_from(scripts, script_versions, (_v.tenant_id == _s.tenant_id) & (_v.script_id == _s.id))
+).join_from(scripts, script_versions)
 
 
 @dataclass(frozen=True, slots=True)

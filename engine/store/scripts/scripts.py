@@ -173,11 +173,7 @@ _with_name = select(
     scripts.c.name,
     scripts.c.kind,
     scripts.c.suspended_us,
-).join_from(
-    script_versions,
-    scripts,
-    (scripts.c.tenant_id == script_versions.c.tenant_id) & (scripts.c.id == script_versions.c.script_id),
-)
+).join_from(script_versions, scripts)
 
 
 def _kind(kind: str, start: str) -> str:
