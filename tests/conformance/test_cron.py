@@ -21,7 +21,7 @@ def _terms(low: int, high: int) -> st.SearchStrategy[str]:
     """Return a strategy that draws one term of a cron field."""
     number = st.integers(low, high)
     pair = st.tuples(number, number).map(lambda p: f"{min(p)}-{max(p)}")
-    step = st.integers(1, high + 1)
+    step = st.integers(1, high - low + 1)
     # cronsim reads a-a/n as a/n (from a on); here a range of one number holds that number.
     longer = st.tuples(number, number).filter(lambda p: p[0] != p[1]).map(lambda p: f"{min(p)}-{max(p)}")
     stepped = st.tuples(longer | st.just("*"), step).map(lambda p: f"{p[0]}/{p[1]}")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lodger.engine.recurrence.calendar.dial import Dial, stride
+from lodger.engine.recurrence.calendar.zones import known_zone
 from lodger.engine.recurrence.cron.days import ALL_WEEKDAYS, CronDays, DayReading, FromEnd, MonthDays, WeekDays
 from lodger.engine.recurrence.cron.rule import CronRule
 from lodger.engine.recurrence.rule_errors import RuleInvalid
@@ -66,6 +67,8 @@ class Field:
             if not _DIGITS.match(steps) or not int(steps):
                 raise self.wrong(steps, at, "cron_bad_field.step")
             step = int(steps)
+            if step > self.high - self.low + 1:
+                raise self.wrong(steps, at, "cron_bad_field.step_beyond")
         if body in ("*", "?"):
             return stride(self.low, self.high + 1, step)
         start, dash, end = body.partition("-")
@@ -194,6 +197,8 @@ def _expanded(pieces: list[tuple[str, int]]) -> list[tuple[str, int]]:
         return [(field, at) for field in fields.split()]
     if len(pieces) > 5 and _COMMAND.match(pieces[5][0]):
         fields = " ".join(piece for piece, _ in pieces[:5])
+        if len(pieces) == 6 and known_zone(pieces[5][0]):
+            raise RuleInvalid("cron_field_count.zone", zone=pieces[5][0], fields=fields, index=pieces[5][1])
         raise RuleInvalid("cron_field_count.command", command=pieces[5][0], fields=fields, index=pieces[5][1])
     if len(pieces) == 7 and _YEARS.match(pieces[6][0]):
         raise RuleInvalid("cron_field_count.year", year=pieces[6][0], index=pieces[6][1])

@@ -245,6 +245,8 @@ class _Grammar:
     def every(self, strong: bool, first: int) -> None:
         """Read a part that begins with ``every``."""
         self.next()
+        if self.peek(-1).text == "all" and self.peek().text == "day":
+            raise self.unexpected("days", "days")
         if self.kinds("unit"):
             self.unit(1, strong, first)
         elif self.take("other"):
@@ -415,6 +417,11 @@ class _Grammar:
                 and place.kind in ("the", "nth")
             ):
                 raise self.unread("a weekday and a day of the month stand together", place)
+            date = prior.date
+            if date and not date.year and self.peek(-1).kind == "nth" and more == [Days(month_days=more[0].month_days)]:
+                number, name = ordinal(more[0].month_days[0]), MONTHS[date.month]
+                texts = f"{name} {number}", f"on the {number} of the month"
+                raise self.unread("the day may be of this month or of each", (place.place, self.peek(-1).end), *texts)
             if either.text == "or" and more[0].month_days == (-1,) and prior.month_days[-1:] > (28,):
                 what = "the day or the last day may be both days or the earlier one"
                 raise self.unread(what, (either.place, self.peek(-1).end), "and the last day of the month")
@@ -506,6 +513,10 @@ class _Grammar:
         if self.kinds("to", "weekday"):
             self.next()
             last = self.next().value
+            if last == first:
+                name, before = WEEKDAYS[first], WEEKDAYS[(first - 1) % 7]
+                what = "the range begins and ends on one day"
+                raise self.unread(what, self.since(begin), name, f"{name} to {before}")
         bits = sum(1 << (first + each) % 7 for each in range((last - first) % 7 + 1))
         if self.kinds("the", "nth") or (self.kinds("nth") and self.peek(1).kind != "month"):
             self.take("the")
@@ -911,7 +922,7 @@ class _Grammar:
             raise self.unread("am and pm count hours from 1 to 12", span, f"{time.hour % 24:02d}:{time.minute:02d}")
         if time.hour > 23:
             if time.hour == 24 and not time.minute:
-                raise self.unread("hours go from 0 to 23", span, "00:00")
+                raise self.unread("hours go from 0 to 23, and 24:00 is 00:00 of the next day", span, "23:59")
             if not time.minute and 24 < time.hour < 60 and self.drafts[-1].interval_s:
                 raise self.unread("hours go from 0 to 23", span, f"minute {time.hour}")
             raise Unread("hours go from 0 to 23", *span, ("09:00",), example=True)
