@@ -47,6 +47,8 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
             yield client
         return
     from lodger.engine.core.access.audit_context import audit_as
+    from lodger.engine.store.connection.inspection import inspect_database
+    from lodger.engine.store.drivers.addresses import mask_password
     from lodger.engine.sync import Engine
 
     settings = load(database=place.database)
@@ -54,8 +56,8 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
     files = [_file(each.url) for each in several] or [_file(settings.database)]
     file = files[0]
     new = all(each is not None and not each.exists() for each in files)
-    if new and not creates:
-        raise Unavailable("not_a_ledger.absent", place=str(file))
+    if not creates and (new if several else inspect_database(settings.database).verdict in {"absent", "empty"}):
+        raise Unavailable("not_a_ledger.absent", place=str(file or mask_password(settings.database)))
     engine = Engine.open_all(settings) if several else Engine.open(settings.database, settings=settings)
     try:
         with audit_as(via="cli"):

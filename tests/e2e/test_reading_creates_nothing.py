@@ -2,8 +2,10 @@
 
 import errno
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,16 @@ def test_a_list_without_a_ledger_names_what_creates_one(noun: str, tmp_path: Pat
     if said.code == 1:
         assert said.json["error"]["code"] == "not_a_ledger"
         assert "lodger tenant create" in said.json["error"]["fix"]
+
+
+def test_a_command_that_reads_leaves_the_database_of_an_application_as_it_is(tmp_path: Path) -> None:
+    place = tmp_path / "app.db"
+    with closing(sqlite3.connect(place)) as app:
+        app.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+    before = place.read_bytes()
+    said = inside("tenant", "list", "--db", place, "--json")
+    assert (said.code, said.json["error"]["code"]) == (1, "not_a_ledger")
+    assert place.read_bytes() == before
 
 
 def test_types_of_exposed_sets_need_no_ledger(tmp_path: Path) -> None:
