@@ -187,6 +187,13 @@ def test_what_is_wrong_with_a_script_is_said(bench: Bench) -> None:
         put("acme", " job", "1")
 
 
+@pytest.mark.parametrize("asked", [{"n": 1001}, {"n": -1}, {"days": 367}, {"days": -1}])
+def test_a_preview_refuses_a_number_that_it_would_not_show(bench: Bench, asked: dict[str, int]) -> None:
+    with pytest.raises(InputError) as refused:
+        bench.engine.schedules.preview("every 60s", **asked)
+    assert refused.value.code == "limit_invalid"
+
+
 def test_a_preview_stores_nothing(bench: Bench) -> None:
     preview = bench.engine.schedules.preview("every 60s", n=3)
     assert preview.text == "Every 1 minute, counted from Thursday 2026-01-01T00:00:00Z"

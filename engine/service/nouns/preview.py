@@ -10,6 +10,7 @@ from typing import Any
 from lodger.engine.core.access.labels import parse_labels
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us
+from lodger.engine.core.errors import InputError
 from lodger.engine.recurrence.calendar.zones import python_zone
 from lodger.engine.recurrence.compile import with_present_starts
 from lodger.engine.recurrence.difference import difference
@@ -88,15 +89,18 @@ class Previews(Noun[M]):
 
         Raises:
             NotFound: tenant_unknown.
-            InputError: rule_too_frequent.
+            InputError: rule_too_frequent, limit_invalid.
             RuleInvalid, RuleNeverFires.
         """
+        for count, shown, maximum in ((n, "slots", MAX_SLOTS), (days, "days", MAX_DAYS)):
+            if not 0 <= count <= maximum:
+                raise InputError("limit_invalid.preview", count=count, shown=shown, maximum=maximum)
         begin = aware(after) or from_us(self._now_us)
         wished = ScheduleRules(specs(rules), specs(exclusions), tz, dst or DstPolicy(), aware(start), aware(end))
         if tenant_id is not None:
             wished = self._in_zone(tenant_id, wished)
         recurrence = self.context.revision_cache.compile_rules(wished, begin)
-        slots = slots_of(recurrence, begin, min(n, MAX_SLOTS))
+        slots = slots_of(recurrence, begin, n)
         clocked = not named(wished)
         never = recurrence.never_reason() if clocked and not slots.found else None
         searched_to = slots.searched_to if never is None else None
@@ -107,7 +111,7 @@ class Previews(Noun[M]):
             )
         zone = wished.tz or "UTC"
         first = begin.astimezone(python_zone(zone)).date()
-        coming, _complete = coming_days(recurrence, first, max(0, min(days, MAX_DAYS)) if clocked else 0, zone)
+        coming, _complete = coming_days(recurrence, first, days if clocked else 0, zone)
         counts = {each.day.isoformat(): each.slots for each in coming}
         ends = recurrence.ends() and clocked
         return Preview(recurrence.text(), slots.found, slots.shifted, ends, searched_to, never, counts)
