@@ -47,7 +47,6 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
             yield client
         return
     from lodger.engine.core.access.audit_context import audit_as
-    from lodger.engine.store.connection.inspection import inspect_database
     from lodger.engine.store.drivers.addresses import mask_password
     from lodger.engine.sync import Engine
 
@@ -56,7 +55,7 @@ def _opened(db: str | None, *, local: str | None, creates: bool) -> Iterator["En
     files = [_file(each.url) for each in several] or [_file(settings.database)]
     file = files[0]
     new = all(each is not None and not each.exists() for each in files)
-    if not creates and (new if several else inspect_database(settings.database).verdict in {"absent", "empty"}):
+    if not creates and (new if several else _has_none(settings.database)):
         raise Unavailable("not_a_ledger.absent", place=str(file or mask_password(settings.database)))
     engine = Engine.open_all(settings) if several else Engine.open(settings.database, settings=settings)
     try:
@@ -95,6 +94,20 @@ def inspected(name: str | None, url: str, other: str = "ledger_other") -> "Inspe
     if name is not None and found.name not in {None, name}:
         raise Unavailable(other, ledger=name, name=found.name)
     return found
+
+
+def _has_none(place: str) -> bool:
+    """Whether a database has no ledger.
+
+    Raises:
+        InputError: database_url.
+        Unavailable: errors of the host.
+    """
+    from lodger.engine.store.connection.inspection import inspect_database
+    from lodger.engine.store.drivers.addresses import ledger_url
+
+    ledger_url(place)
+    return inspect_database(place).verdict in {"absent", "empty"}
 
 
 def _file(place: str) -> Path | None:

@@ -117,6 +117,12 @@ def test_a_place_that_can_hold_no_ledger(place: str, code: str) -> None:
     assert (said.code, said.json["error"]["code"]) == (1, code)
 
 
+@pytest.mark.parametrize(("place", "told"), [("mysql://x/y", "not support mysql"), (":memory:", "database in memory")])
+def test_an_address_that_names_no_ledger_is_told_to_a_command_that_reads(place: str, told: str) -> None:
+    said = inside("tenant", "list", "--db", place, "--json")
+    assert (said.json["error"]["code"], told in said.json["error"]["message"]) == ("database_url", True)
+
+
 def test_check_changes_nothing_and_upgrade_is_done_once(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.db", inside)
     EMPTY.add(str(ledger.place))

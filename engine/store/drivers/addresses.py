@@ -45,12 +45,12 @@ def ledger_url(place: str) -> tuple[Driver, URL]:
     try:
         parsed = parse(place)
         driver = driver_named(parsed.get_backend_name())
-        url = parsed if driver is None else driver.ledger_url(parsed)
+        if driver is None:
+            raise InputError("database_url.dialect", dialect=parsed.get_backend_name())
+        url = driver.ledger_url(parsed)
         url.get_dialect().import_dbapi()
     except UNOPENABLE as error:
         raise InputError("database_url", place=mask_password(place), reason=str(error)) from error
-    if driver is None:
-        raise InputError("database_url.dialect", dialect=parsed.get_backend_name())
     return driver, url
 
 
@@ -66,9 +66,15 @@ def read_only(place: str) -> URL | None:
 
 
 def opened_url(url: URL) -> URL:
-    """Return the URL that SQLAlchemy opens for a ledger's address; an unknown scheme is left unchanged."""
+    """Return the URL that SQLAlchemy opens for a ledger's address.
+
+    Raises:
+        InputError: database_url.
+    """
     driver = driver_named(url.get_backend_name())
-    return url if driver is None else driver.ledger_url(url)
+    if driver is None:
+        raise InputError("database_url.dialect", dialect=url.get_backend_name())
+    return driver.ledger_url(url)
 
 
 def mask_password(url: str) -> str:
