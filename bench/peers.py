@@ -14,8 +14,8 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 Figures = dict[str, dict[str, float]]
-#: Jobs that do nothing, and how many the queues run at once.
-JOBS, AT_ONCE = 2000, 10
+#: Jobs that do nothing, and how many the queues run at once; with scripts the best of several numbers counts.
+JOBS, AT_ONCE, SCRIPTS_AT_ONCE = 2000, 10, (4, 10, 24)
 _TIMEOUT_S = 120
 _ISOLATED_VM = """
 const ivm = require("isolated-vm"), took = [], cpu = process.cpuUsage();
@@ -53,7 +53,7 @@ const ivm = require("isolated-vm"), [scripts, times] = JSON.parse(require("fs").
 """
 _GRAPHILE_WORKER = """
 const { run, runMigrations, Logger } = require("graphile-worker"), { Client } = require("pg");
-const [url, jobs, concurrency] = [process.argv[1], Number(process.argv[2]), Number(process.argv[3])];
+const [url, jobs, at_once, scripts_at_once] = [process.argv[1], ...process.argv.slice(2).map(JSON.parse)];
 (async () => {
   const logger = new Logger(() => () => {}), options = { connectionString: url, logger };
   await runMigrations(options);
@@ -62,28 +62,32 @@ const [url, jobs, concurrency] = [process.argv[1], Number(process.argv[2]), Numb
   const now = () => Number(process.hrtime.bigint()) / 1e9, stored = now();
   await client.query("SELECT graphile_worker.add_job('noop', '{}') FROM generate_series(1, $1::int)", [jobs]);
   const store_s = now() - stored;
-  const rate = (name, number, task) => new Promise(async (resolve) => {
+  const rate = (name, number, concurrency, task) => new Promise(async (resolve) => {
     let ran = 0, begun = now();
     const runner = await run({ ...options, concurrency, noHandleSignals: true, taskList: { [name]: async (_given, helpers) => {
       await task(helpers);
       if (++ran === number) setTimeout(() => runner.stop().then(() => resolve(number / (now() - begun))), 0);
     } } });
   });
-  const per_s = await rate("noop", jobs, async () => {});
+  const per_s = await rate("noop", jobs, at_once, async () => {});
   const found = { per_s, stored_and_run_per_s: jobs / (store_s + jobs / per_s) };
   let ivm;
   try { ivm = require("isolated-vm"); } catch { /* measured without scripts */ }
   if (ivm) {
     // What a user would build: each job runs a script in a new isolate and stores its result.
-    const scripts = Math.ceil(jobs / 10);
+    const scripts = Math.ceil(jobs / 5);
     await client.query("CREATE TABLE IF NOT EXISTS results (result TEXT)");
-    await client.query("SELECT graphile_worker.add_job('script', '{}') FROM generate_series(1, $1::int)", [scripts]);
-    found.scripts_per_s = await rate("script", scripts, async (helpers) => {
+    const run_script = async (helpers) => {
       const isolate = new ivm.Isolate({ memoryLimit: 32 }), context = await isolate.createContext();
       const result = await context.eval("let n = 0; for (let i = 0; i < 1000; i++) n += i; n", { timeout: 1000 });
       isolate.dispose();
       await helpers.query("INSERT INTO results VALUES ($1)", [String(result)]);
-    });
+    };
+    found.scripts_per_s = 0;
+    for (const concurrency of scripts_at_once) {
+      await client.query("SELECT graphile_worker.add_job('script', '{}') FROM generate_series(1, $1::int)", [scripts]);
+      found.scripts_per_s = Math.max(found.scripts_per_s, await rate("script", scripts, concurrency, run_script));
+    }
   }
   await client.end();
   console.log(JSON.stringify(found));
@@ -148,7 +152,7 @@ def measure(folder: Path | None, url: str | None) -> Figures:
         place = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         given = [place, str(JOBS), str(AT_ONCE)]
         if node is not None:
-            commands["graphile-worker"] = [node, "-e", _GRAPHILE_WORKER, *given]
+            commands["graphile-worker"] = [node, "-e", _GRAPHILE_WORKER, *given, json.dumps(SCRIPTS_AT_ONCE)]
         if python is not None and python.exists():
             commands["procrastinate"] = [str(python), "-c", _PROCRASTINATE, *given]
     found: Figures = {}

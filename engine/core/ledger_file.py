@@ -31,6 +31,8 @@ def read(path: Path) -> tuple[NamedLedger, ...]:
     Raises:
         InputError: ledgers_invalid.
     """
+    if path.exists() and not path.is_file():  # to open a pipe would wait for its writer
+        raise InputError("ledgers_invalid", path=path, reason="it is not a regular file")
     try:
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(MAX_LENGTH)

@@ -6,6 +6,8 @@ import ssl
 import threading
 import time
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.access.grants import MIB
@@ -150,7 +152,7 @@ class WayOut:
             addresses=self._addresses,
             names=Resolver(tuple(self._settings.egress_dns.split())),
             ports=self._ports,
-            tls=_tls_context(self._settings),
+            tls=_tls_context(self._settings.egress_ca),
             payer_pace=TokenBuckets(per_s, max(1, int(2 * per_s)), time.monotonic),
             host_pace=TokenBuckets(host_per_s, max(1, int(2 * host_per_s)), time.monotonic),
         )
@@ -187,12 +189,13 @@ def _ports(text: str) -> frozenset[int]:
     return found
 
 
-def _tls_context(settings: Settings) -> ssl.SSLContext:
-    """Return the TLS context that verifies certificates, by the settings."""
+@cache
+def _tls_context(more: Path | None) -> ssl.SSLContext:
+    """Return the TLS context that verifies certificates by the system's and by a file of more: to read them takes tens of milliseconds."""
     made = ssl.create_default_context()
-    if settings.egress_ca is not None:
+    if more is not None:
         try:
-            made.load_verify_locations(cafile=settings.egress_ca)
+            made.load_verify_locations(cafile=more)
         except OSError as error:  # ssl.SSLError is one
-            raise InputError("certificates_invalid", file=settings.egress_ca, reason=str(error)) from error
+            raise InputError("certificates_invalid", file=more, reason=str(error)) from error
     return made

@@ -12,8 +12,8 @@ from lodger.sandbox.workers.launcher import WorkerEnd
 
 #: Time that a call takes before the kernel is asked; it doubles while the worker still computes.
 FIRST_LOOK_S, LAST_LOOK_S = 0.005, 0.08
-#: How often a worker that gave its slot back is looked at: it may be woken up by a timer of its own.
-_WATCH_S = 0.1
+#: Time until a worker that gave its slot back is looked at: it may be woken up by a timer of its own. It doubles while it sleeps on.
+FIRST_WATCH_S, LAST_WATCH_S = 0.1, 0.8
 _AWAKE_MS = 5.0
 
 
@@ -47,7 +47,7 @@ class Waiting:
     def called(self) -> None:
         """Note that a host call of the script is under way."""
         if self._slot is not None and self._next is None:
-            self._next = self._loop.call_later(FIRST_LOOK_S, self._look, FIRST_LOOK_S)
+            self._look_after(FIRST_LOOK_S)
 
     def answered(self) -> None:
         """Note that no call is under way any more."""
@@ -60,6 +60,7 @@ class Waiting:
         if self._left and self._slot is not None and self._entering is None:
             self._left = False
             self._slot.take()
+            self._look_after(FIRST_LOOK_S)
 
     async def enter(self) -> None:
         """Wait for a slot before an answer is sent, if the attempt has none."""
@@ -84,22 +85,28 @@ class Waiting:
         try:
             await self._slot.enter()
             self._left = False
+            self._look_after(FIRST_LOOK_S)
         finally:
             self._waited_s, self._since_s = self.waited_s, None
             self._entering = None
 
+    def _look_after(self, after_s: float) -> None:
+        """Look at the worker after so many seconds, and not before."""
+        if self._next is not None:
+            self._next.cancel()
+        self._next = self._loop.call_later(after_s, self._look, after_s)
+
     def _look(self, after_s: float) -> None:
         """Leave the slot of a worker that still waits for an answer."""
         assert self._slot is not None
-        self._next = None
         if self._left:
             if self._cpu_ms() - self._left_at_ms > _AWAKE_MS:
                 self.computes()
         elif _sleeps(self._worker.pid):
             self._left, self._left_at_ms = True, self._cpu_ms()
             self._slot.leave(max(0, self._worker.resident_bytes() - self._idle_bytes))
-        after_s = _WATCH_S if self._left else min(2 * after_s, LAST_LOOK_S)
-        self._next = self._loop.call_later(after_s, self._look, after_s)
+            after_s = FIRST_WATCH_S / 2
+        self._look_after(min(2 * after_s, LAST_WATCH_S if self._left else LAST_LOOK_S))
 
 
 def _sleeps(pid: int) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from lodger.engine.core.errors import InputError, Unavailable
@@ -20,6 +20,8 @@ from lodger.engine.store.connection import database as module
 from lodger.engine.store.connection.database import Database, mask_password
 from lodger.engine.store.connection.inspection import inspect_database
 from lodger.engine.store.drivers.sqlite import connections
+from lodger.engine.store.drivers.sqlite.driver import SqliteDriver
+from lodger.engine.sync import Engine
 
 
 def refusal_of(path: str) -> Unavailable:
@@ -35,6 +37,18 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     before = path.read_bytes()
     assert refusal_of(str(path)).code == "not_a_database"
     assert path.read_bytes() == before
+
+
+def test_a_pipe_or_a_device_is_refused_at_once(tmp_path: Path) -> None:
+    """To open a pipe would wait until something else opens it."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/null"):
+        assert refusal_of(path).code == "not_a_database"
+        with Engine.open(str(tmp_path / "l.db")) as engine:
+            with pytest.raises(Unavailable, match="not a regular file"):
+                engine.expose("orders", tenant_column="tenant", database=f"sqlite:///{path}")
+            with pytest.raises(Unavailable, match="not a regular file"):
+                SqliteDriver().restore(make_url(f"sqlite:///{tmp_path}/new.db"), Path(path))
 
 
 def test_a_folder_that_is_missing(tmp_path: Path) -> None:

@@ -89,11 +89,14 @@ def test_what_a_script_is_refused_people_are_refused(bench: Bench) -> None:
 
 
 def test_long_filters_leave_nothing_in_the_node_s_memory(bench: Bench) -> None:
-    """With its statement a filter of 190 conditions took 15 MB: kept, those of one script that asks hundreds filled the memory."""
+    """With its statement a filter of 190 conditions took 15 MB: kept, those of one script that asks hundreds filled the memory.
+
+    SQLite's own form of it took 1.5 MB, and each connection kept 128 of them.
+    """
 
     def compiled() -> int:
         gc.collect()
-        return sum(isinstance(each, SQLCompiler) for each in gc.get_objects())
+        return sum(isinstance(each, SQLCompiler) or type(each).__name__ == "Statement" for each in gc.get_objects())
 
     bench.engine.tenants.create("acme")
     bench.engine.documents.put("acme", "carts", "a", {"n": 1})

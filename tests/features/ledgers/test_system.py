@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
 from functools import partial
@@ -648,6 +649,13 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "y").symlink_to("x")
     with pytest.raises(Explained, match="not a file of ledgers"):
         read(tmp_path / "file")
+
+
+def test_a_pipe_is_no_file_of_ledgers(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError) as refused:
+        read(tmp_path / "pipe")
+    assert (refused.value.code, refused.value.why) == ("ledgers_invalid", "it is not a regular file")
 
 
 def test_what_is_not_of_the_system_leaves_nothing(tmp_path: Path) -> None:

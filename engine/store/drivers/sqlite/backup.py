@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lodger.engine.core.errors import InputError, Unavailable
+from lodger.engine.store.drivers.sqlite.connections import require_regular
 
 
 def copy(source: Path, target: Path) -> None:
@@ -18,13 +19,14 @@ def copy(source: Path, target: Path) -> None:
 
     Raises:
         InputError: file_exists.
-        Unavailable: database_damaged.
+        Unavailable: database_damaged, not_a_database.
         OSError: a file cannot be read or written.
     """
     if target.exists():
         raise InputError("file_exists", target=target)
     if not source.exists():
         raise FileNotFoundError(ENOENT, "there is no such file")
+    require_regular(str(source))
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)
     os.close(os.open(part, os.O_CREAT | os.O_WRONLY, 0o600))

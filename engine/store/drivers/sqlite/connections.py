@@ -17,6 +17,8 @@ from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.features import Check
 
 BUSY_TIMEOUT_MS = 10_000
+#: Characters of a statement above which the connection that has run it is not kept.
+LONGEST_PREPARED = 16_000
 #: Execution options of a read-only transaction.
 READ = {"lodger_read": True}
 
@@ -40,6 +42,20 @@ def prepare(raw: Any, synchronous: str) -> None:
         "cache_size = -32768",
     ):
         raw.execute(f"PRAGMA {pragma}")
+
+
+def close_after_long(_cursor: object, statement: str, _parameters: object, context: Any) -> None:
+    """Close a connection after the transaction of a long statement: it would keep it prepared, twelve bytes for each character."""
+    if len(statement) > LONGEST_PREPARED:
+        context.root_connection.connection.invalidate(soft=True)
+
+
+def require_regular(path: str) -> None:
+    """Raise Unavailable (not_a_database) for a pipe or a device: to open it may wait for ever."""
+    with suppress(OSError):  # it does not exist, or SQLite says what is wrong
+        mode = os.stat(path).st_mode  # noqa: PTH116 - as below
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise Unavailable("not_a_database.kind", place=path)
 
 
 def begin(connection: Connection) -> None:
@@ -66,6 +82,7 @@ class LedgerFile:
     def _require_same(self, *_of_event: object) -> None:
         """Raise Unavailable (ledger_replaced) if the file is another one than at its first use; create it before that."""
         if self._opened is None:
+            require_regular(self._path)
             create_private(self._path)
         elif _identity(self._path) != self._opened:
             raise Unavailable("ledger_replaced", path=self._path)

@@ -124,12 +124,15 @@ class SqliteDriver(Driver):
         event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
         connections.LedgerFile(engine)
         event.listen(engine, "begin", connections.begin)
+        event.listen(engine, "do_execute", connections.close_after_long)
         return engine
 
     def open_platform(self, url: URL) -> Engine:
         """Return a pool of connections that check foreign keys."""
         engine = create_engine(url, hide_parameters=True, execution_options=self.options)
+        event.listen(engine, "do_connect", lambda *_of_event: connections.require_regular(str(url.database)))
         event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
+        event.listen(engine, "do_execute", connections.close_after_long)
         return engine
 
     def has_platform(self, url: URL) -> bool:
