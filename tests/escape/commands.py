@@ -1,10 +1,13 @@
 """WebAssembly commands for tests, and a pool for them with its own event loop."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from tests.escape.matrix.pools import WeakWasmPool
 from tests.escape.probing import Echo
+from tests.leaks import nothing_left
 
 from lodger.escape.modules import command, data, functions, leb, wat
 from lodger.sandbox import Bundle, Job, Limits, Report
@@ -45,7 +48,35 @@ class Commands:
         self.runner.close()
 
 
+@pytest.fixture(scope="module")
+def wasm() -> Iterator[Commands]:
+    """A pool for all tests of a module, in which each run has its own process."""
+    commands = Commands()
+    yield commands
+    commands.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_leaks() -> Iterator[None]:
+    """Of a module, not of each test: the pool keeps compiled code."""
+    with nothing_left():
+        yield
+
+
 #: A module that takes seconds to compile.
 LADDER_OF_IFS = functions(b"\1\1\x7f" + b"\x20\0\4\x40\x20\0\x41\1\x6a\x21\0\x0b" * 500_000 + b"\x0b")
 
-__all__ = ["HELLO", "LADDER_OF_IFS", "LOOP", "MIB", "Commands", "command", "data", "functions", "leb", "wat"]
+__all__ = [
+    "HELLO",
+    "LADDER_OF_IFS",
+    "LOOP",
+    "MIB",
+    "Commands",
+    "command",
+    "data",
+    "functions",
+    "leb",
+    "no_leaks",
+    "wasm",
+    "wat",
+]

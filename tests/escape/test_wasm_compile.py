@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import wasmtime
-from tests.escape.commands import HELLO, LADDER_OF_IFS, MIB, Commands, command, functions, leb
+from tests.escape.commands import HELLO, LADDER_OF_IFS, MIB, Commands, command, functions, leb, no_leaks, wasm
 from tests.escape.probing import Echo
 from wasmtime import _bindings as ffi
 from wasmtime import wat2wasm
@@ -16,12 +15,7 @@ from lodger.sandbox import Bundle, Job, Limits, Outcome
 from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS
 from lodger.sandbox.wasm.code_cache import CodeCache
 
-
-@pytest.fixture
-def wasm() -> Iterator[Commands]:
-    commands = Commands()
-    yield commands
-    commands.close()
+__all__ = ["no_leaks", "wasm"]
 
 
 def assembled(
@@ -193,22 +187,23 @@ def test_one_tenants_bomb_delays_no_other() -> None:
 
 
 def test_a_module_can_be_compiled_before_it_runs(wasm: Commands) -> None:
-    compiled = wasm.pool.compile
-    assert wasm.runner.run(compiled(Job(Bundle({}, wasm=HELLO), tenant="acme"))) is None
-    refused = wasm.runner.run(compiled(Job(Bundle({}, wasm=b"\0asm"), tenant="acme")))
+    compiled, before = wasm.pool.compile, wasm.pool.compiler.compiled
+    assert wasm.runner.run(compiled(Job(Bundle({}, wasm=HELLO), tenant="before"))) is None
+    refused = wasm.runner.run(compiled(Job(Bundle({}, wasm=b"\0asm"), tenant="before")))
     assert refused is not None
     assert refused.outcome is Outcome.COMPILE_ERROR
-    assert wasm(HELLO, tenant="acme").outcome is Outcome.OK
-    assert wasm.pool.compiler.compiled == 2
+    assert wasm(HELLO, tenant="before").outcome is Outcome.OK
+    assert wasm.pool.compiler.compiled == before + 2
 
 
 # -- code per tenant --
 
 
 def test_another_tenants_code_is_not_used(wasm: Commands) -> None:
-    for tenant, compiled in (("acme", 1), ("zeta", 2), ("acme", 2), ("zeta", 2)):
+    before = wasm.pool.compiler.compiled
+    for tenant, compiled in (("one", 1), ("another", 2), ("one", 2), ("another", 2)):
         assert wasm(HELLO, tenant=tenant).outcome is Outcome.OK
-        assert wasm.pool.compiler.compiled == compiled
+        assert wasm.pool.compiler.compiled == before + compiled
 
 
 def on_disk(folder: Path, key: bytes = b"k" * 32) -> Commands:
