@@ -7,7 +7,7 @@ import os
 import socket
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from lodger.engine.core.events import ChangeReported, EventBus, Fault, LedgerWritten
 from lodger.engine.effects.finished import Executor
@@ -50,6 +50,17 @@ BEHIND_S = 30.0
 #: When Python's collector looks for garbage: often, and at few objects. A run leaves next to none; a look at all objects of a thousand
 #: running attempts took 100 to 400 ms.
 GC_THRESHOLDS = (700, 10, 100)
+
+
+@cache
+def _freeze_loaded() -> None:
+    """Freeze the loaded objects, once in a process: they live as long as it, and looking through them held up every run for 60 ms and more.
+
+    Counting frozen objects takes tens of milliseconds, which further nodes of the process need not spend.
+    """
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
 
 
 class Node:
@@ -125,10 +136,7 @@ class Node:
             await service.start()
         if self._senders is not None:
             await self._senders.start()
-        if not gc.get_freeze_count():
-            # What is there by now lives as long as the process: looking through it for garbage held up every run for 60 ms and more.
-            gc.freeze()
-            gc.set_threshold(*GC_THRESHOLDS)
+        _freeze_loaded()
 
     async def prepare(self) -> None:
         """Make the services and the executor ready, and register; nothing is looked for yet."""

@@ -117,7 +117,6 @@ IN_THE_SQL = [
         r"\1'ready'\2",
         2,
         "turns are",
-        first=2,
     ),
     PlantedBug(
         "a turn ignores the tenant's state",
