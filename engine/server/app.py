@@ -83,7 +83,7 @@ class Api:
         )
         router = self.framework.router
         router.route_class = ProblemRoute
-        endpoints.add(router, engine, calls, self.bodies, self.description)
+        endpoints.add(self.framework, engine, calls, self.bodies, self.description)
         live.add(router, engine, calls)
         self.framework.add_exception_handler(HTTPException, routing_error)
         self._description: dict[str, Any] | None = None

@@ -4,13 +4,14 @@ import asyncio
 import inspect
 import json
 from collections.abc import Callable, Generator
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, FastAPI, Path, Query
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute
 
 from lodger.engine.core.access.roles import MEANING, Role
 from lodger.engine.core.metrics import health
@@ -18,9 +19,10 @@ from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.server.bodies import Bodies
 from lodger.engine.server.openapi import MAX_TEXT, QueryModel, body_of, described, errors_of, given, query_of
 from lodger.engine.server.operation_call import Calls, authenticated, permission
-from lodger.engine.server.problems import Refused
+from lodger.engine.server.problems import ProblemRoute, Refused
 from lodger.engine.service.engine import Engine
 from lodger.engine.service.operations.route import ROOT, Instant, Route
+from lodger.engine.service.operations.table import OperationTable
 from lodger.engine.store.records import AuditEntry
 from lodger.engine.store.tenants import tenants
 
@@ -67,13 +69,22 @@ class ExportQuery(QueryModel):
 
 
 def add(
-    router: APIRouter, engine: Engine, calls: Calls, bodies: Bodies, description: Callable[[], dict[str, Any]]
+    framework: FastAPI, engine: Engine, calls: Calls, bodies: Bodies, description: Callable[[], dict[str, Any]]
 ) -> None:
     """Add an endpoint for each operation of the table, and the routes that are no operation."""
-    for route in engine.table.routes:
+    framework.state.engine, framework.state.calls, framework.state.bodies = engine, calls, bodies
+    framework.router.routes.extend(_operation_routes(engine.table))
+    _add_others(framework.router, engine, calls, description)
+
+
+@cache
+def _operation_routes(table: OperationTable) -> list[BaseRoute]:
+    """Return the routes of a table's operations, made once in a process: endpoints ask the application of a request for its engine."""
+    router = APIRouter(route_class=ProblemRoute)
+    for route in table.routes:
         router.add_api_route(
             ROOT + route.path,
-            _endpoint(engine, calls, bodies, route),
+            _endpoint(route),
             methods=[route.method],
             operation_id=route.identity,
             summary=route.summary,
@@ -84,12 +95,11 @@ def add(
             dependencies=[permission(route.role, of_tenant=route.of_tenant)],
             **described(route),
         )
-    _add_others(router, engine, calls, description)
+    return router.routes
 
 
-def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Callable[..., Any]:
+def _endpoint(route: Route) -> Callable[..., Any]:
     """Return the function that answers requests of a route."""
-    noun = getattr(engine, route.noun)
     body_model, query_model = body_of(route), query_of(route)
     takes_many = {
         name for name, each in inspect.signature(route.function).parameters.items() if each.kind is each.VAR_POSITIONAL
@@ -97,6 +107,8 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
 
     async def answer_request(request: Request, **path: Any) -> Response:
         """Check a request's query and body, and carry out the route's operation."""
+        calls: Calls = request.app.state.calls
+        bodies: Bodies = request.app.state.bodies
         query = path.pop("query", None)
         _check_query(request, query_model)
         arguments = {"tenant_id": None, **path} if route.everywhere else dict(path)
@@ -124,6 +136,8 @@ def _endpoint(engine: Engine, calls: Calls, bodies: Bodies, route: Route) -> Cal
         request: Request, path: dict[str, Any], arguments: dict[str, Any], raw: Callable[[], bytes]
     ) -> Response:
         """Carry out the operation with checked arguments."""
+        calls: Calls = request.app.state.calls
+        noun = getattr(request.app.state.engine, route.noun)
         many = [one for name in takes_many for one in arguments.pop(name)]
         verb = partial(getattr(noun, route.verb), **arguments)
         if many:

@@ -80,7 +80,7 @@ class Nouns(Generic[M]):
     run_in = Shortcut("actions", Actions.run_in)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OperationTable:
     """The operations of an engine's nouns.
 
