@@ -92,11 +92,13 @@ class Dashboard:
         sign_in: URL of the platform's own sign-in page, to which browsers are sent that its authentication does not know.
 
     Attributes:
+        changes: number of changes by forms; a page that was rendered before one is not shown after it.
         sign_ins: ways to sign in beside a token: each returns the path of its start and its title, for the page that follows; or None.
     """
 
     def __init__(self, api: Api, *, sign_in: str | None = None) -> None:
         self._api = self.api = api
+        self.changes = 0
         self.sign_ins: list[Callable[[str], tuple[str, str] | None]] = []
         framed = api.engine.context.settings.frame_ancestors
         self._policy = POLICY.replace("frame-ancestors 'none'", f"frame-ancestors {framed}") if framed else POLICY
@@ -177,7 +179,8 @@ class Dashboard:
     async def _answer(self, request: Request, *, page: Page) -> Response:
         """Answer a request with a page, or with the page of the error that it met."""
         caller, language = authenticated(request).caller, self._speak(request)
-        key = (caller.tenant_id or "", caller.role.value, str(request.url.path), str(request.url.query), language)
+        of_caller = (caller.tenant_id or "", caller.role.value, str(self.changes))
+        key = (*of_caller, str(request.url.path), str(request.url.query), language)
         try:
             form, of_list = request.query_params.get("format"), LISTS.get(page)
             if of_list is not None and form in {"csv", "json"}:
@@ -350,7 +353,8 @@ def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:
         tag = rendering.digest(name)
         kept = "public, max-age=31536000, immutable" if request.url.query == tag else "no-cache"
         headers = {"cache-control": kept, "etag": f'"{tag}"', "vary": "accept-encoding"}
-        if request.headers.get("if-none-match") == f'"{tag}"':
+        # A proxy that packs the file itself makes the tag weak.
+        if f'"{tag}"' in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(rendering.static(name), media_type=media, headers=headers)

@@ -75,6 +75,7 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     answer = await sent_to_api(pages, request, method, path, file if route.raw else body, fields, query, route.media)
     if answer.status_code >= 400:
         return pages.problem_page(request, answer)
+    pages.changes += route.changes
     value = json.loads(bytes(answer.body) or b"null")
     named = {f"answer.{name}": each for name, each in value.items()} if isinstance(value, dict) else {}
     asked = request.query_params.get("then")

@@ -103,8 +103,8 @@ def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) 
     browser.agrees(browser.sends(browser.open("/t/acme/scripts/two%20words"), "PUT", source="export default () => 8"))
     assert engine.scripts.get("acme", "two words").version == 2
     # Only changed fields of an edit are sent, numbers as numbers.
-    page = browser.open("/t/acme/operations/schedules.edit?schedule=s")
     engine.schedules.edit("acme", "s", missed="all")
+    page = browser.open("/t/acme/operations/schedules.edit?schedule=s")
     answer = browser.agrees(browser.sends(page, "PATCH", jitter_s="5", why="spread"))
     assert (answer.status_code, answer.headers["location"]) == (303, "/t/acme/schedules/s")
     found = engine.schedules.get("acme", "s")
@@ -142,6 +142,7 @@ def test_changes_are_made_without_a_script(browser: Browser, lodge: RunningApi) 
     assert engine.tenants.get("acme").state == "suspended"
     shown = browser.agrees(browser.sends(page, "/tenants/acme/tokens", name="ci", role="viewer"))
     assert re.search("lodger_[A-Za-z0-9_-]{20}", shown.text)
+    page = browser.open("/t/acme/settings")
     # What the API refuses is a page with its reason.
     refused = browser.agrees(browser.sends(page, "PATCH /tenants/acme", runs_per_day="-1"))
     assert (refused.status_code, "limit_out_of_range" in refused.text) == (422, True)

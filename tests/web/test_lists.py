@@ -3,16 +3,21 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import event
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
+from tests.store.bench import Bench
 from tests.web.browsing import WAIT_MS, Browser, Page, opened
 
+from lodger.engine.effects.finished import Finished
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import Dashboard
+from lodger.sandbox.job import Usage
+from lodger.sandbox.outcome import Outcome
 
 expect = pytest.importorskip(
     "playwright.sync_api", reason="NOT TESTED in a browser: playwright is not installed"
@@ -249,3 +254,38 @@ def test_tenants_are_sorted_by_each_column(page: Page, lodge: RunningApi) -> Non
         page.goto(lodge.url + "/tenants")
     page.goto(lodge.url + "/tenants?filter=sort:-state")
     expect(page.locator("tbody tr").first).to_contain_text("tenant-0119")
+
+
+def test_lists_without_pages_are_sorted_by_each_column_and_so_are_their_files(page: Page, lodge: RunningApi) -> None:
+    engine, bench = lodge.engine, Bench(lodge.engine, lodge.clock)
+    engine.tenants.create("timed")
+    engine.scripts.put("timed", "job", "export default () => 1")
+    for name, wall_ms in (("slow", 900.0), ("fast", 20.0), ("usual", 300.0)):
+        bench.lease(name)
+        lodge.clock.advance(1)
+        engine.schedules.create("timed", name, script="job", rules="0 9 1 1 *")
+        engine.actions.run_now("timed", name)
+        worked(lodge, finished=Finished(Outcome.OK, "1", usage=Usage(wall_ms=wall_ms)))
+    for path, name, rising in (
+        ("/t/timed/durations", "Latest five", ["fast", "usual", "slow"]),
+        ("/t/timed/durations", "Schedule", ["fast", "slow", "usual"]),
+        ("/nodes", "Name", ["fast", "slow", "usual"]),
+        ("/nodes", "Started", ["slow", "fast", "usual"]),
+        ("/t/timed/operations/schedules.durations", "Schedule", ["fast", "slow", "usual"]),
+    ):
+        page.goto(lodge.url + path)
+        for wanted in (rising, rising[::-1]):
+            page.locator("thead").get_by_role("link", name=name, exact=True).click()
+            page.wait_for_url("**sort=*")
+            cells = page.locator("tbody tr").all_inner_texts()
+            shown = [found[0] for each in cells if (found := re.search("fast|slow|usual", each))]
+            assert shown == wanted, (path, name)
+            with page.expect_download() as got:
+                page.get_by_role("link", name="JSON").first.click()
+            kept = re.findall('"(?:name|schedule)": "(fast|slow|usual)"', got.value.path().read_text())
+            assert kept == wanted, (path, name, "the file")
+    page.goto(lodge.url + "/nodes")
+    for number in range(8):
+        page.locator("thead th a").nth(number).click()
+        page.wait_for_url("**sort=*")
+        page.goto(lodge.url + "/nodes")

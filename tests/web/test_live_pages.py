@@ -163,3 +163,50 @@ def test_times_are_shown_and_typed_in_the_schedules_zone_then_in_the_chosen_one(
         page.get_by_role("button", name="Filter").click()
         page.wait_for_url("**since=2026-01-01T05%3A00%3A00.000Z**")
         expect(page.locator("[name=since]")).to_have_value("2026-01-01T00:00")
+
+
+def test_a_page_that_is_slow_to_come_is_drawn_without_its_words_until_the_reader_stays(
+    lodge: RunningApi, page: Page
+) -> None:
+    page.goto(f"{lodge.url}/t/acme/schedules")
+    page.evaluate("dispatchEvent(new Event('beforeunload'))")
+    cell, unseen = page.locator("tbody td").first, "rgba(0, 0, 0, 0)"
+    expect(cell).to_have_css("-webkit-text-fill-color", unseen)
+    page.keyboard.press("Shift")
+    expect(cell).not_to_have_css("-webkit-text-fill-color", unseen)
+
+
+def test_a_form_says_that_another_has_changed_what_it_edits(lodge: RunningApi, page: Page) -> None:
+    engine, told = lodge.engine, page.locator("#notice")
+    engine.tenants.create("shared")
+    engine.scripts.put("shared", "job", "export default () => 1")
+    engine.schedules.create("shared", "s", script="job", rules="every 60s")
+    page.goto(f"{lodge.url}/t/shared/operations/schedules.edit?schedule=s")
+    page.get_by_label("Jitter").fill("5")
+    engine.schedules.edit("shared", "s", jitter_s=9)
+    page.get_by_role("button", name="Edit").click()
+    expect(told).to_contain_text("has changed since it was read")
+    assert engine.schedules.get("shared", "s").conduct["jitter_s"] == 9
+    page.reload()
+    page.get_by_label("Jitter").fill("5")
+    page.get_by_role("button", name="Edit").click()
+    page.wait_for_url("**/t/shared/schedules/s")
+    assert engine.schedules.get("shared", "s").conduct["jitter_s"] == 5
+    page.goto(f"{lodge.url}/t/shared/settings")
+    page.get_by_text("The whole tenant").click()
+    page.locator("input[name=runs_per_day]").fill("50")
+    engine.tenants.edit("shared", limits={"concurrent_runs": 3})
+    page.get_by_role("button", name="Save limits").click()
+    expect(told).to_contain_text("has changed since it was read")
+    page.get_by_label("Addresses of its people").fill("bob@shop.example")
+    engine.grants.people("shared", ["ann@shop.example"])
+    page.get_by_role("button", name="Save people").click()
+    expect(told).to_contain_text("has changed since it was read")
+    found = engine.tenants.get("shared")
+    assert (found.limits, list(found.people)) == ({"concurrent_runs": 3}, ["ann@shop.example"])
+    page.goto(f"{lodge.url}/t/shared/operations/tenants.edit")
+    page.get_by_label("Name").fill("mine")
+    engine.tenants.edit("shared", name="theirs")
+    page.get_by_role("button", name="Edit").click()
+    expect(told).to_contain_text("has changed since it was read")
+    assert engine.tenants.get("shared").name == "theirs"

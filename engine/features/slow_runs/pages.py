@@ -3,6 +3,7 @@
 from importlib.resources import files
 
 from lodger.engine.web import dashboard, rendering
+from lodger.engine.web.listing import in_order
 from lodger.engine.web.page import Reader, Values
 
 #: Schedules on the page of durations.
@@ -12,7 +13,7 @@ COMPARED = 100
 def durations(reader: Reader) -> tuple[str, Values]:
     """Return the durations of schedules against their own history."""
     found = reader.ask("schedules.durations", **reader.tenant, limit=COMPARED)
-    return "durations.html", {"durations": found, "page": COMPARED}
+    return "durations.html", {"durations": in_order(reader, found), "page": COMPARED}
 
 
 dashboard.LISTS[durations] = lambda reader: ("schedules.durations", reader.tenant)

@@ -18,6 +18,7 @@ from lodger.engine.service.operations.help_texts import WORDS, explained, plain,
 from lodger.engine.service.operations.route import Parameter, Route
 from lodger.engine.store.records import Action, Schedule
 from lodger.engine.web import rendering
+from lodger.engine.web.listing import in_order
 from lodger.engine.web.page import PAGE, Reader, Values
 from lodger.engine.web.texts import _
 
@@ -106,11 +107,11 @@ def operation(reader: Reader) -> tuple[str, Values]:
     others = {key: each for key, each in names.items() if each.noun == route.noun}
     inner = {key: each for key, each in names.items() if route.noun[:-1] in {of.name for of in each.at("path")}}
     result = refusal = None
+    paged = {"limit", "cursor"} <= {each.name for each in route.parameters}
     if route.method == "GET" and allowed and complete:
         try:
-            # A list has its next pages.
-            size = {"limit": PAGE} if {"limit", "cursor"} <= {each.name for each in route.parameters} else {}
-            result = reader.ask(name, **path, **size | _query(route, asked))
+            result = reader.ask(name, **path, **({"limit": PAGE} if paged else {}) | _query(route, asked))
+            result = in_order(reader, result) if isinstance(result, list) and not paged else result
         except InputError as error:
             if asked:
                 raise
@@ -122,7 +123,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
     return "operation.html", {
         "route": route,
         "title": title_of,
-        "match": stored.get("_match") if route.method == "PUT" and route.tagged else None,
+        "match": stored.get("_match") if route.tagged else None,
         "help": plain(route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]),
         "allowed": allowed,
         "fields": shown,
@@ -138,6 +139,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
         "refusal": refusal,
         "others": others,
         "listed": isinstance(result, list),
+        "paged": paged,
         "long": LONG,
         "next": urlencode(asked | {"cursor": cursor}) if (cursor := getattr(result, "next", None)) else None,
     }

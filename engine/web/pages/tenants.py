@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
-from lodger.engine.web.listing import listing
+from lodger.engine.server.operation_call import etag
+from lodger.engine.web.listing import in_order, listing
 from lodger.engine.web.page import PAGE, Reader, Values
 from lodger.engine.web.texts import _
 from lodger.sandbox.limits import LIMITS
@@ -40,7 +41,7 @@ def tenants(reader: Reader) -> tuple[str, Values]:
 def nodes(reader: Reader) -> tuple[str, Values]:
     """Return the page with the list of nodes: its template and values."""
     gone = bool(reader.chosen("gone"))
-    return "nodes.html", {"nodes": reader.ask("nodes.list", gone=gone), "gone": gone}
+    return "nodes.html", {"nodes": in_order(reader, reader.ask("nodes.list", gone=gone)), "gone": gone}
 
 
 def settings(reader: Reader) -> tuple[str, Values]:
@@ -55,6 +56,7 @@ def settings(reader: Reader) -> tuple[str, Values]:
     )
     return "settings.html", {
         "subject": tenant,
+        "match": etag(tenant),
         "others": LINKS,
         "limits": (fields := _limit_fields(tenant.limits)),
         "unit": _unit,

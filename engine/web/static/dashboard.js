@@ -90,6 +90,8 @@ function showTimes(place) {
     const at = each.dataset.instant;
     if (at) each.setAttribute("value", wallTime(/Z|[+-]\d\d:\d\d$/.test(at) ? at : at + "Z", zone).replace(" ", "T"));
   }
+  // A year has four digits.
+  for (const each of place.querySelectorAll("[type=datetime-local]")) [each.min, each.max] = ["1900-01-01T00:00", "9999-12-31T23:59"];
   for (const each of place.querySelectorAll("[data-zone-name]")) each.textContent = zone;
 }
 
@@ -106,13 +108,6 @@ document.addEventListener("formdata", (event) => {
 for (const each of document.querySelectorAll("[data-upload] [type=file]")) each.required = true;
 
 let leaving = false;
-
-// Goes to a page that the server renders anew, so that it shows the change.
-async function go(path) {
-  leaving = true;
-  await fetch(path, { headers: { Accept: "text/html", "Cache-Control": "no-cache" } });
-  location.assign(path);
-}
 
 // Says an error beside the form that it is about, if that has a place for it; null takes it away.
 function problem(element, error) {
@@ -162,7 +157,7 @@ async function change(element, address) {
     fields.set("_key", keyOf(element, address + fields));
     const { then, changes, html } = await call("POST", address, fields);
     delete element.asked;
-    if (then) { await go(then); return; }
+    if (then) { leaving = true; location.assign(then); return; }
     if (changes) {
       tell(t`Done.`);
       await refresh(true);
@@ -303,8 +298,8 @@ async function keepFresh() {
 
 let wake = () => {};
 for (const each of ["visibilitychange", "pageshow", "online"]) addEventListener(each, () => wake(), true);
-// A page that is slow to come says so, and a bar of pages that is wider than the screen shows the present one.
-for (const each of ["beforeunload", "pageshow"]) addEventListener(each, () => document.documentElement.classList.toggle("leaving", each === "beforeunload"));
+// A page that is slow to come is drawn without its words, until the reader stays here after all; a bar of pages that is wider than the screen shows the present one.
+for (const each of ["beforeunload", "pageshow", "pointerdown", "keydown"]) addEventListener(each, () => document.documentElement.classList.toggle("leaving", each === "beforeunload"));
 document.querySelector("nav a[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 nameCells(main);
 const choice = document.querySelector("[data-zone-choice]");
