@@ -176,6 +176,9 @@ def test_the_builder_knows_the_tenants_limit_begins_with_a_preset_and_shows_mont
     form.locator("[data-count]").fill("300")
     expect(preview).to_contain_text("Every 5 minutes")
     expect(form.locator("[data-problem-of=rules]")).to_be_hidden()
+    for none in ("0", ""):
+        form.locator("[data-count]").fill(none)
+        expect(form.locator("[data-problem-of=rules]")).to_contain_text("An interval must be more than zero")
     form.locator("[data-preset]").select_option(label="every weekday at 9:00")
     expect(form.locator("[value=days]")).to_be_checked()
     expect(preview).to_contain_text("on Monday through Friday")

@@ -161,7 +161,7 @@ class RuleBuilder {
   // The rules that a step says: texts, or the schedule's own where they are unchanged.
   rules(step = this.step) {
     const own = this.known?.rules ?? [];
-    if (step === "interval") return this.kept([`every ${Number(this.find("[data-count]").value) || ""} ${this.find("[data-unit]").value}`.replace("  ", " ")], own);
+    if (step === "interval") return this.kept([`every ${Number(this.find("[data-count]").value)} ${this.find("[data-unit]").value}`], own);
     if (step === "text") return this.kept(split(this.find("[data-rule]").value), own);
     const weekdays = [...this.root.querySelectorAll("[data-weekdays] input:checked")].map((each) => each.value).sort();
     const monthdays = this.find("[data-monthdays]").value.split(/[\s,]+/).filter(Boolean).map((each) => (/^last$/i.test(each) ? "L" : each));
