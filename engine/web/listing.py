@@ -72,26 +72,20 @@ def in_order(reader: Reader, entries: Iterable[Any]) -> list[Any]:
     """Return the entries of a list without pages in the order of the query's ``sort``: a field, falling after ``-``; dots lead to
     fields of a field. Entries without a value come last."""
     order = reader.request.query_params.get("sort", "")
-    path, found = order.removeprefix("-").split("."), list(entries)
     if not order:
-        return found
-    known, rest = list[tuple[tuple[float, str], int]](), list[Any]()
-    for number, each in enumerate(found):
-        value = _value(to_jsonable(each) if is_dataclass(each) else {"value": each}, path)
-        if value is None:
-            rest.append(each)
-        else:
-            known.append((value, number))
-    known.sort(key=itemgetter(0), reverse=order.startswith("-"))
-    return [found[number] for _value_of, number in known] + rest
+        return list(entries)
+    path = order.removeprefix("-").split(".")
+    rows = [(_value(to_jsonable(each) if is_dataclass(each) else {"value": each}, path), each) for each in entries]
+    known = sorted((row for row in rows if row[0]), key=itemgetter(0), reverse=order.startswith("-"))
+    return [each for _key, each in [*known, *(row for row in rows if not row[0])]]
 
 
-def _value(record: Any, path: list[str]) -> tuple[float, str] | None:
-    """Return a value of a record in a form that any two values can be compared in; None without one."""
+def _value(record: Any, path: list[str]) -> tuple[float, str] | tuple[()]:
+    """Return a value of a record in a form that any two values can be compared in; nothing without one."""
     for name in path:
         record = record.get(name) if isinstance(record, dict) else None
     if record is None or record == []:
-        return None
+        return ()
     is_number = isinstance(record, int | float)
     return (record, "") if is_number else (inf, record if isinstance(record, str) else json.dumps(record))
 

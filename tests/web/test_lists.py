@@ -68,6 +68,12 @@ def test_a_tenant_a_page_and_a_run_are_found_by_the_keyboard(lodge: RunningApi, 
     for words, link in (("job", "/t/acme/scripts/job"), ("drop ind", "/operations/collections.drop_index")):
         page.locator("#find input").fill(words)
         expect(page.locator(f"#find a[href$='{link}']")).to_have_count(1)
+    page.locator("#find input").fill("no such thing")
+    expect(page.locator("#find li")).to_have_text("Nothing is found")
+    page.route("**/api/v1/*?**", lambda route: route.fulfill(status=503, body="away"))
+    page.locator("#find input").fill("acme")
+    expect(page.locator("#find li")).to_have_text("The server answered 503")
+    page.unroute("**/api/v1/*?**")
     page.keyboard.press("Escape")
     expect(page.locator("#find")).to_be_hidden()
     page.keyboard.press("/")

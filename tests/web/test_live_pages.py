@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.api.running_api import RunningApi, running_api
+from tests.api.workers import worked
 from tests.databases.fixtures import name, relay, server
 from tests.databases.relay import Relay
 from tests.web.browsing import WAIT_MS, Browser, Page, opened
@@ -210,3 +211,31 @@ def test_a_form_says_that_another_has_changed_what_it_edits(lodge: RunningApi, p
     page.get_by_role("button", name="Edit").click()
     expect(told).to_contain_text("has changed since it was read")
     assert engine.tenants.get("shared").name == "theirs"
+
+
+def test_a_run_that_is_retried_is_followed_to_its_end_and_replayed_with_the_mended_script(
+    lodge: RunningApi, page: Page
+) -> None:
+    engine, head = lodge.engine, page.locator("h1")
+    engine.tenants.create("mends")
+    engine.scripts.put("mends", "job", "export default () => null.x")
+    engine.schedules.create("mends", "s", script="job", rules="0 9 1 1 *")
+    asked = engine.actions.run_now("mends", "s")
+    worked(lodge, fails=True)
+    page.goto(f"{lodge.url}/t/mends/actions/{asked.id}")
+    expect(head).to_contain_text("error in the script")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Retry").click()
+    expect(page.locator("#notice")).to_have_text("The server does not answer")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Retry").click()
+    expect(head).to_contain_text("ready")
+    expect(head).not_to_contain_text("error in the script")
+    worked(lodge, fails=True)
+    expect(head).to_contain_text("error in the script")
+    engine.scripts.put("mends", "job", "export default () => 1")
+    page.get_by_role("button", name="Replay with the newest version").click()
+    page.wait_for_url(re.compile(rf"/actions/(?!{asked.id})"))
+    worked(lodge)
+    expect(head).to_contain_text("done")
+    expect(page.locator("main")).to_contain_text("job, version 2")

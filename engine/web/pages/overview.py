@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from lodger.engine.core.errors import InputError
@@ -86,86 +87,48 @@ def _of_ledger(reader: Reader, outbox: Iterable[Delivery]) -> Iterator[Finding]:
     """Yield findings about writes that are refused, and about mails and webhooks that nothing sends."""
     if reader.caller.tenant_id is None and (refused := reader.refused) is not None:
         yield Finding("bad", f"{refused.what}: {refused.why}.", f"{refused.fix[:1].upper()}{refused.fix[1:]}")
-    at = reader.base
+    bad, warn = (partial(Finding, level, link=f"{reader.base}/operations/actions.outbox") for level in ("bad", "warn"))
     late = [each for each in outbox if each.next_at and each.next_at < reader.now - UNSENT]
     if late:
         text = _("The outbox is stopped: mails and webhooks wait since {0} UTC.", f"{late[0].next_at:%Y-%m-%d %H:%M}")
-        yield Finding(
-            "bad",
-            text,
-            _("See whether a node is alive and LODGER_MAIL_HOST names its mail server"),
-            f"{at}/operations/actions.outbox",
-        )
-    for each in outbox:
-        if each.kind == "mail" and each.attempts >= MAIL_TRIES and each.error:
-            yield Finding(
-                "warn",
-                _("Mails are not accepted: {0}.", each.error.rstrip(".")),
-                _("See the mail server"),
-                f"{at}/operations/actions.outbox",
-            )
-            break
+        yield bad(text, _("See whether a node is alive and LODGER_MAIL_HOST names its mail server"))
+    errors = (each.error for each in outbox if each.kind == "mail" and each.attempts >= MAIL_TRIES and each.error)
+    if (error := next(errors, None)) is not None:
+        yield warn(_("Mails are not accepted: {0}.", error.rstrip(".")), _("See the mail server"))
 
 
 def _of_nodes(nodes: Iterable[Any] | None) -> Iterator[Finding]:
     """Yield findings about nodes."""
     if nodes is None:
         return
+    bad, warn = (partial(Finding, level, link="nodes") for level in ("bad", "warn"))
     there = list(nodes)
     if not any(each.state in {"alive", "paused", "held"} for each in there):
-        yield Finding("bad", _("No node is alive: nothing runs."), _("Start one: lodger up"), "nodes")
+        yield bad(_("No node is alive: nothing runs."), _("Start one: lodger up"))
     for each in there:
         if each.held:
-            yield Finding(
-                "bad",
-                _("Node {0} starts nothing: {1}.", each.name, each.held),
-                _("Set its clock; see lodger doctor"),
-                "nodes",
-            )
+            yield bad(_("Node {0} starts nothing: {1}.", each.name, each.held), _("Set its clock; see lodger doctor"))
         elif each.state == "silent":
-            yield Finding(
-                "bad",
-                _("Node {0} is silent.", each.name),
-                _("See whether its machine and its database connection are up"),
-                "nodes",
-            )
+            fix = _("See whether its machine and its database connection are up")
+            yield bad(_("Node {0} is silent.", each.name), fix)
         elif each.state == "paused":
-            yield Finding(
-                "warn", _("Node {0} is paused.", each.name), _("Resume it: lodger node resume {0}", each.name), "nodes"
-            )
+            yield warn(_("Node {0} is paused.", each.name), _("Resume it: lodger node resume {0}", each.name))
         missing = [name for name, active in (each.walls or {}).items() if not active]
         if missing:
-            yield Finding(
-                "warn",
-                _("Node {0} runs without {1}.", each.name, ", ".join(missing)),
-                _("See what it lacks: lodger doctor"),
-                "nodes",
-            )
+            text = _("Node {0} runs without {1}.", each.name, ", ".join(missing))
+            yield warn(text, _("See what it lacks: lodger doctor"))
 
 
 def _of_work(late: list[Any], count: str, activity: Any, blocked: list[Any] | None) -> Iterator[Finding]:
     """Yield findings about late and failed actions, and about blocked database sessions."""
     if blocked:
-        yield Finding(
-            "bad",
-            _("1 database session is blocked.")
-            if len(blocked) == 1
-            else _("{0} database sessions are blocked.", len(blocked)),
-            _("End the one that holds up the others"),
-            "blocked",
-        )
+        one = _("1 database session is blocked.")
+        text = one if len(blocked) == 1 else _("{0} database sessions are blocked.", len(blocked))
+        yield Finding("bad", text, _("End the one that holds up the others"), "blocked")
     if late:
-        yield Finding(
-            "bad",
-            _("1 action is overdue.") if len(late) == 1 else _("{0} actions are overdue.", count),
-            _("The reason stands beside each"),
-            "overdue",
-        )
+        text = _("1 action is overdue.") if len(late) == 1 else _("{0} actions are overdue.", count)
+        yield Finding("bad", text, _("The reason stands beside each"), "overdue")
     ended = activity.done + activity.failed
     if activity.failed > FAILING * ended:
-        yield Finding(
-            "warn",
-            _("{0} of {1} actions failed in the last {2}.", activity.failed, ended, charts.span(activity)),
-            _("See the errors, mend, retry all"),
-            "errors",
-        )
+        text = _("{0} of {1} actions failed in the last {2}.", activity.failed, ended, charts.span(activity))
+        yield Finding("warn", text, _("See the errors, mend, retry all"), "errors")

@@ -16,16 +16,18 @@ function sentences(answer, value) {
   return parts.filter(Boolean).map((each) => each.replace(/[.]$/, "")).join(". ");
 }
 
+const reach = (path, options) => fetch(path, options).catch(() => { throw new Error(t`The server does not answer`); });
+
 // Asks the API for a value of JSON or nothing; or sends the fields of a form to the address that it has.
 async function call(method, path, body) {
   const headers = { Accept: "application/json" }, form = body instanceof URLSearchParams || body instanceof FormData;
   if (body && !form) headers["Content-Type"] = "application/json";
-  const session = await fetch(api + "/session");
+  const session = await reach(api + "/session");
   if (session.status === 401) { location.reload(); throw new Error(t`You are signed out.`); }
   const own = await session.json().catch(() => null);
   if (!session.ok) throw new Error(sentences(session, own));
   headers["X-CSRF-Token"] = own.csrf;
-  const answer = await fetch(form ? path : api + path, { method, headers, body: form ? body : JSON.stringify(body) });
+  const answer = await reach(form ? path : api + path, { method, headers, body: form ? body : JSON.stringify(body) });
   const value = await answer.json().catch(() => null);
   if (!answer.ok) throw Object.assign(new Error(sentences(answer, value)), { problem: value ?? {} });
   return value;
@@ -161,6 +163,7 @@ async function change(element, address) {
     if (changes) {
       tell(t`Done.`);
       await refresh(true);
+      wake();
       element.closest("details.panel")?.removeAttribute("open");
     }
     if (html) show(element.querySelector("[data-shown='']") ?? notice, html);
@@ -284,9 +287,10 @@ function showStale(why) {
 }
 
 async function keepFresh() {
-  for (let seconds; (seconds = Number(main.dataset.refresh));) {
-    await new Promise((go) => { wake = go; setTimeout(go, seconds * 1000); });
-    if (document.hidden) continue;
+  for (;;) {
+    const seconds = Number(main.dataset.refresh);
+    await new Promise((go) => { wake = go; if (seconds) setTimeout(go, seconds * 1000); });
+    if (document.hidden || !main.dataset.refresh) continue;
     try {
       await refresh(false);
     } catch (error) {
@@ -428,17 +432,21 @@ async function look(text) {
     [`${of}/scripts?limit=8&filter=${quoted}`, (each) => ({ kind: tenant ? t`script` : t`script of ${each.tenant_id}`, name: each.name, href: `${at(each.tenant_id)}/scripts/${encodeURIComponent(each.name)}` })],
     ...(/^[0-9a-f-]{4,36}$/i.test(word) ? [[`${of}/actions/${word}`, (each) => ({ kind: t`run`, name: each.id, href: `${at(each.tenant_id)}/actions/${each.id}` })]] : []),
   ];
-  await Promise.all(sources.map(async ([path, made]) => {
-    const answer = await fetch(api + path).catch(() => null);
-    if (!answer?.ok || look.asked !== asked) return;
-    const value = await answer.json();
-    found.push(...(value.items ?? [value]).map(made));
-    show();
+  let none = t`Nothing is found`;
+  await Promise.all(sources.map(async ([path, named]) => {
+    try {
+      const answer = await reach(api + path), value = await answer.json().catch(() => null);
+      if (answer.status >= 429) throw new Error(sentences(answer, value));
+      if (!answer.ok || look.asked !== asked) return;
+      found.push(...(value.items ?? [value]).map(named));
+      show();
+    } catch (error) { none = error.message; }
   }));
   const operations = await look.operations;
   if (look.asked !== asked) return;
   found.push(...matching(operations));
   show();
+  if (!found.length) list.replaceChildren(made("li", none));
 }
 
 if (finder) {
