@@ -91,6 +91,7 @@ def messages() -> dict[str, str]:
         *humanize.WAITS.values(),
         *titles,
         *NOUNS,
+        *(each.removesuffix("s") for each in NOUNS),
         *MONTHS,
         *GROUPS,
         *PERIODS,

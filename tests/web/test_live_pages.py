@@ -112,6 +112,11 @@ def test_a_page_follows_beside_the_focus_and_leaves_what_is_typed(lodge: Running
     lodge.engine.schedules.resume("acme", "typed")
     expect(page.locator("h1")).to_contain_text("armed")
     assert page.evaluate("document.activeElement.textContent") == "Dry run"
+    page.goto(f"{lodge.url}/t/acme/actions?schedule=typed")
+    page.locator("[name=state]").select_option("failed")
+    lodge.engine.actions.run_now("acme", "typed")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert page.input_value("[name=state]") == "failed"
 
 
 def test_errors_are_pages_with_the_id_that_the_log_has(

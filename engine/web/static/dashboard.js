@@ -243,7 +243,7 @@ function nameCells(place) {
 function filledIn(form) {
   return form.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")
     || [...form.elements].some((field) => field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked
-      : field.matches("select") ? [...field.options].some((each) => each.defaultSelected !== each.selected) && [...field.options].some((each) => each.defaultSelected)
+      : field.matches("select") ? field.value !== ([...field.options].find((each) => each.defaultSelected) ?? field.options[0])?.value
       : field.matches("input, textarea") && field.value !== field.defaultValue);
 }
 
