@@ -198,7 +198,7 @@ def _prints_its_tables(page: Page, path: str) -> None:
     )
     assert page.locator(controls).filter(visible=True).count() == 0, path
     assert page.evaluate("document.documentElement.scrollWidth") <= PRINTED["width"], path
-    for shown in (".cm-content", "form.operation :is(input, textarea)"):
+    for shown in (".cm-content", "form.operation :is(input:not([type=hidden]), textarea)"):
         if page.locator(shown).count():
             assert page.locator(shown).first.is_visible(), (path, shown)
     cells = "[...document.querySelectorAll('main td')].every((each) => getComputedStyle(each).display === 'table-cell')"

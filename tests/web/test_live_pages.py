@@ -244,3 +244,32 @@ def test_a_run_that_is_retried_is_followed_to_its_end_and_replayed_with_the_mend
     worked(lodge)
     expect(head).to_contain_text("done")
     expect(page.locator("main")).to_contain_text("job, version 2")
+
+
+def test_who_is_signed_out_keeps_what_is_typed_and_goes_on_after_signing_in_beside_it(
+    lodge: RunningApi, page: Page
+) -> None:
+    lodge.engine.schedules.create("acme", "kept", script="job", rules="every 60s")
+    page.goto(f"{lodge.url}/t/acme/schedules/kept")
+    page.locator("#pause > summary").click()
+    page.fill("#pause [name=note]", "a long reason")
+    cookies = page.context.cookies()
+    page.context.clear_cookies()
+    expect(page.locator("#stale")).to_contain_text("You are signed out")
+    page.get_by_role("button", name="Pause now").click()
+    expect(page.locator("#notice")).to_contain_text("You are signed out")
+    page.context.add_cookies(cookies)
+    expect(page.locator("#stale")).to_be_hidden()
+    page.get_by_role("button", name="Pause now").click()
+    expect(page.locator("h1")).to_contain_text("paused")
+    assert lodge.engine.schedules.get("acme", "kept").note == "a long reason"
+    page.goto(f"{lodge.url}/t/acme/new-script")
+    page.wait_for_selector("[data-ready]")
+    page.locator("[data-editor] .cm-content").fill("export default () => 1")
+    page.context.clear_cookies()
+    page.locator("[data-editor] .cm-content").fill("export default () => 2")
+    expect(page.locator("[data-problem]").first).to_contain_text("You are signed out")
+    page.context.add_cookies(cookies)
+    page.goto(f"{lodge.url}/t/acme/schedules/kept")
+    page.context.clear_cookies()
+    page.wait_for_url("**/sign-in?next=/t/acme/schedules/kept")

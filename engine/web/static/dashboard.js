@@ -18,12 +18,18 @@ function sentences(answer, value) {
 
 const reach = (path, options) => fetch(path, options).catch(() => { throw new Error(t`The server does not answer`); });
 
+// Not while something is typed, which would be lost: who signs in beside it goes on.
+function leadToSignIn() {
+  if (!document.querySelector("[data-dirty]") && ![...document.forms].some(filledIn)) location.reload();
+  throw new Error(t`You are signed out`);
+}
+
 // Asks the API for a value of JSON or nothing; or sends the fields of a form to the address that it has.
 async function call(method, path, body) {
   const headers = { Accept: "application/json" }, form = body instanceof URLSearchParams || body instanceof FormData;
   if (body && !form) headers["Content-Type"] = "application/json";
   const session = await reach(api + "/session");
-  if (session.status === 401) { location.reload(); throw new Error(t`You are signed out.`); }
+  if (session.status === 401) leadToSignIn();
   const own = await session.json().catch(() => null);
   if (!session.ok) throw new Error(sentences(session, own));
   headers["X-CSRF-Token"] = own.csrf;
@@ -257,7 +263,7 @@ const morphing = (once) => ({
 
 async function refresh(once) {
   const answer = await fetch(location.href, { redirect: "manual", signal: AbortSignal.timeout(SILENCE_MS), headers: { Accept: "text/html", ...(once && { "Cache-Control": "no-cache" }) } });
-  if (answer.type === "opaqueredirect") { location.reload(); return; }  // signed out: the browser goes to the page for it
+  if (answer.type === "opaqueredirect") leadToSignIn();
   if ("error" in main.dataset) { if (answer.ok) location.reload(); return; }
   const next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
   if (!answer.ok || !next) {

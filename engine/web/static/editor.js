@@ -268,7 +268,7 @@ class Editor {
     });
     this.root.querySelector("[data-add-file]").addEventListener("click", () => this.addFile());
     this.root.querySelector("[data-remove-file]").addEventListener("click", () => this.removeFile());
-    window.addEventListener("beforeunload", (event) => { if (this.dirty && !leaving) event.preventDefault(); });
+    window.addEventListener("beforeunload", (event) => { if ("dirty" in this.root.dataset && !leaving) event.preventDefault(); });
   }
 
   open(file) {
@@ -313,7 +313,7 @@ class Editor {
   }
 
   changed() {
-    this.dirty = true;
+    this.root.dataset.dirty = "";
     lookAhead(this.source.form);
   }
 
