@@ -50,7 +50,7 @@ def lateness(activity: Any, listed: str) -> Markup:
         _(
             "Lateness in the last {0}: p50 {1}, p99 {2}, the highest p99 {3} at {4}.",
             span(activity), duration_text(activity.late_p50_ms), duration_text(activity.late_p99_ms),
-            duration_text(worst.late_p99_ms), _clock(worst.start),
+            duration_text(worst.late_p99_ms), clock(worst.start),
         )
         if values
         else _("Lateness in the last {0}: no action started.", span(activity))
@@ -74,7 +74,7 @@ def throughput(activity: Any, listed: str) -> Markup:
     top = round_number(busiest.done + busiest.failed)
     text = _(
         "Actions that ended in the last {0}: {1} done, {2} failed; the most, {3}, at {4}.",
-        span(activity), activity.done, activity.failed, busiest.done + busiest.failed, _clock(busiest.start),
+        span(activity), activity.done, activity.failed, busiest.done + busiest.failed, clock(busiest.start),
     )  # fmt: skip
     parts = [*_value_axis({f"{top * part:g}": part for part in (0.0, 0.5, 1.0)}), *_time_axis(activity)]
     step = (WIDTH - LEFT - RIGHT) / len(parts_of)
@@ -212,6 +212,6 @@ def _links(activity: Any, listed: str, words: Any) -> Iterable[Markup]:
             yield shape("a", column, href=link, tabindex=0 if number == reached else -1)
 
 
-def _clock(instant: datetime) -> str:
-    """Return the time of day of an instant."""
-    return f"{instant.astimezone(UTC):%H:%M}"
+def clock(instant: datetime, form: str = "%H:%M UTC") -> str:
+    """Return the time of day of an instant in UTC."""
+    return instant.astimezone(UTC).strftime(form)

@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.types import Scope
 
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.partial_answers import HEADER
@@ -23,7 +22,7 @@ from lodger.engine.service.engine import Engine
 from lodger.engine.store.tenants import sessions, sign_in_codes
 from lodger.engine.store.tenants.sessions import NewSession
 from lodger.engine.web import forms, listing, rendering, sign_in
-from lodger.engine.web.page import Reader, Values
+from lodger.engine.web.page import Reader, Values, root_of
 from lodger.engine.web.pages import actions, operations, overview, schedules, scripts, tenants
 from lodger.engine.web.texts import LANGUAGE, _, preferred
 
@@ -245,7 +244,7 @@ class Dashboard:
         """Return the values that every page has."""
         # There is none on a page about an error in the authentication.
         found = request.scope.get("state", {}).get("authenticated")
-        caller, root = (None if found is None else found.caller), _root(request.scope)
+        caller, root = (None if found is None else found.caller), root_of(request)
         tenant = request.path_params.get("tenant") or (caller and caller.tenant_id)
         return {
             "signed_in": caller is not None,
@@ -333,16 +332,11 @@ class Dashboard:
 
 def _sign_in_page(request: Request) -> str:
     """Return the page to sign in, which leads back to the one that was asked for."""
-    root, query = _root(request.scope), request.scope["query_string"].decode("latin-1")
+    root, query = root_of(request), request.scope["query_string"].decode("latin-1")
     wanted = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
     return f"{root}/sign-in" + (
         "" if wanted == f"{root}/" or request.method != "GET" else f"?next={quote(wanted, safe='/')}"
     )
-
-
-def _root(scope: Scope) -> str:
-    """Return the path at which the application is mounted; empty at the host's root."""
-    return str(scope.get("root_path", ""))
 
 
 def _file(name: str, media: str) -> Callable[[Request], Awaitable[Response]]:

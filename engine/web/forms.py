@@ -20,6 +20,7 @@ from lodger.engine.server.problems import Refused
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.store.tenants import sessions
 from lodger.engine.web import sign_in
+from lodger.engine.web.page import root_of
 from lodger.engine.web.pages import operations
 from lodger.sandbox import prescan
 
@@ -91,7 +92,7 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     if (part and not asked) or (route.secret and value is not None):
         return pages.shown(request, "call.html", route=route, fields=fields, answer=value, part=part, question="")
     at = operations.SHOWN_AT.get(route.answer)
-    then = asked or (at and f"{_root(request)}/t/{{answer.tenant_id}}{at}")
+    then = asked or (at and f"{root_of(request)}/t/{{answer.tenant_id}}{at}")
     return RedirectResponse(own_path(request, _filled(then, fields | named) if then else fields.get("_back", "")), 303)
 
 
@@ -134,7 +135,7 @@ async def signed_out(pages: "Dashboard", request: Request) -> Response:
     elsewhere = answer.headers.get("location")
     # A page, because a form's answer may lead to no other site.
     left = (
-        RedirectResponse(f"{_root(request)}/sign-in", 303)
+        RedirectResponse(f"{root_of(request)}/sign-in", 303)
         if elsewhere is None
         else pages.shown(request, "signed_in.html", next=elsewhere)
     )
@@ -153,11 +154,6 @@ async def signed_in(pages: "Dashboard", request: Request) -> Response:
         return pages.problem_page(request, answer)
     cookies = {"set-cookie": answer.headers["set-cookie"]}
     return RedirectResponse(sign_in.page_after(request), 303, cookies)
-
-
-def _root(request: Request) -> str:
-    """Return the path at which the application is mounted; empty at the host's root."""
-    return str(request.scope.get("root_path", ""))
 
 
 def _given(request: Request) -> Values:
@@ -263,7 +259,7 @@ async def sent_to_api(
     own = {"content-type": media, "content-length": str(len(encoded)), "x-csrf-token": fields.get("_csrf")}
     own |= {"idempotency-key": fields.get("_key"), "if-match": fields.get("_match")}
     scope = {name: value for name, value in request.scope.items() if name not in _OF_THE_ROUTE} | {
-        "method": method, "path": _root(request) + unquote(ROOT + path), "raw_path": (_root(request) + ROOT + path).encode(),
+        "method": method, "path": root_of(request) + unquote(ROOT + path), "raw_path": (root_of(request) + ROOT + path).encode(),
         "query_string": query.encode(), "headers": kept + [(name.encode(), value.encode()) for name, value in own.items() if value],
         "state": {"request_id": request.scope["state"]["request_id"]},
     }  # fmt: skip
@@ -285,7 +281,7 @@ async def sent_to_api(
 
 def own_path(request: Request, place: str) -> str:
     """Return the path and query of an address of this dashboard; its root for any other."""
-    parts, root = urlsplit(place), _root(request)
+    parts, root = urlsplit(place), root_of(request)
     wanted = parts.path + (f"?{parts.query}" if parts.query else "")
     foreign = parts.netloc not in {"", request.headers.get("host", "")}
     return root + "/" if foreign or not sign_in.PATH.fullmatch(wanted) or not wanted.startswith(root + "/") else wanted

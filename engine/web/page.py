@@ -23,6 +23,11 @@ Values = dict[str, Any]
 T = TypeVar("T")
 
 
+def root_of(request: Request) -> str:
+    """Return the path at which the application is mounted; empty at the host's root."""
+    return str(request.scope.get("root_path", ""))
+
+
 class Reader:
     """Reads for one request for a page.
 
@@ -59,7 +64,7 @@ class Reader:
     @property
     def root(self) -> str:
         """The path at which the application is mounted; empty at the host's root."""
-        return str(self.request.scope.get("root_path", ""))
+        return root_of(self.request)
 
     @property
     def base(self) -> str:

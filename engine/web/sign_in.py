@@ -16,6 +16,7 @@ from lodger.engine.store import audit
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.tenants import sessions
 from lodger.engine.store.tenants.sessions import NewSession
+from lodger.engine.web.page import root_of
 
 log = logging.getLogger("lodger.api")
 FindCaller = Callable[[Connection], Caller | None]
@@ -60,6 +61,6 @@ def begin(
 
 def page_after(request: Request) -> str:
     """Return the page of the dashboard that a request names with ``next``: a path below its root, else the root."""
-    root, wanted = str(request.scope.get("root_path", "")), request.query_params.get("next", "")
+    root, wanted = root_of(request), request.query_params.get("next", "")
     own = wanted.startswith(root + "/") and not wanted.startswith(root + "/sign-in") and PATH.fullmatch(wanted)
     return wanted if own else root + "/"

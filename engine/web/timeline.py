@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lodger.engine.web.charts import duration_text, shape
+from lodger.engine.web.charts import clock, duration_text, shape
 from lodger.engine.web.texts import _, filled
 
 #: Narrowest phase, width of a character, width for each tenfold duration above a millisecond, and least width of all, in units
@@ -56,7 +56,7 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
     factor = max(1.0, LEAST / sum(each.width for each in phases))
     last = _("now") if action.finished_at is None else (_("sent") if _sent(deliveries) else _written(action))
     parts, x = [], 4.0
-    said = [f"{each.begins} {_clock(each.start)}, {each.words}" for each in phases]
+    said = [f"{each.begins} {clock(each.start, '%H:%M:%S UTC')}, {each.words}" for each in phases]
     for each in phases:
         width = each.width * factor
         title = shape("title", each.words)
@@ -70,7 +70,7 @@ def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], no
         parts.append(shape("text", each.words, class_="words", x=x, y=BAR_TOP + BAR_HEIGHT + 16))
         x += width
     parts += _moment(x - 2, last, phases[-1].end, anchor="end")
-    text = _("Timeline: {0}; {1} {2}.", "; ".join(said), last, _clock(phases[-1].end))
+    text = _("Timeline: {0}; {1} {2}.", "; ".join(said), last, clock(phases[-1].end, "%H:%M:%S UTC"))
     drawn, wide = Markup("").join([shape("title", text), *parts]), round(x + 4)
     return shape(
         "svg", drawn, class_="timeline", width=wide, viewBox=f"0 0 {wide} {HEIGHT}", role="img", aria_label=text
@@ -142,10 +142,5 @@ def _sent(deliveries: Sequence[Any]) -> list[Any]:
 def _moment(x: float, words: str, at: datetime, anchor: str = "start") -> Iterator[Markup]:
     """Yield the words and the time of a moment at a place of the picture."""
     yield shape("text", words, class_="moment", x=x, y=14, text_anchor=anchor)
-    clock = {"data_clock": "11 16", "data_clock_at": at.astimezone(UTC).isoformat()}
-    yield shape("text", _clock(at), x=x, y=31, text_anchor=anchor, **clock)
-
-
-def _clock(at: datetime) -> str:
-    """Return the time of day of an instant."""
-    return f"{at.astimezone(UTC):%H:%M:%S}"
+    said = {"data_clock": "11 16", "data_clock_at": at.astimezone(UTC).isoformat()}
+    yield shape("text", clock(at, "%H:%M:%S"), x=x, y=31, text_anchor=anchor, **said)

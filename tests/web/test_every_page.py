@@ -127,6 +127,17 @@ def test_a_page_asked_for_what_cannot_be_says_so(hostile: RunningApi) -> None:
     assert {path: status for path, status in answers.items() if status not in {200, 400, 404, 422}} == {}
 
 
+def test_without_a_script_no_button_is_shown_that_does_nothing(hostile: RunningApi, browser: Browser) -> None:
+    with opened(browser) as page:
+        _as_admin(hostile, page)
+        session = page.context.storage_state()
+    with opened(browser, java_script_enabled=False, storage_state=session) as plain:
+        for path in paths(hostile):
+            plain.goto(hostile.url + path)
+            dead = plain.locator("button[type=button]:not([formaction])").filter(visible=True)
+            assert dead.all_inner_texts() == [], path
+
+
 #: Links, buttons and the like outside of running text that are smaller than 24 pixels.
 SMALL = """[...document.querySelectorAll("header a, main a, button, summary")]
   .filter((each) => each.checkVisibility() && !each.closest("svg, .skip, .cm-editor, .hidden"))
