@@ -20,7 +20,7 @@ const reach = (path, options) => fetch(path, options).catch(() => { throw new Er
 
 // Not while something is typed, which would be lost: who signs in beside it goes on.
 function leadToSignIn() {
-  if (!document.querySelector("[data-dirty]") && ![...document.forms].some(filledIn)) location.reload();
+  if (!document.querySelector("[data-typed]")) location.reload();
   throw new Error(t`You are signed out`);
 }
 
@@ -165,6 +165,7 @@ async function change(element, address) {
     fields.set("_key", keyOf(element, address + fields));
     const { then, changes, html } = await call("POST", address, fields);
     delete element.asked;
+    delete element.dataset.typed;
     if (then) { leaving = true; location.assign(then); return; }
     if (changes) {
       tell(t`Done.`);
@@ -224,7 +225,10 @@ const lookAhead = whenQuiet(async (form) => {
   }
 });
 
-document.addEventListener("input", (event) => { if (event.target.form?.querySelector("[data-shown^='/']")) lookAhead(event.target.form); });
+document.addEventListener("input", ({ target }) => {
+  target.closest("form")?.setAttribute("data-typed", "");
+  if (target.form?.querySelector("[data-shown^='/']")) lookAhead(target.form);
+});
 document.addEventListener("toggle", ({ target }) => {
   if (!target.open || !target.matches("details.panel")) return;
   target.querySelector("input:not([type=radio], [type=hidden]), textarea, select")?.focus();

@@ -268,7 +268,7 @@ class Editor {
     });
     this.root.querySelector("[data-add-file]").addEventListener("click", () => this.addFile());
     this.root.querySelector("[data-remove-file]").addEventListener("click", () => this.removeFile());
-    window.addEventListener("beforeunload", (event) => { if ("dirty" in this.root.dataset && !leaving) event.preventDefault(); });
+    window.addEventListener("beforeunload", (event) => { if ("typed" in this.source.form.dataset && !leaving) event.preventDefault(); });
   }
 
   open(file) {
@@ -313,7 +313,7 @@ class Editor {
   }
 
   changed() {
-    this.root.dataset.dirty = "";
+    this.source.form.dataset.typed = "";
     lookAhead(this.source.form);
   }
 
