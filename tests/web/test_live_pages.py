@@ -265,9 +265,11 @@ def test_who_is_signed_out_keeps_what_is_typed_and_goes_on_after_signing_in_besi
     assert lodge.engine.schedules.get("acme", "kept").note == "a long reason"
     page.goto(f"{lodge.url}/t/acme/new-script")
     page.wait_for_selector("[data-ready]")
-    page.locator("[data-editor] .cm-content").fill("export default () => 1")
+    page.fill("[name=name]", "kept")
+    page.locator("[data-editor] .cm-content").click()
+    page.keyboard.type("// one ")
     page.context.clear_cookies()
-    page.locator("[data-editor] .cm-content").fill("export default () => 2")
+    page.keyboard.type("two")
     expect(page.locator("[data-problem]").first).to_contain_text("You are signed out")
     page.context.add_cookies(cookies)
     page.goto(f"{lodge.url}/t/acme/schedules/kept")
