@@ -15,8 +15,8 @@ from lodger.engine.recurrence.calendar.zones import Zone, zone
 from lodger.engine.recurrence.every import Every, is_interval, parse_every, whole_days
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.on_changes import parse_changes
-from lodger.engine.recurrence.once import OnceAt, OnceLocal, is_relative, parse_once
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Kind, LocalSequence, Recurrence, RuleSpec
+from lodger.engine.recurrence.once import OnceAt, is_relative, parse_once
+from lodger.engine.recurrence.rule import DstPolicy, Kind, LocalSequence, Recurrence, RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.union import by_granularity
 
@@ -132,13 +132,10 @@ def local_instant(when: datetime, tz: str | None) -> datetime:
     """
     if when.tzinfo is not None:
         return when.astimezone(UTC)
-    whole = when.replace(microsecond=0)
-    found = Zoned(OnceLocal.of(whole), zone(tz or "UTC"), DstPolicy(Gap.SHIFT, Fold.FIRST)).next_after(
-        datetime.min.replace(tzinfo=UTC), inclusive=True
-    )
-    if not isinstance(found, datetime):
-        raise RuleInvalid("time_invalid.years", when=when.isoformat(), tz=tz)
-    return found.replace(microsecond=when.microsecond)
+    try:
+        return civil.instant_of(zone(tz or "UTC").instant(local_of(when))).replace(microsecond=when.microsecond)
+    except OverflowError:
+        raise RuleInvalid("time_invalid.years", when=when.isoformat(), tz=tz) from None
 
 
 def parse_rule(

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 
 from lodger.engine.recurrence.calendar.min_spacing import of_schedule
 from lodger.engine.recurrence.calendar.zoned import Zoned
 from lodger.engine.recurrence.calendar.zones import Zone
-from lodger.engine.recurrence.rule import DstPolicy, LocalSequence, Pace, Recurrence
+from lodger.engine.recurrence.groups import GroupedRule
+from lodger.engine.recurrence.rule import DstPolicy, Pace, Recurrence
 from lodger.engine.recurrence.search import Merge, Steps
 
 
@@ -54,13 +54,6 @@ class Union(Recurrence):
         return of_schedule([rule.pace() for rule in self.rules])
 
 
-class Clocked(LocalSequence, Protocol):
-    """A wall-clock rule with parts that follow the running clock and parts that do not."""
-
-    def by_granularity(self) -> Sequence[LocalSequence]:
-        """Split the rule into the parts that follow the running clock and the others, whose DST defaults differ."""
-
-
 class Parts(Union):
     """The parts of a rule that is one rule to its author: groups with DST defaults of their own, rules with an own UNTIL.
 
@@ -83,7 +76,7 @@ class Parts(Union):
         return self._whole.zone_key
 
 
-def by_granularity(rule: Clocked, zone: Zone, dst: DstPolicy) -> "Zoned | Parts":
+def by_granularity(rule: GroupedRule, zone: Zone, dst: DstPolicy) -> "Zoned | Parts":
     """Put a rule under its zone, each part with the DST default of its own granularity.
 
     ``{h(9)} {m(*%5)}`` has a group that fires once a day at a fixed hour and one that runs by the clock: in the repeated

@@ -168,7 +168,7 @@ def test_reads(text: str, after: str, expected: str | None) -> None:
 )
 def test_words_are_the_fields_of_crontab(word: str, fields: str) -> None:
     one, other = parse(word).rule, parse(fields).rule
-    assert (one.dial, one.days, one.recurring) == (other.dial, other.days, other.recurring)
+    assert (one.text(), one.default_dst()) == (other.text(), other.default_dst())
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,15 @@ from tests.conformance import schyntax_reading as reading
 from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar.civil import local_of, naive_of
+from lodger.engine.recurrence.groups import GroupedRule
 from lodger.engine.recurrence.rule_errors import RuleInvalid
-from lodger.engine.recurrence.schyntax import SchyntaxRule, parse
+from lodger.engine.recurrence.schyntax import parse
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VECTORS = Path(os.environ.get("LODGER_VECTORS", ROOT / "../shared/vectors")) / "schyntax-tests.json"
 
 
-def next_of(rule: SchyntaxRule, when: str) -> str | None:
+def next_of(rule: GroupedRule, when: str) -> str | None:
     """Return the next slot of a rule after a local time, as text."""
     found = next_local(rule, local_of(datetime.fromisoformat(when)))
     return None if found is None else str(naive_of(found))

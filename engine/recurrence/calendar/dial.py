@@ -178,3 +178,6 @@ class TimeList:
     def nth(self, index: int) -> int:
         """Return the time of day with this 0-based number, in seconds."""
         return self.seconds[index]
+
+
+Times = Dial | TimeList

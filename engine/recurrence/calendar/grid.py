@@ -1,67 +1,50 @@
 """Days × times of day: the members of a cron expression, of a Schyntax group and of most RRULEs."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from lodger.engine.recurrence.calendar.civil import DAY_S, MAX_LOCAL, MIN_LOCAL, civil, year_start
+from lodger.engine.recurrence.calendar.dial import Times
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.rule import LocalSeconds
 from lodger.engine.recurrence.search import Steps
 
 
-class Times(Protocol):
-    """Ascending seconds of a unit of time."""
-
-    def first(self) -> int:
-        """Return the earliest time of day."""
-
-    def last(self) -> int:
-        """Return the latest time of day."""
-
-    def at_or_after(self, second: int) -> int | None:
-        """Return the first time of day at or after a second of the day; None when there is none."""
-
-    def at_or_before(self, second: int) -> int | None:
-        """Return the last time of day at or before a second of the day; None when there is none."""
-
-    def count(self) -> int:
-        """Return the number of times of day."""
-
-    def rank(self, second: int) -> int:
-        """Return the number of times of day before a second of the day."""
-
-    def nth(self, index: int) -> int:
-        """Return the time of day with this 0-based number, in seconds."""
-
-
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Every time of a set that is not empty on every day of a set."""
+    """Every time of a set that is not empty on every day of a set.
+
+    Attributes:
+        begins, ends: local seconds before and after which there is no member.
+    """
 
     days: YearDays
     times: Times
+    begins: LocalSeconds = MIN_LOCAL
+    ends: LocalSeconds = MAX_LOCAL
 
     def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """First member at or after the local second; None up to the end of year 9999."""
-        if local > MAX_LOCAL:
+        if local > self.ends:
             return None
-        wanted, second = divmod(max(local, MIN_LOCAL), DAY_S)
+        wanted, second = divmod(max(local, self.begins), DAY_S)
         time = self.times.at_or_after(second)
         day = self.days.at_or_after(wanted if time is not None else wanted + 1, steps)
         if day is None:
             return None
-        return day * DAY_S + (time if day == wanted and time is not None else self.times.first())
+        found = day * DAY_S + (time if day == wanted and time is not None else self.times.first())
+        return found if found <= self.ends else None
 
     def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """Last member at or before the local second; None back to year 1."""
-        if local < MIN_LOCAL:
+        if local < self.begins:
             return None
-        wanted, second = divmod(min(local, MAX_LOCAL), DAY_S)
+        wanted, second = divmod(min(local, self.ends), DAY_S)
         time = self.times.at_or_before(second)
         day = self.days.at_or_before(wanted if time is not None else wanted - 1, steps)
         if day is None:
             return None
-        return day * DAY_S + (time if day == wanted and time is not None else self.times.last())
+        found = day * DAY_S + (time if day == wanted and time is not None else self.times.last())
+        return found if found >= self.begins else None
 
     def nth_from(self, local: LocalSeconds, index: int, steps: Steps) -> LocalSeconds | None:
         """Member with a 0-based number, counted from a local second on; None when there are fewer."""

@@ -5,12 +5,17 @@ from itertools import pairwise
 from math import gcd
 
 from lodger.engine.recurrence.calendar.civil import DAY_S
-from lodger.engine.recurrence.calendar.dial import Dial, members
+from lodger.engine.recurrence.calendar.dial import Dial, Times, members
 from lodger.engine.recurrence.rule import LocalPace, Pace
 
 #: Up to so many times of a day are listed.
 _LISTED = 200
 _DAY_US = DAY_S * 1_000_000
+
+
+def of_day(times: Times) -> LocalPace:
+    """Pace of the same times on every day."""
+    return of_dial(times) if isinstance(times, Dial) else of_times(times.seconds)
 
 
 def of_dial(dial: Dial) -> LocalPace:

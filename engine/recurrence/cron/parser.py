@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from lodger.engine.recurrence.calendar.dial import Dial, stride
 from lodger.engine.recurrence.calendar.zones import known_zone
 from lodger.engine.recurrence.cron.days import ALL_WEEKDAYS, CronDays, DayReading, FromEnd, MonthDays, WeekDays
-from lodger.engine.recurrence.cron.rule import CronRule
+from lodger.engine.recurrence.cron.rule import rule_of
+from lodger.engine.recurrence.groups import GroupedRule
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.words import MONTHS, WEEKDAYS
 
@@ -130,7 +131,7 @@ _NEAREST = re.compile(r"([0-9]{1,2})W\Z", re.IGNORECASE)
 class CronText:
     """A rule with the zone that its text names (None when it names none) and the position of that zone."""
 
-    rule: CronRule
+    rule: GroupedRule
     tz: str | None
     tz_index: int
 
@@ -275,4 +276,4 @@ def parse(text: str) -> CronText:
         months |= MONTH.term(term, term_at)
     days = CronDays(month_days, months, _week_days(week_text, week_at), reading)
     recurring = pieces[1][0].startswith("*") or pieces[2][0].startswith("*")
-    return CronText(CronRule.of(Dial(sets[2], sets[1], sets[0]), days, recurring=recurring), tz, tz_index)
+    return CronText(rule_of(Dial(sets[2], sets[1], sets[0]), days, recurring=recurring), tz, tz_index)

@@ -1,15 +1,11 @@
-"""A cron expression that answers questions."""
-
-from dataclasses import dataclass
+"""A cron expression as a rule with its words."""
 
 from lodger.engine.recurrence.calendar.dial import Dial, members
 from lodger.engine.recurrence.calendar.grid import Grid
-from lodger.engine.recurrence.calendar.min_spacing import of_dial
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.cron.days import ALL_DAYS, ALL_MONTHS, ALL_WEEKDAYS, CronDays, MonthDays, WeekDays
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
-from lodger.engine.recurrence.search import Steps
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, sentence, series, spoken, timed
+from lodger.engine.recurrence.groups import Group, GroupedRule
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, series, spoken, timed
 
 
 def _month_days(days: MonthDays) -> str:
@@ -65,56 +61,15 @@ def days_in_words(days: CronDays) -> str:
     return said
 
 
-@dataclass(frozen=True, slots=True)
-class CronRule:
-    """Slots of a cron expression on the wall clock (a LocalSequence).
+def rule_of(dial: Dial, days: CronDays, *, recurring: bool) -> GroupedRule:
+    """Return the rule of these times of day on these days; nothing is computed before the first question.
 
-    Attributes:
-        dial: times of day.
-        days: the day-level fields.
-        recurring: the minute or hour field begins with a star, so the job follows the running clock
-            (Debian's cron).
+    Args:
+        recurring: the minute or hour field begins with a star, so the job follows the running clock (Debian's cron).
     """
 
-    dial: Dial
-    days: CronDays
-    recurring: bool
-    grid: Grid
+    def words() -> str:
+        """Return the sentence of the rule."""
+        return timed(spoken(dial, recurring=recurring), days_in_words(days))
 
-    @classmethod
-    def of(cls, dial: Dial, days: CronDays, *, recurring: bool) -> "CronRule":
-        """Make the rule; nothing is computed before the first question."""
-        return cls(dial, days, recurring, Grid(YearDays(days.of_year), dial))
-
-    def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """First member at or after the local second; None up to the end of year 9999."""
-        return self.grid.next_from(local, steps)
-
-    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """Last member at or before the local second."""
-        return self.grid.last_to(local, steps)
-
-    def text(self) -> str:
-        """Return the rule as one exact English sentence, without the zone."""
-        return sentence(timed(spoken(self.dial, recurring=self.recurring), days_in_words(self.days)))
-
-    def ends(self) -> bool:
-        """Whether the number of slots is finite: only when the rule has none at all, because cron names no years."""
-        return self.grid.days.is_empty()
-
-    def default_dst(self) -> DstPolicy:
-        """Return the default DST policy, Debian's: a fixed time runs once, right after the gap that skips it; a star runs by the
-        clock."""
-        if self.recurring:
-            return DstPolicy(Gap.SKIP, Fold.BOTH)
-        return DstPolicy(Gap.NEXT, Fold.FIRST)
-
-    def never_reason(self) -> str | None:
-        """Return why there is no slot, None if there is one."""
-        if not self.grid.days.is_empty():
-            return None
-        return f"No year of the calendar has such a day: {days_in_words(self.days)}."
-
-    def pace(self) -> LocalPace:
-        """Bounds of the distance between members."""
-        return of_dial(self.dial)
+    return GroupedRule([Group(Grid(YearDays(days.of_year), dial), words, recurring)])

@@ -8,10 +8,11 @@ from lodger.engine.recurrence.calendar.civil import instant_of
 from lodger.engine.recurrence.calendar.zones import Zone
 from lodger.engine.recurrence.english.grammar import read
 from lodger.engine.recurrence.english.mends import begins, refused, reworded
-from lodger.engine.recurrence.english.phrase import Phrase
-from lodger.engine.recurrence.english.rule import ClauseSlots, EnglishRule
+from lodger.engine.recurrence.english.phrase import Phrase, last_second
+from lodger.engine.recurrence.english.rule import group_of
 from lodger.engine.recurrence.english.vocabulary import Unread
 from lodger.engine.recurrence.every import Every, instant_us
+from lodger.engine.recurrence.groups import GroupedRule
 from lodger.engine.recurrence.rule import DstPolicy, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.union import Union, by_granularity
@@ -51,7 +52,7 @@ def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy, *,
     clauses = [each.started(start, bounded=bounded) for each in phrase.clauses]
     if any(bound is not None and bound.year is None for each in clauses for bound in (each.first, each.last)):
         raise RuleInvalid("english_unclear.year", index=0)
-    if any(each.last and each.begins is not None and each.until() < each.begins for each in clauses):
+    if any(each.last and each.begins is not None and last_second(each.last) < each.begins for each in clauses):
         raise RuleInvalid("english_unclear.bounds", index=0)
     rules: list[Recurrence] = []
     for each in clauses:
@@ -60,9 +61,9 @@ def recurrence(phrase: Phrase, start: int | None, home: Zone, dst: DstPolicy, *,
             every = Every(
                 each.period_us, 0 if anchor is None else anchor * 1_000_000, starts=anchor is not None and each.bounded
             )
-            last = None if each.last is None else instant_of(home.instant(each.until()))
+            last = None if each.last is None else instant_of(home.instant(last_second(each.last)))
             rules.append(every if last is None else replace(every, last_us=instant_us(last)))
-    timed = tuple(ClauseSlots(each) for each in clauses if not each.period_us)
+    timed = [group_of(each) for each in clauses if not each.period_us]
     if timed:
-        rules.insert(0, by_granularity(EnglishRule(timed), home, dst))
+        rules.insert(0, by_granularity(GroupedRule(timed), home, dst))
     return rules[0] if len(rules) == 1 else Union(rules)

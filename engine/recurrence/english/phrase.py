@@ -24,6 +24,11 @@ class Date(NamedTuple):
     day: int
 
 
+def last_second(date: Date) -> int:
+    """Return the last local second of a date with its year."""
+    return civil.local_at(date.year or 1, date.month, date.day) + DAY_S - 1
+
+
 class Series(NamedTuple):
     """Times of day ``first``, ``first + step``, … up to ``last``, which may lie after midnight (smaller than ``first``)."""
 
@@ -136,11 +141,6 @@ class Clause:
                 days &= ~each.of_month(year, month, exact=exact)
             found |= days << before[month]
         return found
-
-    def until(self) -> int:
-        """Return the last local second of the clause's last day."""
-        assert self.last is not None
-        return civil.local_at(self.last.year or 1, self.last.month, self.last.day) + DAY_S - 1
 
     def years(self) -> set[int]:
         """Return the years that the clause's dates name."""

@@ -10,10 +10,11 @@ from lodger.engine.recurrence.calendar.dial import (
     ALL_SECONDS,
     Dial,
     TimeList,
+    Times,
     of_values,
     stride,
 )
-from lodger.engine.recurrence.calendar.grid import Grid, Times
+from lodger.engine.recurrence.calendar.grid import Grid
 from lodger.engine.recurrence.calendar.min_spacing import of_dial, of_times
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule

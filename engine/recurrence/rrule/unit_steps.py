@@ -1,8 +1,7 @@
 """Every n-th hour, minute or second of a sub-daily rule with an INTERVAL that does not divide the day."""
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.calendar.dial import Dial, stride
-from lodger.engine.recurrence.calendar.grid import Times
+from lodger.engine.recurrence.calendar.dial import Dial, Times, stride
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.search import Steps
 

@@ -4,13 +4,14 @@ Lexer → parser → validator give the model; compiling folds it into sets of t
 answers.
 """
 
+from lodger.engine.recurrence.groups import GroupedRule
 from lodger.engine.recurrence.schyntax.parser import read
-from lodger.engine.recurrence.schyntax.rule import SchyntaxRule, compiled
+from lodger.engine.recurrence.schyntax.rule import compiled
 
 
-def parse(text: str) -> SchyntaxRule:
+def parse(text: str) -> GroupedRule:
     """Read a Schyntax schedule; RuleInvalid carries the 0-based index of the mistake."""
     return compiled(read(text))
 
 
-__all__ = ["SchyntaxRule", "parse"]
+__all__ = ["parse"]

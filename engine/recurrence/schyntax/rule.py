@@ -1,17 +1,14 @@
-"""A Schyntax schedule that answers questions."""
+"""A Schyntax schedule as a rule with its words."""
 
-from dataclasses import dataclass
 from functools import partial
 
 from lodger.engine.recurrence.calendar.dial import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, Dial
 from lodger.engine.recurrence.calendar.grid import Grid
-from lodger.engine.recurrence.calendar.min_spacing import of_dial, together
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
+from lodger.engine.recurrence.groups import Group, GroupedRule
 from lodger.engine.recurrence.schyntax.days import Arguments, group_days, week_set
 from lodger.engine.recurrence.schyntax.model import Argument, Date, Expression, Program, Unit
 from lodger.engine.recurrence.schyntax.sets import clock_set, folded
-from lodger.engine.recurrence.search import Merge, Steps
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, sentence, spoken, timed
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, joined, listed, ordinal, spoken, timed
 
 _COUNTED = {Unit.DAYS_OF_MONTH: "of the month", Unit.DAYS_OF_YEAR: "of the year", Unit.DATES: ""}
 
@@ -67,75 +64,9 @@ def group_in_words(arguments: Arguments, dial: Dial, *, recurring: bool) -> str:
     return timed(said, ", and only ".join(filters) or "every day")
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One group: its slots, its sentence, and whether it follows the running clock through a fold."""
-
-    grid: Grid
-    dial: Dial
-    words: str
-    recurring: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SchyntaxRule:
-    """Slots of a Schyntax schedule on the wall clock (a LocalSequence): the union of its groups."""
-
-    groups: tuple[Group, ...]
-
-    def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """First member at or after the local second; None up to the end of year 9999."""
-        grids = self._grids()
-        return grids[0].next_from(local, steps) if len(grids) == 1 else Merge(grids, local).nearest(local, steps)
-
-    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """Last member at or before the local second."""
-        grids = self._grids()
-        if len(grids) == 1:
-            return grids[0].last_to(local, steps)
-        return Merge(grids, local, forward=False).nearest(local, steps)
-
-    def _grids(self) -> list[Grid]:
-        """Return the grids of slots, one for each group that has any."""
-        return [group.grid for group in self.groups if not group.dial.is_empty()]
-
-    def text(self) -> str:
-        """Return the rule as one exact English sentence, without the zone."""
-        return sentence("; and ".join(group.words for group in self.groups))
-
-    def ends(self) -> bool:
-        """Whether only dates with years are left: no group runs after the last year that can be named."""
-        return all(group.dial.is_empty() or not group.grid.days.repeats() for group in self.groups)
-
-    def default_dst(self) -> DstPolicy:
-        """Return the default DST policy: a wildcard hour runs by the clock, a fixed one once a day; none when groups differ."""
-        if all(group.recurring for group in self.groups):
-            return DstPolicy(Gap.SKIP, Fold.BOTH)
-        if any(group.recurring for group in self.groups):
-            return DstPolicy()
-        return DstPolicy(Gap.NEXT, Fold.FIRST)
-
-    def by_granularity(self) -> tuple["SchyntaxRule", ...]:
-        """Split into the groups with a wildcard hour and those without: their DST defaults differ."""
-        parts = (tuple(g for g in self.groups if g.recurring), tuple(g for g in self.groups if not g.recurring))
-        return tuple(SchyntaxRule(part) for part in parts if part)
-
-    def never_reason(self) -> str | None:
-        """Return why there is no slot, None if there is one."""
-        if any(not group.grid.days.is_empty() and not group.dial.is_empty() for group in self.groups):
-            return None
-        if all(group.dial.is_empty() for group in self.groups):
-            return "The exclusions leave no time of day."
-        return f"No year of the calendar has such a day: {'; and '.join(group.words for group in self.groups)}."
-
-    def pace(self) -> LocalPace:
-        """Bounds of the distance between members."""
-        return together(of_dial(group.dial) for group in self.groups)
-
-
-def compiled(program: Program) -> SchyntaxRule:
+def compiled(program: Program) -> GroupedRule:
     """Return the rule of a parsed schedule, its arguments folded into sets."""
-    return SchyntaxRule(tuple(_group(expressions) for expressions in program.groups))
+    return GroupedRule(_group(expressions) for expressions in program.groups)
 
 
 def _group(expressions: tuple[Expression, ...]) -> Group:
@@ -163,6 +94,5 @@ def _group(expressions: tuple[Expression, ...]) -> Group:
     else:
         included = [argument for argument in hours if not argument.excluded]
         recurring = not included or any(argument.is_wildcard for argument in included)
-    return Group(
-        Grid(group_days(arguments), dial), dial, group_in_words(arguments, dial, recurring=recurring), recurring
-    )
+    words = partial(group_in_words, arguments, dial, recurring=recurring)
+    return Group(Grid(group_days(arguments), dial), words, recurring)
