@@ -7,7 +7,7 @@ from lodger.engine.recurrence.calendar.civil import MAX_LOCAL
 from lodger.engine.recurrence.calendar.grid import Grid
 from lodger.engine.recurrence.calendar.min_spacing import of_day, together
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds
-from lodger.engine.recurrence.search import Merge, Steps
+from lodger.engine.recurrence.search import Steps, nearest
 from lodger.engine.recurrence.words import sentence
 
 
@@ -34,15 +34,11 @@ class GroupedRule:
 
     def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """First member at or after the local second; None up to the end of year 9999."""
-        if len(self._grids) == 1:
-            return self._grids[0].next_from(local, steps)
-        return Merge(self._grids, local).nearest(local, steps)
+        return nearest(self._grids, local, steps)
 
     def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
         """Last member at or before the local second."""
-        if len(self._grids) == 1:
-            return self._grids[0].last_to(local, steps)
-        return Merge(self._grids, local, forward=False).nearest(local, steps)
+        return nearest(self._grids, local, steps, forward=False)
 
     def text(self) -> str:
         """Return the rule as one exact English sentence, without the zone."""

@@ -6,9 +6,6 @@ of asking and therefore resolved once, when the schedule is saved (:func:`lodger
 """
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import gcd
@@ -19,7 +16,7 @@ from lodger.engine.recurrence.duration import parse_duration
 from lodger.engine.recurrence.instant import format_instant, parse_time
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace, LocalSeconds, Pace, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleInvalid
-from lodger.engine.recurrence.search import Steps
+from lodger.engine.recurrence.search import Listed
 
 _AMAZON = re.compile(r"[ \t\r\n]*at[ \t]*\(([^()]*)\)[ \t\r\n]*", re.IGNORECASE)
 _HEAD = re.compile(r"[ \t\r\n]*(?:(at|in)[ \t]+)?", re.IGNORECASE)
@@ -27,29 +24,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class Instants(Recurrence):
+class Instants(Listed[datetime], Recurrence):
     """Slots at instants named one by one."""
-
-    def __init__(self, instants: Iterable[datetime]) -> None:
-        self.instants = sorted(set(instants))
-
-    def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
-        """First slot at or after the instant."""
-        i = bisect_left(self.instants, instant)
-        return self.instants[i] if i < len(self.instants) else None
-
-    def last_to(self, instant: datetime, steps: Steps) -> datetime | None:
-        """Last slot at or before the instant."""
-        i = bisect_right(self.instants, instant)
-        return self.instants[i - 1] if i else None
 
     def text(self) -> str:
         """Return the rule as one exact English sentence."""
-        return f"Once, at {', '.join(map(format_instant, self.instants))}"
+        return f"Once, at {', '.join(map(format_instant, self.members))}"
 
     def never_reason(self) -> str | None:
         """Return why there is no slot, None if there is one."""
-        return None if self.instants else "it names no instant"
+        return None if self.members else "it names no instant"
 
     def ends(self) -> bool:
         """Return true: the last instant is the last slot."""
@@ -61,12 +45,12 @@ class Instants(Recurrence):
 
     def pace(self) -> Pace:
         """Return bounds of the distance between the instants."""
-        apart = min((b - a for a, b in pairwise(self.instants)), default=None)
+        apart = min((b - a for a, b in pairwise(self.members)), default=None)
         gap = None if apart is None else apart // _MICROSECOND
         return Pace(
             gap,
-            len(self.instants),
-            gcd(DAY_S * 1_000_000, *((each - _EPOCH) // _MICROSECOND for each in self.instants)),
+            len(self.members),
+            gcd(DAY_S * 1_000_000, *((each - _EPOCH) // _MICROSECOND for each in self.members)),
         )
 
 
@@ -78,29 +62,16 @@ class OnceAt(Instants):
         self.instant = instant
 
 
-@dataclass(frozen=True, slots=True)
-class OnceLocal:
-    """The single member at a local second (a LocalSequence)."""
+class OnceLocal(Listed[LocalSeconds]):
+    """The single member at a local time (a LocalSequence)."""
 
-    at: LocalSeconds
-    written: datetime
-
-    @classmethod
-    def of(cls, written: datetime) -> "OnceLocal":
-        """Return the rule of a local time without zone."""
-        return cls(local_of(written), written)
-
-    def next_from(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """Return the member when it lies at or after the local second."""
-        return self.at if self.at >= local else None
-
-    def last_to(self, local: LocalSeconds, steps: Steps) -> LocalSeconds | None:
-        """Return the member when it lies at or before the local second."""
-        return self.at if self.at <= local else None
+    def __init__(self, written: datetime) -> None:
+        super().__init__([local_of(written)])
+        self._written = written
 
     def text(self) -> str:
         """Return the rule as one exact English sentence, without the zone."""
-        return f"Once, at {self.written.isoformat(timespec='seconds')}"
+        return f"Once, at {self._written.isoformat(timespec='seconds')}"
 
     def ends(self) -> bool:
         """Return true: there is one slot."""
@@ -116,7 +87,7 @@ class OnceLocal:
 
     def pace(self) -> LocalPace:
         """Return the pace of a single slot."""
-        return of_times([self.at % DAY_S])
+        return of_times([self.members[0] % DAY_S])
 
 
 def is_relative(text: str) -> bool:
@@ -152,4 +123,4 @@ def parse_once(text: str, now: datetime | None) -> OnceAt | OnceLocal:
         return OnceAt(when)
     if when.microsecond:
         raise RuleInvalid("time_invalid.fraction", body=body, index=at)
-    return OnceLocal.of(when)
+    return OnceLocal(when)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.zones import Zone
+from lodger.engine.recurrence.duration import DAY_US, SECOND_US, duration_in_words
 from lodger.engine.recurrence.instant import format_instant
 from lodger.engine.recurrence.rule import Density, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleNeverFires
@@ -95,25 +96,9 @@ class Windows:
         words = self._opens.text()
         if self._to_midnight:
             return f"the whole day: {words}"
-        length = _length(self._days, self._seconds)
-        return f"{length} from: {words}" if length else words
-
-
-def _length(days: int, seconds: int) -> str:
-    """Return a length of time in words."""
-    parts = []
-    for unit, size in (("week", 604_800), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        of = days * 86_400 if size >= 86_400 else seconds
-        count = of // size
-        if size == 604_800 and (of % size or not count):
-            continue
-        if size >= 86_400:
-            days -= count * size // 86_400
-        else:
-            seconds -= count * size
-        if count:
-            parts.append(f"{count} {unit}{'s' if count != 1 else ''}")
-    return " ".join(parts)
+        length = [duration_in_words(self._days * DAY_US)] if self._days else []
+        length += [duration_in_words(self._seconds * SECOND_US, days=False)] if self._seconds else []
+        return f"{' '.join(length)} from: {words}" if length else words
 
 
 class CompiledSchedule(Union):

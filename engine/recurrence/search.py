@@ -1,5 +1,7 @@
 """The step counter that bounds the work of a question, and the answer of a search that ran out of steps."""
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,6 +74,23 @@ class Sequence(Protocol[T]):
         """Last member at or before a position."""
 
 
+class Listed(Generic[T]):
+    """Members that are named one by one."""
+
+    def __init__(self, members: Iterable[T]) -> None:
+        self.members: list[T] = sorted(set(members))
+
+    def next_from(self, at: T, steps: Steps) -> T | None:
+        """First member at or after a position."""
+        i = bisect_left(self.members, at)
+        return self.members[i] if i < len(self.members) else None
+
+    def last_to(self, at: T, steps: Steps) -> T | None:
+        """Last member at or before a position."""
+        i = bisect_right(self.members, at)
+        return self.members[i - 1] if i else None
+
+
 class Merge(Generic[T]):
     """The union of sequences within one question, in one direction.
 
@@ -114,3 +133,10 @@ class Merge(Generic[T]):
             except OutOfSteps as out:
                 places[which] = out.reached
                 steps.left -= turn
+
+
+def nearest(sources: Items[Sequence[T]], at: T, steps: Steps, *, forward: bool = True) -> T | None:
+    """First member of a union at or after a position, or last at or before it."""
+    if len(sources) == 1:
+        return sources[0].next_from(at, steps) if forward else sources[0].last_to(at, steps)
+    return Merge(sources, at, forward=forward).nearest(at, steps)

@@ -7,6 +7,8 @@ when it is first asked for; a search looks at one year per step.
 
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import reduce
+from operator import or_
 from typing import Protocol
 
 from lodger.engine.recurrence.calendar.civil import (
@@ -21,7 +23,7 @@ from lodger.engine.recurrence.calendar.civil import (
     weekday,
     year_start,
 )
-from lodger.engine.recurrence.calendar.dial import highest, lowest
+from lodger.engine.recurrence.calendar.dial import highest, lowest, members, stride
 from lodger.engine.recurrence.search import Steps
 
 
@@ -41,6 +43,14 @@ def _kinds() -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 #: Kind of each year of the cycle (index: year modulo 400), and a year of each kind.
 KIND_OF, YEAR_OF = _kinds()
+
+
+_EVERY_SEVENTH = stride(0, 366, 7)
+
+
+def on_weekdays(weekdays: int, first: int) -> int:
+    """Return the days on these weekdays (bits, 0 for Monday) of a time that begins on a weekday, as bits of a year or more."""
+    return reduce(or_, (_EVERY_SEVENTH << (each - first) % 7 for each in members(weekdays)), 0)
 
 
 class Selection(Protocol):

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, is_leap, weekday, year_start
-from lodger.engine.recurrence.calendar.dial import members, stride
+from lodger.engine.recurrence.calendar.dial import members
+from lodger.engine.recurrence.calendar.yeardays import on_weekdays
 
 ALL_MONTHS = ((1 << 12) - 1) << 1
 ALL_DAYS = ((1 << 31) - 1) << 1
 ALL_WEEKDAYS = (1 << 7) - 1
-_EACH_WEEK = stride(0, 31, 7)
-_EVERY_SEVENTH = stride(0, 366, 7)
 
 
 class DayReading(StrEnum):
@@ -53,14 +52,12 @@ class WeekDays:
 
     Attributes:
         weekly: bits 0 to 6.
-        nth: weekday and which one of the month (``5#3``).
-        last: weekdays of which the last one of the month is meant (``5L``).
+        nth: weekday and which one of the month (``5#3``), -1 for the last one (``5L``).
         starred: the field begins with a star.
     """
 
     weekly: int
     nth: tuple[tuple[int, int], ...] = ()
-    last: tuple[int, ...] = ()
     starred: bool = False
 
 
@@ -89,14 +86,10 @@ def in_month(days: MonthDays, length: int, first_weekday: int) -> int:
 
 def in_weeks(days: WeekDays, length: int, first_weekday: int) -> int:
     """Set of day-of-week matches; bit 0 is the first of the month."""
-    found = 0
-    for each in members(days.weekly):
-        found |= _EACH_WEEK << (each - first_weekday) % 7
+    found = on_weekdays(days.weekly, first_weekday)
     for each, which in days.nth:
-        found |= 1 << (each - first_weekday) % 7 + 7 * (which - 1)
-    for each in days.last:
         first = (each - first_weekday) % 7
-        found |= 1 << first + (length - 1 - first) // 7 * 7
+        found |= 1 << first + 7 * (which - 1 if which > 0 else (length - 1 - first) // 7)
     return found & ((1 << length) - 1)
 
 
@@ -118,8 +111,6 @@ class CronDays:
     def of_year(self, year: int) -> int:
         """Set of the days of a year; bit 0 is January 1."""
         january, leap = weekday(year_start(year)), is_leap(year)
-        if not (self.month_days.from_end or self.month_days.nearest or self.week_days.nth or self.week_days.last):
-            return self._plain(january, leap)
         before = DAYS_BEFORE_MONTH[leap]
         both = self.both()
         found = 0
@@ -130,16 +121,3 @@ class CronDays:
             by_week = in_weeks(self.week_days, length, first_weekday)
             found |= (by_date & by_week if both else by_date | by_week) << before[month]
         return found
-
-    def _plain(self, january: int, leap: int) -> int:
-        """Return the days of a year for fields without L, W and #; ``january`` is the weekday of January 1, ``leap`` 1 in a leap year."""
-        before = DAYS_BEFORE_MONTH[leap]
-        numbers = self.month_days.numbers >> 1
-        by_date = within = by_week = 0
-        for month in members(self.months):
-            whole = (1 << before[month + 1] - before[month]) - 1
-            within |= whole << before[month]
-            by_date |= (numbers & whole) << before[month]
-        for each in members(self.week_days.weekly):
-            by_week |= _EVERY_SEVENTH << (each - january) % 7
-        return by_date & by_week if self.both() else (by_date | by_week) & within

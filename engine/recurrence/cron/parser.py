@@ -7,6 +7,8 @@ Assignments stand before the fields as in a crontab: ``TZ=`` or ``CRON_TZ=`` (IA
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from lodger.engine.recurrence.calendar.dial import Dial, stride
 from lodger.engine.recurrence.calendar.zones import known_zone
@@ -53,6 +55,18 @@ class Field:
             raise self.wrong(text, index, "cron_bad_field.named" if self.names else "cron_bad_field")
         return int(text)
 
+    def terms(self, text: str, index: int) -> Iterator[tuple[str, int]]:
+        """Yield each comma-separated term with its position."""
+        for term in text.split(","):
+            if not term:
+                raise self.wrong(term, index, "cron_bad_field.empty")
+            yield term, index
+            index += len(term) + 1
+
+    def set_of(self, text: str, index: int) -> int:
+        """Return the numbers that the terms of a field stand for, as a set."""
+        return reduce(or_, (self.term(*term) for term in self.terms(text, index)))
+
     def term(self, text: str, index: int) -> int:
         """Set of the numbers that ``*``, ``a``, ``a-b``, each with an optional ``/n``, stand for.
 
@@ -94,15 +108,6 @@ MONTH = Field("month", 1, 12, names=tuple(name.upper() for name in MONTHS[1:]), 
 WEEKDAY = Field("day of week", 0, 7, modulus=7, names=tuple(name.upper() for name in (WEEKDAYS[6], *WEEKDAYS[:6])))
 
 
-def terms(field: Field, text: str, index: int) -> Iterator[tuple[str, int]]:
-    """Return each comma-separated term with its position."""
-    for term in text.split(","):
-        if not term:
-            raise field.wrong(term, index, "cron_bad_field.empty")
-        yield term, index
-        index += len(term) + 1
-
-
 _WORDS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -139,7 +144,7 @@ class CronText:
 def _month_days(text: str, index: int) -> MonthDays:
     """Return the days that a day-of-month field means; ``index`` is its position in the whole text."""
     numbers, from_end, nearest = 0, [], []
-    for term, at in terms(DAY, text, index):
+    for term, at in DAY.terms(text, index):
         if match := _FROM_END.match(term):
             before = int(match[1] or 0)
             if before > 30:
@@ -154,8 +159,8 @@ def _month_days(text: str, index: int) -> MonthDays:
 
 def _week_days(text: str, index: int) -> WeekDays:
     """Return the days that a day-of-week field means; ``index`` is its position in the whole text."""
-    numbers, nth, last = 0, [], []
-    for term, at in terms(WEEKDAY, text, index):
+    numbers, nth = 0, []
+    for term, at in WEEKDAY.terms(text, index):
         day, hash_sign, which = term.partition("#")
         if hash_sign:
             if which not in ("1", "2", "3", "4", "5"):
@@ -164,12 +169,12 @@ def _week_days(text: str, index: int) -> WeekDays:
         elif term.upper() == "L":
             raise WEEKDAY.wrong(term, at, "cron_bad_field.last")
         elif term[-1] in "Ll":
-            last.append((WEEKDAY.number(term[:-1], at) - 1) % 7)
+            nth.append(((WEEKDAY.number(term[:-1], at) - 1) % 7, -1))
         else:
             numbers |= WEEKDAY.term(term, at)
     sundays = (numbers | numbers >> 7) & 1
     weekly = ((numbers >> 1) & (ALL_WEEKDAYS >> 1)) | sundays << 6
-    return WeekDays(weekly, tuple(dict.fromkeys(nth)), tuple(dict.fromkeys(last)), text[0] in "*?")
+    return WeekDays(weekly, tuple(dict.fromkeys(nth)), text[0] in "*?")
 
 
 def _assigned(pieces: list[tuple[str, int]]) -> tuple[str | None, int, DayReading]:
@@ -263,17 +268,9 @@ def parse(text: str) -> CronText:
     pieces = _expanded(pieces)
     if len(pieces) == 5:
         pieces = [("0", pieces[0][1]), *pieces]
-    sets = []
-    for field, (piece, at) in zip((SECOND, MINUTE, HOUR), pieces, strict=False):
-        bits = 0
-        for term, term_at in terms(field, piece, at):
-            bits |= field.term(term, term_at)
-        sets.append(bits)
-    (day_text, day_at), (month_text, month_at), (week_text, week_at) = pieces[3:]
-    months = 0
-    month_days = _month_days(day_text, day_at)
-    for term, term_at in terms(MONTH, month_text, month_at):
-        months |= MONTH.term(term, term_at)
-    days = CronDays(month_days, months, _week_days(week_text, week_at), reading)
+    seconds, minutes, hours = (
+        field.set_of(*piece) for field, piece in zip((SECOND, MINUTE, HOUR), pieces, strict=False)
+    )
+    days = CronDays(_month_days(*pieces[3]), MONTH.set_of(*pieces[4]), _week_days(*pieces[5]), reading)
     recurring = pieces[1][0].startswith("*") or pieces[2][0].startswith("*")
-    return CronText(rule_of(Dial(sets[2], sets[1], sets[0]), days, recurring=recurring), tz, tz_index)
+    return CronText(rule_of(Dial(hours, minutes, seconds), days, recurring=recurring), tz, tz_index)

@@ -34,8 +34,8 @@ def _week_days(days: WeekDays) -> str:
     words = []
     if days.weekly:
         words.append(listed(days.weekly, WEEKDAYS))
-    words += [f"the {ordinal(which)} {WEEKDAYS[weekday]} of the month" for weekday, which in days.nth]
-    words += [f"the last {WEEKDAYS[weekday]} of the month" for weekday in days.last]
+    for weekday, which in days.nth:
+        words.append(f"the {ordinal(which) if which > 0 else 'last'} {WEEKDAYS[weekday]} of the month")
     return joined(words, "or")
 
 

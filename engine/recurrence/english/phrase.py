@@ -6,14 +6,13 @@ from typing import NamedTuple
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.calendar.dial import members
-from lodger.engine.recurrence.calendar.yeardays import Selection
+from lodger.engine.recurrence.calendar.yeardays import Selection, on_weekdays
 from lodger.engine.recurrence.rrule.phase import Months, Strides
 
-WORKDAYS, WEEKEND, WEEK = 0b0011111, 0b1100000, 0b1111111
+WORKDAYS, WEEKEND = 0b0011111, 0b1100000
 HOUR_S = 3600
 #: Steps of days, weeks and months without a start count from here, as RRULEs do: a Monday that begins a month and a year.
 UNANCHORED = civil.local_at(1900, 1, 1)
-_EACH_WEEK = sum(1 << day for day in range(0, 38, 7))
 
 
 class Date(NamedTuple):
@@ -71,14 +70,14 @@ class Days:
         length, first = civil.days_in_month(year, month), civil.weekday(civil.day_of(year, month, 1))
         found = (1 << length) - 1
         if self.weekdays:
-            found &= _weekly(self.weekdays, first)
+            found &= on_weekdays(self.weekdays, first)
         if self.month_days:
             places = (day - 1 if day > 0 else length + day for day in self.month_days)
             found &= sum(1 << place for place in set(places) if 0 <= place < length)
         if self.nth:
             chosen = 0
             for number, weekdays in self.nth:
-                days = members(_weekly(weekdays, first) & ((1 << length) - 1))
+                days = members(on_weekdays(weekdays, first) & ((1 << length) - 1))
                 place = number - 1 if number > 0 else len(days) + number
                 chosen |= 1 << days[place] if 0 <= place < len(days) else 0
             found &= chosen
@@ -86,11 +85,6 @@ class Days:
             there = self.date.month == month and (self.date.year is None or (exact and self.date.year == year))
             found &= 1 << self.date.day - 1 if there else 0
         return found
-
-
-def _weekly(weekdays: int, first: int) -> int:
-    """Return the days of a year on these weekdays, as bits."""
-    return sum(_EACH_WEEK << (weekday - first) % 7 for weekday in members(weekdays))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """A recurrence set as one sequence: the union of its rules and dates, minus its exceptions."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from lodger.engine.recurrence.calendar import civil
@@ -9,25 +8,8 @@ from lodger.engine.recurrence.rrule.parser import Entry, RuleSet
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
 from lodger.engine.recurrence.rrule.text import set_text
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
-from lodger.engine.recurrence.search import SAVE_STEPS, Merge, OutOfSteps, Steps
+from lodger.engine.recurrence.search import SAVE_STEPS, Listed, Merge, OutOfSteps, Steps, nearest
 from lodger.engine.recurrence.search import Sequence as Source
-
-
-class Dates:
-    """Local seconds named one by one."""
-
-    def __init__(self, dates: tuple[int, ...]) -> None:
-        self._dates = dates
-
-    def next_from(self, local: int, steps: Steps) -> int | None:
-        """Return the first date at or after the local second; None when there is none."""
-        i = bisect_left(self._dates, local)
-        return self._dates[i] if i < len(self._dates) else None
-
-    def last_to(self, local: int, steps: Steps) -> int | None:
-        """Return the last date at or before the local second; None when there is none."""
-        i = bisect_right(self._dates, local)
-        return self._dates[i - 1] if i else None
 
 
 class SetSequence:
@@ -35,35 +17,31 @@ class SetSequence:
 
     def __init__(self, rules: RuleSet, entries: Sequence[Entry] | None = None) -> None:
         self._rules = rules
-        self._included = [_sequence(entry) for entry in (rules.rules if entries is None else entries)]
-        self._excepted = [_sequence(entry) for entry in rules.exrules]
+        self._included = _sequences(rules.rules if entries is None else entries)
+        self._excepted = _sequences(rules.exrules)
         self._sources: list[Source[int]] = [*self._included]
         if rules.rdates:
-            self._sources.append(Dates(rules.rdates))
+            self._sources.append(Listed(rules.rdates))
         self._whole = not (rules.exdates or rules.exdays or rules.exrules)
 
     def next_from(self, local: int, steps: Steps) -> int | None:
         """First member at or after the local second."""
-        if self._whole and len(self._sources) == 1:
-            return self._sources[0].next_from(local, steps)
-        merge = Merge(self._sources, local)
-        while (found := merge.nearest(local, steps)) is not None:
-            excluded = self._excluded(found)
-            if excluded is None:
-                return found
-            local = excluded[1] + 1
-        return None
+        return self._nearest(local, steps, forward=True)
 
     def last_to(self, local: int, steps: Steps) -> int | None:
         """Last member at or before the local second."""
-        if self._whole and len(self._sources) == 1:
-            return self._sources[0].last_to(local, steps)
-        merge = Merge(self._sources, local, forward=False)
+        return self._nearest(local, steps, forward=False)
+
+    def _nearest(self, local: int, steps: Steps, *, forward: bool) -> int | None:
+        """Return the first member of rules and dates in one direction that no exception excludes."""
+        if self._whole:
+            return nearest(self._sources, local, steps, forward=forward)
+        merge = Merge(self._sources, local, forward=forward)
         while (found := merge.nearest(local, steps)) is not None:
             excluded = self._excluded(found)
             if excluded is None:
                 return found
-            local = excluded[0] - 1
+            local = excluded[1] + 1 if forward else excluded[0] - 1
         return None
 
     def _excluded(self, local: int) -> tuple[int, int] | None:
@@ -110,6 +88,6 @@ class SetSequence:
         return set_text(rules, sorted(idle))
 
 
-def _sequence(entry: Entry) -> RuleSequence:
-    """Return the sequence of one entry's members."""
-    return RuleSequence(entry.rule, entry.start, entry.until)
+def _sequences(entries: Sequence[Entry]) -> list[RuleSequence]:
+    """Return the sequence of each entry's members."""
+    return [RuleSequence(entry.rule, entry.start, entry.until) for entry in entries]

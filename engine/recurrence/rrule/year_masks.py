@@ -1,6 +1,7 @@
 """Days of a year that the day parts of a rule allow, as one integer of 366 bits per year."""
 
 from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.yeardays import on_weekdays
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
 
 FULL = ((1 << 365) - 1, (1 << 366) - 1)
@@ -10,18 +11,12 @@ MONTH = tuple(
     (0, *(((1 << table[m + 1] - table[m]) - 1) << table[m] for m in range(1, 13))) for table in civil.DAYS_BEFORE_MONTH
 )
 _WEEK = (1 << 7) - 1
-_WEEKLY = sum(1 << day for day in range(0, 373, 7))
 
 
 def span(first: int, end: int) -> int:
     """Return the bits from ``first`` to before ``end``, cut to the 366 days of a year."""
     first, end = max(first, 0), min(end, 366)
     return ((1 << (end - first)) - 1) << first if end > first else 0
-
-
-def weekday_bits(year_starts_on: int, weekday: int) -> int:
-    """Return the days of a year on a weekday, as bits; ``year_starts_on`` is the weekday of January 1."""
-    return (_WEEKLY << ((weekday - year_starts_on) % 7)) & EVERY_DAY
 
 
 def week_one(year: int, wkst: int) -> int:
@@ -112,7 +107,7 @@ class YearMasks:
             periods = [full]
         days = 0
         for ordinal, weekday in rule.byday:
-            every = weekday_bits(first_weekday, weekday) & full
+            every = on_weekdays(1 << weekday, first_weekday) & full
             if ordinal == 0:
                 days |= every
                 continue

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, days_in_year, is_leap, weekday, year_start
-from lodger.engine.recurrence.calendar.dial import members, stride
-from lodger.engine.recurrence.calendar.yeardays import YearDays
+from lodger.engine.recurrence.calendar.yeardays import YearDays, on_weekdays
 from lodger.engine.recurrence.schyntax.model import FIRST_YEAR, LAST_YEAR, Argument, Date, Unit
 from lodger.engine.recurrence.schyntax.sets import FIRST_DAY, clock_set, counted_set, date_set, folded, full_date_set
 
 _WHOLE_YEAR = (1 << 366) - 1
-_EVERY_SEVENTH = stride(0, 366, 7)
 #: Every month with the one before it: (length, length before).
 _MONTH_PAIRS = ((31, 31), (28, 31), (29, 31), (31, 28), (31, 29), (30, 31), (31, 30))
 #: Every year with the one before it: (leap, previous leap).
@@ -53,10 +51,7 @@ class GroupDays:
         pair = leap, _ = _pair(year)
         days = self.years[pair] & ~self.excluded[pair] & ((1 << 365 + leap) - 1)
         if self.week != 0b1111111:
-            weeks = 0
-            for each in members(self.week):
-                weeks |= _EVERY_SEVENTH << (each - weekday(year_start(year))) % 7
-            days &= weeks
+            days &= on_weekdays(self.week, weekday(year_start(year)))
         if self.months is not None:
             before = DAYS_BEFORE_MONTH[leap]
             by_month, previous = 0, 31

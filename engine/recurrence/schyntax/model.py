@@ -91,8 +91,5 @@ class Expression:
     arguments: tuple[Argument, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """The groups in braces, then the loose expressions as one more; none is empty."""
-
-    groups: tuple[tuple[Expression, ...], ...]
+#: The groups in braces, then the loose expressions as one more; none is empty.
+Program = tuple[tuple[Expression, ...], ...]

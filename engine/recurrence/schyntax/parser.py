@@ -33,10 +33,10 @@ _LEAP_YEAR = 2000
 
 def validate(program: Program) -> None:
     """Check the values and ranges of a schedule's arguments; raise RuleInvalid for the first mistake."""
-    if not program.groups:
+    if not program:
         raise RuleInvalid("schyntax_empty", index=0)
     # Groups come before loose expressions, as in the reference: the first error reported is the same.
-    for group in program.groups:
+    for group in program:
         for expression in group:
             for argument in expression.arguments:
                 _argument(expression.unit, argument)
@@ -238,7 +238,7 @@ class _Reader:
                 raise self.unexpected(Sort.NAME, Sort.OPEN_GROUP)
             if self.next_is(Sort.COMMA):
                 self.take(Sort.COMMA)
-        return Program(tuple(group for group in (*groups, tuple(loose)) if group))
+        return tuple(group for group in (*groups, tuple(loose)) if group)
 
 
 def read(text: str) -> Program:

@@ -66,7 +66,7 @@ def group_in_words(arguments: Arguments, dial: Dial, *, recurring: bool) -> str:
 
 def compiled(program: Program) -> GroupedRule:
     """Return the rule of a parsed schedule, its arguments folded into sets."""
-    return GroupedRule(_group(expressions) for expressions in program.groups)
+    return GroupedRule(_group(expressions) for expressions in program)
 
 
 def _group(expressions: tuple[Expression, ...]) -> Group:
