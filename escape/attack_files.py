@@ -1,34 +1,124 @@
-"""Scripts of attacks, in files of their own language beside the module whose cases they are.
+"""Attacks in files of their own language beside the module that reads them.
 
-A comment at the start of a line begins each piece (``//`` in JavaScript, ``;;`` in WebAssembly's text, ``#`` in others):
-``//= TABLE``, then for each row ``//- NAME: MECHANISM`` and its script, and ``//+ PART`` before each further part of the row. A comment
-between a table's line and its first row is for people.
+A mark at the start of a line (``//`` in JavaScript, ``;;`` in WebAssembly's text, ``#`` in others) begins each piece:
+
+======================  ==============================================================================================================
+``//= GROUP WALL``      a table: its cases are called GROUP-NAME and stopped by WALL
+``//= NAME``            a table that a module reads by its name
+``//- NAME: MECHANISM``  a row of the table, followed by its text
+``//: FIELD JSON``      after a table's line a field of all its cases, after a row's line one of that case
+``//+ PART``            a further part of the row
+======================  ==============================================================================================================
+
+Fields are those of :class:`Case`. Besides, ``script`` is the script of all with each text in the place of ``ATTACK``; ``says`` is the
+mechanism of all with the row's in the place of ``{}``; ``mark`` ends all names; ``made`` names what makes fields of a text; ``seen`` maps
+checks to their arguments; ``again`` lists fields of further cases of the same rows. Other comments are for people.
 """
 
+import json
 import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from lodger.escape import evidence
+from lodger.escape.case import Case
 
 _MARKS = {".js": "//", ".wat": ";;", ".txt": "#"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of a table: its name, mechanism, text, further parts and fields."""
+
+    name: str
+    mechanism: str
+    text: str
+    parts: dict[str, str]
+    fields: dict[str, Any]
+
+
 def attacks(module: str, suffix: str = ".js") -> dict[str, list[tuple[Any, ...]]]:
-    """Return the tables of a module's file by name, as rows of name, mechanism and script.
+    """Return the tables of a module's file by name, as rows of name, mechanism and text.
 
     A row has no mechanism if the file names none. In a table with further parts, each row ends with a dict of them.
     """
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for name, _, rows in _tables(module, suffix):
+        has_parts = any(row.parts for row in rows)
+        found[name] = [
+            (row.name, *([row.mechanism] if row.mechanism else []), row.text, *([row.parts] if has_parts else []))
+            for row in rows
+        ]
+    return found
+
+
+def cases_of(
+    module: str, suffix: str = ".js", checks: Mapping[str, Any] | None = None, **made: Callable[..., dict[str, Any]]
+) -> Iterator[Case]:
+    """Yield the cases of the tables of a module's file that name a group and a wall.
+
+    Args:
+        checks: further checks by name, beside those of :mod:`lodger.escape.evidence`.
+        made: by name, what makes fields of a row's text and its parts.
+    """
+    for head, fields, rows in _tables(module, suffix):
+        group, _, wall = head.partition(" ")
+        if not wall:
+            continue
+        for more in ({}, *fields.pop("again", ())):
+            for row in rows:
+                yield _case(
+                    group, {"wall": wall} | fields | more | row.fields, row, made, vars(evidence) | dict(checks or {})
+                )
+
+
+def _case(
+    group: str,
+    fields: dict[str, Any],
+    row: _Row,
+    made: Mapping[str, Callable[..., dict[str, Any]]],
+    checks: Mapping[str, Any],
+) -> Case:
+    """Return the case of a row with these fields."""
+    name = f"{group}-{row.name}{fields.pop('mark', '')}"
+    mechanism = fields.pop("says", "{}").replace("{}", row.mechanism or row.name)
+    if maker := fields.pop("made", None):
+        fields |= made[maker](row.text, **row.parts)
+    else:
+        fields["script"] = fields.get("script", "ATTACK").replace("ATTACK", row.text)
+    if isinstance(seen := fields.get("seen"), dict):
+        every = [checks[check](*given) if isinstance(given, list) else checks[check] for check, given in seen.items()]
+        fields["seen"] = every[0] if len(every) == 1 else evidence.both(*every)
+    for kind in ("expect", "behind", "runtimes"):
+        if kind in fields:
+            fields[kind] = tuple(fields[kind])
+    return Case(name, mechanism=mechanism, **fields)
+
+
+def _tables(module: str, suffix: str) -> Iterator[tuple[str, dict[str, Any], list[_Row]]]:
+    """Yield name, fields and rows of each table of a module's file."""
     mark = re.escape(_MARKS[suffix])
-    _, *pieces = re.split(rf"^{mark}= (.+)\n", Path(module).with_suffix(suffix).read_text("utf-8"), flags=re.MULTILINE)
-    return {name: _rows(text, mark) for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
+    text = Path(module).with_suffix(suffix).read_text("utf-8")
+    _, *pieces = re.split(rf"^{mark}= (.+)\n", text, flags=re.MULTILINE)
+    for name, table in zip(pieces[::2], pieces[1::2], strict=True):
+        head, *rows = re.split(rf"^{mark}- (.+)\n", table, flags=re.MULTILINE)
+        yield name, _fields(head, mark)[0], [_row(*row, mark) for row in zip(rows[::2], rows[1::2], strict=True)]
 
 
-def _rows(text: str, mark: str) -> list[tuple[Any, ...]]:
-    """Return the rows of an attack table from its text; ``mark`` begins a comment."""
-    _, *pieces = re.split(rf"^{mark}- (.+)\n", text, flags=re.MULTILINE)
-    rows = []
-    for head, body in zip(pieces[::2], pieces[1::2], strict=True):
-        script, *parts = re.split(rf"^{mark}\+ (.+)\n", body, flags=re.MULTILINE)
-        more = {name: part.strip() for name, part in zip(parts[::2], parts[1::2], strict=True)}
-        rows.append((*head.split(": ", 1), script.strip(), more))
-    has_parts = any(row[-1] for row in rows)
-    return rows if has_parts else [row[:-1] for row in rows]
+def _row(head: str, body: str, mark: str) -> _Row:
+    """Return a row from its line and what follows it."""
+    name, _, mechanism = head.partition(": ")
+    text, *parts = re.split(rf"^{mark}\+ (.+)\n", body, flags=re.MULTILINE)
+    fields, text = _fields(text, mark)
+    more = {part: each.strip() for part, each in zip(parts[::2], parts[1::2], strict=True)}
+    return _Row(name, mechanism, text.strip(), more, fields)
+
+
+def _fields(text: str, mark: str) -> tuple[dict[str, Any], str]:
+    """Return the fields at the start of a text, and the rest of it."""
+    found = re.match(rf"(?:{mark}: .+\n)*", text)
+    lines = found[0].splitlines() if found else []
+    pairs = (line.split(" ", 2)[1:] for line in lines)
+    return {name: json.loads(value) for name, value in pairs}, text[found.end() if found else 0 :]

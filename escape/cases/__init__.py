@@ -1,8 +1,12 @@
-"""The attack cases as tables: JavaScript, WebAssembly, and the engine behind the sandbox. Each module's ``CASES`` is used."""
+"""The attack cases as tables: JavaScript, WebAssembly, and the engine behind the sandbox.
+
+Each module's ``CASES`` is used, and the tables of each file that no module reads.
+"""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 
+from lodger.escape.attack_files import cases_of
 from lodger.escape.case import Case
 
 #: Folders in the order of execution.
@@ -18,9 +22,12 @@ def all_cases(*parts: str) -> tuple[Case, ...]:
     seen: dict[object, Case] = {}
     sandbox, engine = list[Case](), list[Case]()
     for part in parts or PARTS:
-        folder = import_module(f"{__name__}.{part}")
-        for module in iter_modules(folder.__path__):
-            for case in getattr(import_module(f"{folder.__name__}.{module.name}"), "CASES", ()):
+        for place in sorted((Path(__file__).parent / part).glob("[!_]*.*")):
+            if place.suffix == ".py":
+                found = getattr(import_module(f"{__name__}.{part}.{place.stem}"), "CASES", ())
+            else:
+                found = () if place.with_suffix(".py").exists() else cases_of(str(place), place.suffix)
+            for case in found:
                 for mark in (case.id, case.triple):
                     if mark in seen:
                         raise ValueError(f"{seen[mark].id} and {case.id} are one attack: {mark}")

@@ -1,4 +1,8 @@
-//= conversions
+//= B18 cpu_timer
+//: expect ["cpu_limit"]
+//: story "Converting the result runs the tenant's code after its end."
+//: behind ["soft_stop", "cpu_watch", "rlimits"]
+//: limits {"cpu_ms": 60, "wall_ms": 1200}
 //- thrown-stack: a thrown error whose stack getter loops
 const e = new Error('x'); Object.defineProperty(e, 'stack', { get() { for (;;); } }); throw e;
 //- thrown-message: a thrown error whose message getter loops
@@ -44,7 +48,13 @@ let n = 0; const make = () => { const e = new Error('c' + n++); Object.definePro
 //- aggregate: a logged aggregate error that holds itself
 const e = new AggregateError([], 'x'); e.errors.push(e); e.self = e; for (;;) console.log(e);
 
-//= bombs
+//= B20 cpu_timer
+//: script "const source = ATTACK; for (;;) { try { new Function(source); } catch (e) { if (e === null) throw e; } }"
+//: says "{}, compiled again and again"
+//: expect ["cpu_limit"]
+//: story "A small source is costly to compile: it is compiled in the worker, under its time limits."
+//: behind ["soft_stop", "cpu_watch", "rlimits"]
+//: limits {"cpu_ms": 60, "wall_ms": 1200}
 // Sources that are slow to compile, as expressions of their text: compiled repeatedly until a time limit.
 //- lets: a function of twenty thousand variables
 Array.from({ length: 20000 }, (x, i) => `let v${i};`).join('')

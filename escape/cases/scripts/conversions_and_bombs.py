@@ -4,12 +4,10 @@ Converting the result runs the tenant's code after its end; compiling happens be
 limits.
 """
 
-from lodger.escape.attack_files import attacks
+from lodger.escape.attack_files import cases_of
 from lodger.escape.case import Case, cases
 from lodger.escape.evidence import Escaped, survives
 from lodger.sandbox.outcome import Outcome
-
-_SCRIPTS = attacks(__file__)
 
 
 def _never_ran(ran: bool) -> str:
@@ -18,9 +16,6 @@ def _never_ran(ran: bool) -> str:
         raise Escaped("it was compiled and run")
     return "no worker saw it"
 
-
-_CLOCK = ("soft_stop", "cpu_watch", "rlimits")
-_SHORT = {"cpu_ms": 60, "wall_ms": 1200}
 
 #: Sources that exhaust the parser's stack.
 NESTS = (
@@ -45,19 +40,10 @@ NESTS = (
     ("objects", "a module of nested objects", "export default () => (" + "{a:" * 40_000 + "1" + "}" * 40_000 + ")"),
     ("blocks", "nested blocks", "export default () => {" + "{" * 100_000 + "}" * 100_000 + "}"),
 )
-_COMPILE = "const source = %s; for (;;) { try { new Function(source); } catch (e) { if (e === null) throw e; } }"
 _COMPILED = (Outcome.STACK_LIMIT, Outcome.COMPILE_ERROR, Outcome.SCRIPT_ERROR)
 
 CASES = [
-    *cases(
-        "B18",
-        "cpu_timer",
-        _SCRIPTS["conversions"],
-        expect=(Outcome.CPU_LIMIT,),
-        story="Converting the result runs the tenant's code after its end.",
-        behind=_CLOCK,
-        limits=_SHORT,
-    ),
+    *cases_of(__file__),
     *cases(
         "B20",
         "guest_stack",
@@ -66,17 +52,6 @@ CASES = [
         seen=survives,
         story="A small source is nested deeply: the parser uses the guest's stack.",
         limits={"cpu_ms": 1000, "wall_ms": 5000},
-    ),
-    *cases(
-        "B20",
-        "cpu_timer",
-        _SCRIPTS["bombs"],
-        lambda source: {"script": _COMPILE % source},
-        says="{}, compiled again and again",
-        expect=(Outcome.CPU_LIMIT,),
-        story="A small source is costly to compile: it is compiled in the worker, under its time limits.",
-        behind=_CLOCK,
-        limits=_SHORT,
     ),
     Case(
         "B20-too-large",

@@ -1,4 +1,12 @@
-//= results
+// Classes 24, 27, 28 and 33: floods of output, of calls and of time. A limit that worker and parent enforce is tested on each side alone: the
+// parent's must hold if the worker ignores its own.
+
+//= B24 worker_output
+//: expect ["output_limit"]
+//: story "A large result is stopped before it is copied."
+//: behind ["parent_output"]
+//: limits {"result_bytes": 4096, "cpu_ms": 1500, "wall_ms": 4000}
+//: again [{"wall": "parent_output", "mark": "-by-parent", "story": "A worker that ignores its limit is stopped by the parent's.", "behind": ["worker_output"]}]
 //- string: one long string
 return 'x'.repeat(1e6);
 //- limit-plus-one: one byte too many
@@ -20,7 +28,13 @@ const a = []; a.length = 2e5; return a;
 //- bytes: the bytes of a typed array, as numbers
 return [...new Uint8Array(50000)];
 
-//= logs
+//= B27 parent_log
+//: expect ["ok", "cpu_limit", "memory_limit"]
+//: seen {"marked": true}
+//: story "The log is cut at its limit, with a note."
+//: behind ["worker_log"]
+//: limits {"log_lines": 50, "log_bytes": 4096, "log_line_bytes": 256, "cpu_ms": 500, "wall_ms": 3000}
+//: again [{"wall": "worker_log", "mark": "-in-worker", "story": "The worker stops a flood before it is sent.", "behind": ["parent_log"]}]
 //- lines: a hundred thousand lines
 for (let i = 0; i < 1e5; i++) console.log(i);
 //- line: one line of ten million characters
@@ -46,7 +60,10 @@ const rows = Array.from({ length: 500 }, (x, i) => ({ i, t: 'x'.repeat(50) })); 
 //- after-done: logging from a promise that outlives the answer
 for (let i = 0; i < 60; i++) console.log(i); let n = 0; Promise.resolve().then(function f() { console.log('late'); if (n++ < 500) Promise.resolve().then(f); }); return 1;
 
-//= calls
+//= B28 host_calls
+//: expect ["call_limit"]
+//: story "Calls are counted by the parent; what a script catches or ignores does not matter."
+//: limits {"host_calls": 20, "cpu_ms": 1000, "wall_ms": 3000}
 //- sequence: one after another
 for (let i = 0; i < 200; i++) await bridge.call('echo', i);
 //- at-once: all at once
@@ -72,7 +89,11 @@ await new Promise(() => { setInterval(() => { bridge.call('nothing', 1).catch(()
 //- tojson: calls made while another call's arguments are written
 for (let i = 0; i < 50; i++) await bridge.call('nothing', { toJSON() { bridge.call('nothing', 2).catch(() => {}); return 1; } });
 
-//= waits
+//= B33 wall_clock
+//: expect ["wall_limit"]
+//: seen {"in_time": true}
+//: story "A script that only waits uses no CPU time; the parent's deadline ends it."
+//: limits {"wall_ms": 150, "cpu_ms": 100}
 //- late-call: a call that is never answered
 await bridge.call('late', 1);
 //- late-sync: a waiting call that is never answered

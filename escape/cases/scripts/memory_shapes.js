@@ -1,25 +1,36 @@
-//= heap
+// Classes 23, 25 and 26: exhausting heap and stack by every kind of object that an engine counts differently. The store's limit is the wall for the
+// heap, with the kernel's limit on the worker's data behind it. Memory exhaustion is recognised by the limit, not by the text of an error, which
+// may be missing.
+
+//= B23 store_limit
+//: story "The script allocates without end, in objects that an engine's counter may miss."
+//: expect ["memory_limit"]
+//: behind ["rlimits"]
+//: limits {"cpu_ms": 1500, "wall_ms": 20000, "memory_bytes": 16777216}
+// Kinds with other outcomes, too: another wall may stop them first, depending on the engine's version.
 //- array-push: an array that grows by one
 const a = []; for (;;) a.push(a.length);
 //- array-objects: many small objects
 const a = []; for (;;) a.push({ a: 1, b: 'two', c: [3] });
 //- array-nested: a list linked by its heads
 let a = []; for (;;) a = [a, a.length];
-//- string-rope: a rope of short pieces
-let s = ''; const a = []; for (let i = 0; ; i++) { s += 'piece' + i; if (i % 1000 === 0) a.push(s.length); }
 //- string-wide: a string of two-byte characters
 const a = []; for (;;) a.push('\u1234'.repeat(100000));
 //- string-repeat: one repeat of sixty million
+//: expect ["memory_limit", "script_error"]
 return 'x'.repeat(6e7).length;
 //- string-pad: padding to sixty million
+//: expect ["memory_limit", "script_error"]
 return 'x'.padEnd(6e7, 'yz').length;
 //- string-split: splitting into single characters
 const a = []; for (;;) a.push('x'.repeat(100000).split(''));
 //- array-buffer: many buffers
 const a = []; for (;;) a.push(new Uint8Array(new ArrayBuffer(1e6)).fill(1));
 //- array-buffer-one: one buffer of sixty megabytes
+//: expect ["memory_limit", "script_error"]
 return new Uint8Array(6e7).fill(1).length;
 //- buffer-resize: a buffer that is resized
+//: expect ["memory_limit", "script_error"]
 const b = new ArrayBuffer(8, { maxByteLength: 1 << 30 }); for (let n = 8; ; n += 1 << 20) b.resize(n);
 //- buffer-transfer: a buffer transferred to ever larger ones
 let b = new ArrayBuffer(8); for (;;) b = b.transfer(b.byteLength * 2);
@@ -59,22 +70,15 @@ const a = []; for (;;) a.push(new Promise(() => {}).then(() => {}));
 const p = new Promise(() => {}); for (;;) p.then(() => {});
 //- microtasks: microtasks that are queued and never run
 for (;;) queueMicrotask(() => {});
-//- timers: timers set far ahead
-for (;;) setTimeout(() => {}, 1e6);
-//- listeners: listeners on one target
-const t = new EventTarget(); for (;;) t.addEventListener('x', () => {});
 //- regexp: compiled expressions
 const a = []; for (let i = 0; ; i++) a.push(new RegExp('a{' + i % 900 + '}b' + i));
 //- regexp-backtrack: the back-tracking stack of one expression
+//: expect ["memory_limit", "script_error", "stack_limit", "ok"]
 return /(?:(a)|b|c|d)*$/.exec('abcd'.repeat(1e6) + 'x') === null;
 //- match-all: all matches of everything
 return [...'x'.repeat(5e5).matchAll(/x/g)].length;
 //- symbols: described symbols
 const a = []; for (let i = 0; ; i++) a.push(Symbol('s' + i));
-//- symbol-for: registered symbols
-for (let i = 0; ; i++) Symbol.for('s' + i);
-//- atoms: property names that stay for ever
-const o = {}; for (let i = 0; ; i++) { o['n' + i] = 1; delete o['n' + i]; if (i % 2) Symbol.for('y' + i); }
 //- functions: compiled functions
 const a = []; for (let i = 0; ; i++) a.push(new Function('a', 'return a + ' + i));
 //- classes: classes
@@ -95,32 +99,67 @@ const a = []; (function f() { for (;;) a.push(arguments); })(...new Array(1000).
 let p = {}; for (;;) p = new Proxy(p, {});
 //- bound: bound functions of bound functions
 let f = () => 0; for (;;) f = f.bind(null, 1, 2, 3);
-//- structured-clone: clones of clones
-const a = []; const o = { x: new Array(1000).fill({}) }; for (;;) a.push(structuredClone(o));
-//- text-encode: encoded texts
-const a = [], t = 'é'.repeat(1e5), e = new TextEncoder(); for (;;) a.push(e.encode(t));
 //- date: dates
 const a = []; for (;;) a.push(new Date());
 //- iterator-toarray: an endless iterator made an array
 return (function* () { for (;;) yield {}; })().toArray().length;
-//- array-from-async: an endless async iterator made an array
-return (await Array.fromAsync((async function* () { for (;;) yield {}; })())).length;
 //- group-by: grouping without end
 return Object.groupBy((function* () { for (let i = 0; ; i++) yield i; })(), (i) => 'g' + i);
 //- finalizers: finalisers and the objects they watch
 const r = new FinalizationRegistry(() => {}), a = []; for (;;) { const o = {}; a.push(o); r.register(o, 1); }
+
+//= B23 cpu_timer
+//: story "The script allocates without end, in objects that an engine's counter may miss."
+//: expect ["memory_limit", "cpu_limit"]
+//: behind ["soft_stop", "cpu_watch", "rlimits", "store_limit"]
+//: limits {"cpu_ms": 100, "wall_ms": 6000, "memory_bytes": 16777216}
+// Kinds that exhaust the CPU time before the memory.
+//- string-rope: a rope of short pieces
+let s = ''; const a = []; for (let i = 0; ; i++) { s += 'piece' + i; if (i % 1000 === 0) a.push(s.length); }
+//- timers: timers set far ahead
+for (;;) setTimeout(() => {}, 1e6);
+//- listeners: listeners on one target
+const t = new EventTarget(); for (;;) t.addEventListener('x', () => {});
+//- symbol-for: registered symbols
+for (let i = 0; ; i++) Symbol.for('s' + i);
+//- atoms: property names that stay for ever
+const o = {}; for (let i = 0; ; i++) { o['n' + i] = 1; delete o['n' + i]; if (i % 2) Symbol.for('y' + i); }
+//- structured-clone: clones of clones
+const a = []; const o = { x: new Array(1000).fill({}) }; for (;;) a.push(structuredClone(o));
+//- text-encode: encoded texts
+const a = [], t = 'é'.repeat(1e5), e = new TextEncoder(); for (;;) a.push(e.encode(t));
+//- array-from-async: an endless async iterator made an array
+return (await Array.fromAsync((async function* () { for (;;) yield {}; })())).length;
+
+//= B25 store_limit
+//: story "The script allocates without end, in objects that an engine's counter may miss."
+//: expect ["memory_limit"]
+//: behind ["rlimits"]
+//: limits {"cpu_ms": 400, "wall_ms": 20000, "memory_bytes": 16777216}
+// With memory left, the script ends as usual.
 //- retry: allocating again whenever memory is short
+//: expect ["memory_limit", "cpu_limit", "script_error"]
 for (;;) { const a = []; try { for (;;) a.push(new Array(1000).fill(1)); } catch {} if (a.length < 10) throw null; }
 //- retry-hold: holding on to all of it while catching
+//: expect ["memory_limit", "cpu_limit"]
 const a = []; for (;;) { try { for (;;) a.push([1, 2, 3]); } catch (e) { a.push(e); } }
-//- null: out of memory in the making of its own error
-const a = []; try { for (;;) a.push({}); } catch (e) { throw e; }
 //- retry-full-answer: an answer out of a memory that is full
+//: expect ["memory_limit", "ok"]
 try { for (;;) globalThis.l = { l: globalThis.l }; } catch {} return Object.keys(globalThis.l);
 //- retry-full-error: an error of one's own out of a memory that is full
+//: expect ["memory_limit", "script_error"]
 try { for (;;) globalThis.l = { l: globalThis.l }; } catch {} throw new Error('after all');
 //- retry-full-call: a call out of a memory that is full
+//: expect ["memory_limit", "ok"]
 try { for (;;) globalThis.l = { l: globalThis.l }; } catch {} await bridge.call('nothing', 1); return 1;
+
+//= B25 store_limit
+//: story "The script allocates without end, in objects that an engine's counter may miss."
+//: expect ["memory_limit"]
+//: behind ["rlimits"]
+//: limits {"cpu_ms": 1500, "wall_ms": 20000, "memory_bytes": 16777216}
+//- null: out of memory in the making of its own error
+const a = []; try { for (;;) a.push({}); } catch (e) { throw e; }
 //- null-module: out of memory while the module itself is evaluated
 let f = () => 0; for (;;) { const g = f; f = () => g; }
 export default () => 1;
@@ -129,9 +168,14 @@ setTimeout(() => { const a = []; for (;;) a.push(new Uint8Array(1e5)); }, 0); aw
 //- null-job: out of memory in a job that is not awaited
 queueMicrotask(() => { const a = []; for (;;) a.push(new Uint8Array(1e5)); }); await new Promise((r) => setTimeout(r, 5)); return 1;
 //- finally: going on in a finally block when memory is gone
+//: expect ["memory_limit", "cpu_limit"]
 const a = []; try { for (;;) a.push('x'.repeat(1000) + a.length); } finally { for (;;) a.push(a.slice()); }
 
-//= stack
+//= B26 guest_stack
+//: story "The engine's C code recurses: the guest's stack ends in a trap, the worker's is not affected."
+//: expect ["stack_limit", "script_error", "ok", "memory_limit", "cpu_limit"]
+//: seen {"survives": true}
+//: limits {"cpu_ms": 1000, "wall_ms": 10000}
 //- recursion-arguments: recursion with many arguments
 const f = (...a) => f(...a, 1); f();
 //- recursion-method: recursion through methods

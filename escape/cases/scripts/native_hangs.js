@@ -1,4 +1,13 @@
-//= polled
+// Classes 15 to 17: endless code, with and without checks of the engine's interrupt hook. The built-ins of class 16 never poll QuickJS's interrupt
+// hook, so the engine's time limit cannot end them. Each of the two walls outside the engine that can is tested alone.
+
+//= B15 soft_stop
+//: story "Endless code that polls the interrupt handler."
+//: expect ["cpu_limit"]
+//: behind ["cpu_timer", "cpu_watch", "rlimits"]
+//: limits {"cpu_ms": 60, "wall_ms": 1200, "memory_bytes": 67108864}
+//: again [{"wall": "cpu_timer", "mark": "-by-kernel", "story": "The same without polling: the kernel's timer ends it.", "behind": ["soft_stop", "cpu_watch", "rlimits"], "runtimes": ["quickjs"]}]
+// The native engine has no soft stop: there each of these is ended by the kernel's timer.
 //- loop: an empty for loop
 for (;;);
 //- while-true: a while loop that allocates nothing
@@ -11,6 +20,12 @@ for (;;) { try { for (;;); } catch {} }
 const g = (function* () { try { yield 1; } finally { for (;;); } })(); g.next(); g.return();
 //- generator-endless: spreading a generator without end into a set
 const s = new Set(); for (const x of (function* () { for (;;) yield 1; })()) s.add(x);
+
+//= B15 soft_stop
+//: story "Endless code that polls the interrupt handler."
+//: expect ["cpu_limit"]
+//: behind ["cpu_timer", "cpu_watch", "rlimits"]
+//: limits {"cpu_ms": 60, "wall_ms": 1200, "memory_bytes": 67108864}
 //- using: a disposal that loops when the scope ends
 const d = new DisposableStack(); d.defer(() => { for (;;); }); d.dispose();
 //- async-loop: an async function that awaits nothing for ever
@@ -58,7 +73,19 @@ a: for (;;) { b: for (;;) continue a; }
 //- string-loop: concatenation and slicing without end
 let s = 'a'; for (;;) s = (s + s).slice(0, 1000);
 
-//= unpolled
+//= B15 guest_stack
+//: expect ["stack_limit", "script_error"]
+//: seen {"survives": true}
+//: story "Infinite recursion uses the guest's stack only."
+//- recursion: plain recursion
+const f = () => f() + 1; return f();
+
+//= B16 cpu_timer
+//: story "A built-in that never polls gets endless work; the kernel's timer ends it."
+//: expect ["cpu_limit"]
+//: behind ["soft_stop", "cpu_watch", "rlimits"]
+//: limits {"cpu_ms": 60, "wall_ms": 1200, "memory_bytes": 67108864}
+//: again [{"wall": "cpu_watch", "mark": "-by-parent", "behind": ["soft_stop", "cpu_timer", "rlimits"], "story": "A built-in that never polls, without a timer in the worker: the parent's deadline ends it."}]
 //- every: every over an endless length
 Array.prototype.every.call({length: 2 ** 53 - 1}, () => true);
 //- index-of: indexOf over an endless length
@@ -120,7 +147,11 @@ const n = []; for (let i = 0; i < 60000; i++) n.push('let v' + i); for (;;) eval
 //- alternatives: compiling a pattern of two hundred thousand alternatives
 const n = []; for (let i = 0; i < 2e5; i++) n.push('a' + i); new RegExp(n.join('|'));
 
-//= late
+//= B17 cpu_timer
+//: story "Built-ins that poll late, called repeatedly."
+//: expect ["cpu_limit"]
+//: behind ["soft_stop", "cpu_watch", "rlimits"]
+//: limits {"cpu_ms": 60, "wall_ms": 1200, "memory_bytes": 67108864}
 //- bigint-loop: arithmetic on growing integers
 let n = 3n; for (;;) n = (n * n) % (1n << 20000n);
 //- bigint-text: the decimal digits of a huge integer
