@@ -10,9 +10,10 @@ A mark at the start of a line (``//`` in JavaScript, ``;;`` in WebAssembly's tex
 ``//+ PART``            a further part of the row
 ======================  ==============================================================================================================
 
-Fields are those of :class:`Case`. Besides, ``script`` is the script of all with each text in the place of ``ATTACK``; ``says`` is the
-mechanism of all with the row's in the place of ``{}``; ``mark`` ends all names; ``made`` names what makes fields of a text; ``seen`` maps
-checks to their arguments; ``again`` lists fields of further cases of the same rows. Other comments are for people.
+Fields are those of :class:`Case`. Besides, ``script`` is the script of all with each text in the place of ``ATTACK``; ``put`` maps words of
+the script to others; ``says`` is the mechanism of all with the row's in the place of ``{}``; ``mark`` ends all names; ``made`` names what
+makes fields of a text; ``seen`` maps checks to their arguments; ``again`` lists fields of further cases of the same rows, which may be of
+another ``group``. Other comments are for people.
 """
 
 import json
@@ -24,6 +25,7 @@ from typing import Any
 
 from lodger.escape import evidence
 from lodger.escape.case import Case
+from lodger.sandbox.outcome import Outcome
 
 _MARKS = {".js": "//", ".wat": ";;", ".txt": "#"}
 
@@ -55,12 +57,18 @@ def attacks(module: str, suffix: str = ".js") -> dict[str, list[tuple[Any, ...]]
 
 
 def cases_of(
-    module: str, suffix: str = ".js", checks: Mapping[str, Any] | None = None, **made: Callable[..., dict[str, Any]]
+    module: str,
+    suffix: str = ".js",
+    *,
+    checks: Mapping[str, Any] | None = None,
+    common: Mapping[str, Any] | None = None,
+    **made: Callable[..., dict[str, Any]],
 ) -> Iterator[Case]:
     """Yield the cases of the tables of a module's file that name a group and a wall.
 
     Args:
         checks: further checks by name, beside those of :mod:`lodger.escape.evidence`.
+        common: fields of all cases.
         made: by name, what makes fields of a row's text and its parts.
     """
     for head, fields, rows in _tables(module, suffix):
@@ -70,7 +78,11 @@ def cases_of(
         for more in ({}, *fields.pop("again", ())):
             for row in rows:
                 yield _case(
-                    group, {"wall": wall} | fields | more | row.fields, row, made, vars(evidence) | dict(checks or {})
+                    group,
+                    {**(common or {}), "wall": wall} | fields | more | row.fields,
+                    row,
+                    made,
+                    vars(evidence) | dict(checks or {}),
                 )
 
 
@@ -82,18 +94,19 @@ def _case(
     checks: Mapping[str, Any],
 ) -> Case:
     """Return the case of a row with these fields."""
-    name = f"{group}-{row.name}{fields.pop('mark', '')}"
+    name = f"{fields.pop('group', group)}-{row.name}{fields.pop('mark', '')}"
     mechanism = fields.pop("says", "{}").replace("{}", row.mechanism or row.name)
-    if maker := fields.pop("made", None):
-        fields |= made[maker](row.text, **row.parts)
-    else:
-        fields["script"] = fields.get("script", "ATTACK").replace("ATTACK", row.text)
+    text = fields.pop("script", "ATTACK").replace("ATTACK", row.text)
+    for word, other in fields.pop("put", {}).items():
+        text = text.replace(word, other)
+    maker = fields.pop("made", None)
+    fields |= made[maker](text, **row.parts) if maker else {"script": text}
     if isinstance(seen := fields.get("seen"), dict):
         every = [checks[check](*given) if isinstance(given, list) else checks[check] for check, given in seen.items()]
         fields["seen"] = every[0] if len(every) == 1 else evidence.both(*every)
-    for kind in ("expect", "behind", "runtimes"):
+    for kind, of in (("expect", Outcome), ("behind", str), ("runtimes", str)):
         if kind in fields:
-            fields[kind] = tuple(fields[kind])
+            fields[kind] = tuple(map(of, fields[kind]))
     return Case(name, mechanism=mechanism, **fields)
 
 

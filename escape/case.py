@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -153,7 +152,3 @@ def cases(
     return [
         Case(f"{group}-{name}{mark}", wall, says.format(words), **common, **make(*rest)) for name, words, *rest in rows
     ]
-
-
-#: The cases of a table of WebAssembly commands.
-commands = partial(cases, runtimes=COMMANDS)

@@ -4,11 +4,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from lodger.engine.core.settings import load
-from lodger.escape.attack_files import attacks
+from lodger.escape.attack_files import attacks, cases_of
+from lodger.escape.case import COMMANDS, Case
 from lodger.sandbox.errors import SandboxError
 from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE
 from lodger.sandbox.runtimes.js.artefact import find_library, writable_folder
@@ -61,6 +64,18 @@ def assemble(text: str) -> bytes:
 def command(body: str, *, memory: str = _MEMORY, extra: str = "", locals_: str = "", imports: str = "") -> bytes:
     """Return an assembled command with ``body`` as its _start."""
     return assemble(wat(body, memory=memory, extra=extra, locals_=locals_, imports=imports))
+
+
+def commands_of(
+    module: str, *, checks: Mapping[str, Any] | None = None, **made: Callable[..., dict[str, Any]]
+) -> Iterator[Case]:
+    """Yield the cases of a module's file of WebAssembly text.
+
+    A row's text is the body of a command, unless ``made`` says otherwise, and its parts are arguments of :func:`command`.
+    """
+    common = {"runtimes": COMMANDS, "made": "command"}
+    made = {"command": lambda body, **parts: {"wasm": partial(command, body, **parts)}} | made
+    return cases_of(module, ".wat", checks=checks, common=common, **made)
 
 
 _BEGIN = "import sys\nsys.path.insert(0, {root!r})\n"

@@ -1,17 +1,15 @@
 """Chapter I, classes 130, 131 and 135: modules that are costly to compile, disabled parts of WebAssembly, machine code instead of a module."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 from lodger.escape.arena import COMPILE_LIMITS
-from lodger.escape.attack_files import attacks
-from lodger.escape.case import COMMANDS, Case, commands
+from lodger.escape.case import COMMANDS, Case, cases
 from lodger.escape.evidence import MEMORY_SLACK_BYTES, Escaped, Trial, both, ends_as, survives
-from lodger.escape.modules import assemble, command, compile_module, functions, leb, section
+from lodger.escape.modules import assemble, command, commands_of, compile_module, functions, leb, section
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
-
-_WAT = attacks(__file__, ".wat")
 
 #: CPU time of a stopped compilation, as a multiple of its limit.
 MAX_CPU_RATIO = 2
@@ -115,9 +113,9 @@ BOMBS: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
 _MEMORY = '(memory (export "memory") 1)'
 
 
-def _text(body: str, items: str = "", memory: str = _MEMORY) -> Callable[[], bytes]:
-    """Return a function that assembles a module from its text."""
-    return lambda: assemble(f'(module {memory} {items} (func (export "_start") {body}))')
+def _assembled(body: str, items: str = "", memory: str = _MEMORY) -> dict[str, Any]:
+    """Return a module of this body, with other items."""
+    return {"wasm": partial(assemble, f'(module {memory} {items} (func (export "_start") {body}))')}
 
 
 @lru_cache(maxsize=1)
@@ -133,11 +131,12 @@ BINARIES: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
 )
 
 CASES = [
-    *commands(
+    *cases(
         "I130",
         "compile_limits",
         BOMBS,
         lambda module: {"wasm": module},
+        runtimes=COMMANDS,
         expect=(Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.CRASHED),
         seen=_compiled_in_time,
         story=_STORY,
@@ -156,20 +155,13 @@ CASES = [
             (small := command("(call $say (i32.const 1))")) + section(0, b"\1x" + bytes(65_537 - len(small) - 6))
         ),
     ),
-    *commands(
-        "I131",
-        "proposals_off",
-        _WAT["proposals"],
-        lambda body, more: {"wasm": _text(body, **more)},
-        expect=(Outcome.COMPILE_ERROR,),
-        seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
-        story="Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach.",
-    ),
-    *commands(
+    *commands_of(__file__, assembled=_assembled),
+    *cases(
         "I135",
         "checked_code",
         BINARIES,
         lambda binary: {"wasm": binary},
+        runtimes=COMMANDS,
         expect=(Outcome.COMPILE_ERROR,),
         seen=both(survives, ends_as(Outcome.COMPILE_ERROR)),
         story="Machine code from a tenant is not accepted; modules are compiled here.",

@@ -1,4 +1,8 @@
-;;= proposals
+;;= I131 proposals_off
+;;: made "assembled"
+;;: expect ["compile_error"]
+;;: seen {"survives": true, "ends_as": ["compile_error"]}
+;;: story "Each part of WebAssembly that a command does not need is compiler and runtime code that an attacker could reach."
 ;;- atomics: atomic arithmetic
 (drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))
 ;;- fence: a fence between threads

@@ -1,4 +1,9 @@
-;;= imports
+;;= I125 closed_imports
+;;: says "the import {}"
+;;: made "importing"
+;;: expect ["compile_error"]
+;;: seen {"no_such_function": true}
+;;: story "A module imports functions that do not exist: it is refused with their names before it runs."
 ;; Imports that do not exist, in the assembler's syntax.
 ;;- env-system
 (import "env" "system" (func (param i32) (result i32)))
@@ -52,19 +57,32 @@
 (import "env\00x" "system" (func))
 ;;- path
 (import "/etc/passwd" "../../x" (func))
-;;= opened
+;;= I126 nothing_opened
+;;: story "A command searches its descriptors for a file of the host."
+;;: seen {"answers": [0]}
+;;: behind ["seccomp", "landlock", "root", "namespaces", "uid"]
+;;: mark "-canary"
+;;: says "{}: the canary file"
+;;: context "\"CANARY_PATH\""
+;;: again [{"mark": "-passwd", "says": "{}: a file of the system", "context": "\"/etc/passwd\""}]
 ;;- open: a file by its path below the first folder
 (local $n i32) (local $fd i32) (local.set $n (i32.sub (call $in (i32.const 4095)) (i32.const 2)))(i32.store (i32.const 300) (i32.const 99))(drop (call $path_open (i32.const 3) (i32.const 1) (i32.const 4096) (local.get $n) (i32.const 0) (i64.const -1) (i64.const -1) (i32.const 0) (i32.const 300))) (local.set $fd (i32.load (i32.const 300)))(i32.store (i32.const 64) (i32.const 16384)) (i32.store (i32.const 68) (i32.const 64)) (i32.store (i32.const 200) (i32.const 0))(drop (call $fd_read (local.get $fd) (i32.const 64) (i32.const 1) (i32.const 200))) (call $say (i32.load (i32.const 200)))
 ;;- open-stdin: a file by its path below standard input
 (local $n i32) (local $fd i32) (local.set $n (i32.sub (call $in (i32.const 4095)) (i32.const 2)))(i32.store (i32.const 300) (i32.const 99))(drop (call $path_open (i32.const 0) (i32.const 1) (i32.const 4096) (local.get $n) (i32.const 0) (i64.const -1) (i64.const -1) (i32.const 0) (i32.const 300))) (local.set $fd (i32.load (i32.const 300)))(i32.store (i32.const 64) (i32.const 16384)) (i32.store (i32.const 68) (i32.const 64)) (i32.store (i32.const 200) (i32.const 0))(drop (call $fd_read (local.get $fd) (i32.const 64) (i32.const 1) (i32.const 200))) (call $say (i32.load (i32.const 200)))
 ;;- open-any: a file by its path below descriptor 77
 (local $n i32) (local $fd i32) (local.set $n (i32.sub (call $in (i32.const 4095)) (i32.const 2)))(i32.store (i32.const 300) (i32.const 99))(drop (call $path_open (i32.const 77) (i32.const 1) (i32.const 4096) (local.get $n) (i32.const 0) (i64.const -1) (i64.const -1) (i32.const 0) (i32.const 300))) (local.set $fd (i32.load (i32.const 300)))(i32.store (i32.const 64) (i32.const 16384)) (i32.store (i32.const 68) (i32.const 64)) (i32.store (i32.const 200) (i32.const 0))(drop (call $fd_read (local.get $fd) (i32.const 64) (i32.const 1) (i32.const 200))) (call $say (i32.load (i32.const 200)))
+
+;;= I126 nothing_opened
+;;: story "A command searches its descriptors for a file of the host."
+;;: seen {"answers": [0]}
 ;;- prestat: how many folders are open beforehand
 (local $n i32) (local $fd i32) (local.set $fd (i32.const 3)) (block $end (loop $l (br_if $end (call $fd_prestat_get (local.get $fd) (i32.const 200))) (local.set $fd (i32.add (local.get $fd) (i32.const 1))) (br_if $l (i32.lt_u (local.get $fd) (i32.const 200))))) (call $say (i32.sub (local.get $fd) (i32.const 3)))
 ;;- descriptors: how many descriptors beyond the three can be told about
 (local $n i32) (local $fd i32) (local.set $fd (i32.const 3)) (loop $l (local.set $n (i32.add (local.get $n) (i32.eqz (call $fd_fdstat_get (local.get $fd) (i32.const 200))))) (br_if $l (i32.lt_u (local.tee $fd (i32.add (local.get $fd) (i32.const 1))) (i32.const 1024)))) (call $say (local.get $n))
 
-;;= reported
+;;= I126 no_arguments
+;;: seen {"answers": [0]}
+;;: story "The host's arguments and environment are not visible to a command."
 ;;- arguments: how many arguments there are
 (drop (call $args_sizes_get (i32.const 100) (i32.const 104))) (call $say (i32.add (i32.load (i32.const 100)) (i32.load (i32.const 104))))
 ;;- environment: how large the environment is
@@ -74,7 +92,10 @@
 ;;- environment-text: the text of the environment
 (drop (call $environ_get (i32.const 1024) (i32.const 2048))) (call $say (i32.load8_u (i32.const 2048)))
 
-;;= forged
+;;= I133 checked_pointers
+;;: made "forging"
+;;: seen {"survives": true, "answers": [21]}
+;;: story "Every pointer and length from a command is checked against the memory's size."
 ;; Calls with pointers or lengths outside the memory, one for each bounds check.
 ;;- random-beyond: randomness across the end
 (call $random_get (i32.const 65000) (i32.const 5000))
@@ -127,7 +148,9 @@
 ;;- events-count: the count of events far away
 (call $sleep (i32.const 4096) (i32.const -8))
 
-;;= nans
+;;= I136 one_nan
+;;: made "number"
+;;: story "The bits of NaN would depend on the processor, unless they are canonical."
 ;; A NaN from each operation that creates one, as the integer of the upper half of its bits.
 ;;- divide: nothing divided by nothing
 (i32.reinterpret_f32 (f32.div (f32.const 0) (f32.load (i32.const 900))))
@@ -154,7 +177,10 @@
 ;;+ bits
 7ff80000
 
-;;= traps
+;;= I134 no_paths
+;;: expect ["script_error"]
+;;: seen {"ends_as": ["script_error"], "tells_nothing": true}
+;;: story "The text of a trap contains nothing of the host."
 ;;- unreachable: giving up
 unreachable
 ;;- divide: dividing by zero
@@ -180,7 +206,12 @@ unreachable
 ;;+ extra
 (func $f (param i32) (if (local.get 0) (then (call $f (i32.sub (local.get 0) (i32.const 1)))) (else unreachable)))
 
-;;= results
+;;= C42-command checked_result
+;;: made "writing"
+;;: says "standard output that is {}"
+;;: expect ["script_error", "bad_request"]
+;;: seen {"survives": true, "no_result": true}
+;;: story "A result that parsers read differently is refused."
 ;;- nan: NaN
 NaN
 ;;- infinity: a number beyond all
@@ -213,6 +244,12 @@ NaN
 {\22a\22:1,\22a\22:2}
 ;;- hidden: a number whose digits hide how large it is
 9999999999e299
+
+;;= A13-command coarse_clock
+;;: seen {"answers": [0]}
+;;: story "The command's clock must not be more precise than a millisecond."
+;;- clock: the finest digits of WASI's clock
+(local $i i32) (local $n i32) (loop $l (drop (call $clock_time_get (i32.const 1) (i64.const 0) (i32.const 200))) (local.set $n (i32.or (local.get $n) (i32.wrap_i64 (i64.rem_u (i64.load (i32.const 200)) (i64.const 1000000))))) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100)))) (call $say (local.get $n))
 
 ;;= shared
 ;;- forgers

@@ -1,4 +1,9 @@
-;;= loops
+;;= I128 cpu_timer
+;;: story "An endless command is ended from outside."
+;;: expect ["cpu_limit"]
+;;: behind ["cpu_watch", "rlimits"]
+;;: limits {"cpu_ms": 60, "wall_ms": 1200}
+;;: again [{"wall": "cpu_watch", "mark": "-by-parent", "behind": ["cpu_timer", "rlimits"]}]
 ;; Mechanism and body of endless commands.
 ;;- loop: an empty loop
 (loop $l (br $l))
@@ -45,7 +50,13 @@
 ;;- select: a choice made for ever
 (loop $l (drop (select (i32.const 1) (i32.const 2) (i32.const 0))) (br $l))
 
-;;= calls
+;;= I132 cpu_timer
+;;: story "The host's time for a call counts as the command's."
+;;: expect ["cpu_limit"]
+;;: behind ["cpu_watch", "rlimits"]
+;;: limits {"cpu_ms": 60, "wall_ms": 1200}
+;;: again [{"wall": "cpu_watch", "mark": "-by-parent", "behind": ["cpu_timer", "rlimits"]}]
+;;: script "(loop $l ATTACK (br $l))"
 ;; Endless commands that call the host; the host's time counts as the command's.
 ;;- yield: giving up its turn
 (drop (call $sched_yield))
@@ -72,7 +83,11 @@
 ;;- log-half: a log line without end, a byte at a time
 (i32.store (i32.const 64) (i32.const 999)) (i32.store (i32.const 68) (i32.const 1)) (drop (call $fd_write (i32.const 2) (i32.const 64) (i32.const 1) (i32.const 200)))
 
-;;= waits
+;;= I132-sleep wall_clock
+;;: story "A command that sleeps uses no CPU time; the parent's deadline ends it."
+;;: expect ["wall_limit"]
+;;: seen {"in_time": true}
+;;: limits {"wall_ms": 150, "cpu_ms": 100}
 ;;- hour: sleeping for an hour
 (i32.store (i32.const 1040) (i32.const 1)) (i64.store (i32.const 1048) (i64.const 3600000000000))(i32.store16 (i32.const 1064) (i32.const 0))(drop (call $poll_oneoff (i32.const 1024) (i32.const 4096) (i32.const 1) (i32.const 200)))
 ;;- for-ever: sleeping for five hundred years
@@ -84,7 +99,11 @@
 ;;- many: sixty-four clocks, the nearest an hour away
 (local $i i32) (loop $l (i32.store (i32.add (i32.const 1040) (i32.mul (local.get $i) (i32.const 48))) (i32.const 1)) (i64.store (i32.add (i32.const 1048) (i32.mul (local.get $i) (i32.const 48))) (i64.const 3600000000000)) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 64)))) (drop (call $poll_oneoff (i32.const 1024) (i32.const 8192) (i32.const 64) (i32.const 200)))
 
-;;= growth
+;;= I127 store_limit
+;;: story "Linear memory is limited for every way of allocation."
+;;: expect ["ok", "memory_limit", "script_error", "cpu_limit"]
+;;: behind ["rlimits"]
+;;: limits {"memory_bytes": 16777216, "cpu_ms": 1500, "wall_ms": 20000}
 ;;- grow: growing by sixteen pages and filling them
 (loop $l (drop (memory.grow (i32.const 16))) (memory.fill (i32.const 4096) (i32.const 1) (i32.sub (i32.shl (memory.size) (i32.const 16)) (i32.const 4096))) (br_if $l (i32.lt_u (memory.size) (i32.const 1500))))(call $say (memory.size))
 ;;- grow-once: growing by ninety megabytes at once
@@ -100,7 +119,11 @@
 ;;+ extra
 (data (i32.const 91000000) "end")
 
-;;= tables
+;;= I127 table_limit
+;;: story "Tables use memory of the host that the memory limit does not count."
+;;: seen {"small_table": true}
+;;: behind ["rlimits"]
+;;: limits {"cpu_ms": 1500, "wall_ms": 20000, "memory_bytes": 67108864}
 ;;- table-grow: growing a table to ten million elements
 (drop (table.grow $t (ref.null func) (i32.const 10000000))) (call $say (table.size $t))
 ;;+ extra
@@ -110,7 +133,11 @@
 ;;+ extra
 (table $t 10 funcref)
 
-;;= recursion
+;;= I129 guest_stack
+;;: story "A command's recursion ends in a trap, not in the worker's memory."
+;;: expect ["stack_limit"]
+;;: seen {"survives": true}
+;;: limits {"cpu_ms": 500, "wall_ms": 3000}
 ;;- direct: a function that calls itself
 (call $f)
 ;;+ extra

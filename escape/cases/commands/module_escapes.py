@@ -6,22 +6,16 @@ may succeed only without those.
 
 import json
 
-from lodger.escape.attack_files import attacks
+from lodger.escape.attack_files import attacks, cases_of
 from lodger.escape.case import GUEST, Case, cases
-from lodger.escape.evidence import all_different, answers, where
+from lodger.escape.evidence import answers, where
 from lodger.sandbox.outcome import Outcome
 
-_SCRIPTS = attacks(__file__)
-_TRY = dict(_SCRIPTS["shared"])["try"]
+_TRY = dict(attacks(__file__)["shared"])["try"]
 
 _PROCESS = ("seccomp", "landlock", "root", "namespaces", "uid")
-_REFUSED = (Outcome.COMPILE_ERROR, Outcome.SCRIPT_ERROR)
 _STORY = "A module specifier names a file of the host."
 
-_FILES = (
-    ("canary", "CANARY_PATH", "the canary file"),
-    ("passwd", "/etc/passwd", "a file of the system"),
-)
 _NAMES = (
     ("std", "std"),
     ("os", "os"),
@@ -60,33 +54,18 @@ _NAMES = (
 )
 
 
-def _file_case(way: tuple[str, str, str], file: tuple[str, str, str], *expect: Outcome) -> Case:
-    """Return a case that imports a file of the host in one way."""
-    name, mechanism, script = way
-    mark, path, what = file
-    return Case(
-        f"A4-{mark}-{name}",
-        "loader",
-        f"{mechanism} of {what}",
-        script.replace("PATH", path),
-        expect,
-        seen=answers("refused"),
-        story=_STORY,
-        behind=_PROCESS,
-        runtimes=GUEST,
-    )
-
-
 _BYTES = (
     ("bytecode", "a module that begins like engine bytecode", "\x01\x02\x43\x02\x00export default 1"),
     ("wasm", "a module that begins like WebAssembly", "\x00asm\x01\x00\x00\x00"),
     ("elf", "a module that begins like a program", "\x7fELF\x02\x01\x01"),
     ("bytecode-old", "a module that begins like bytecode of another engine", "\x02\x01export default 1"),
 )
+_CHECKS = {
+    "nothing_of_the_host": where("nothing of the host", lambda names: not any("/" in str(name) for name in names))
+}
 
 CASES = [
-    *(_file_case(way, file, *_REFUSED) for way in _SCRIPTS["refused"] for file in _FILES),
-    *(_file_case(way, file, Outcome.OK) for way in _SCRIPTS["caught"] for file in _FILES),
+    *cases_of(__file__, checks=_CHECKS),
     *(
         Case(
             f"A4-name-{mark}",
@@ -100,15 +79,6 @@ CASES = [
         )
         for mark, name in _NAMES
     ),
-    Case(
-        "A4-meta",
-        "empty_meta",
-        "import.meta",
-        "export default () => Object.getOwnPropertyNames(import.meta).concat(Object.values(import.meta).map(String));",
-        seen=where("nothing of the host", lambda names: not any("/" in str(name) for name in names)),
-        story="A module learns no path about itself.",
-        runtimes=GUEST,
-    ),
     *cases(
         "A12",
         "source_text",
@@ -119,23 +89,5 @@ CASES = [
         seen=answers("refused"),
         story="Compiled code is not accepted: a module is source text.",
         runtimes=GUEST,
-    ),
-    Case(
-        "A14-random",
-        "reseed",
-        "the first random number of twenty workers",
-        "return Math.random();",
-        seen=all_different,
-        story="Forks of one process draw the same numbers unless each is seeded again.",
-        tries=20,
-    ),
-    Case(
-        "A14-random-late",
-        "reseed",
-        "the hundredth random number of ten workers",
-        "for (let i = 0; i < 99; i++) Math.random(); return Math.random();",
-        seen=all_different,
-        story="Forks of one process draw the same numbers unless each is seeded again.",
-        tries=10,
     ),
 ]

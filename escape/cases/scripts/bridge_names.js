@@ -1,4 +1,9 @@
-//= malformed
+//= C48-malformed name_check
+//: says "a name that is {}"
+//: script "try { await bridge.call(ATTACK, {}); return 'answered'; } catch (e) { return e.code ?? e.name; }"
+//: expect ["ok", "protocol_error", "script_error", "bad_request"]
+//: seen {"no_answer": true}
+//: story "An invalid name is refused at any stage."
 //- empty
 ''
 //- space
@@ -24,7 +29,11 @@ Symbol('echo')
 //- bidi
 'echo\u202e'
 
-//= leaky
+//= C50 safe_errors
+//: says "the refusal of {}"
+//: script "try { return String(await bridge.call(ATTACK)); } catch (e) { const all = [e.message, e.stack, JSON.stringify(e)].join('\\n'); return /Traceback|File \"|\\.py\\b|site-packages|object at 0x/.test(all) ? all : 'clean'; }"
+//: seen {"nothing_of_ours": true}
+//: story "The text of a host exception never reaches a script."
 //- unknown
 'zzz', 1
 //- attribute
@@ -36,7 +45,10 @@ Symbol('echo')
 //- format
 '{0.__class__}', null
 
-//= script-errors
+//= C50 no_paths
+//: expect ["script_error", "compile_error"]
+//: seen {"tells_nothing": true}
+//: story "No error contains a path, an address, or text of the host's languages."
 //- message-path: a missing module
 await import('/nowhere.js');
 //- message-null: a property of null

@@ -5,12 +5,9 @@ The matrix replaces the host by a careless one: attribute lookup by name, except
 
 import json
 
-from lodger.escape.attack_files import attacks
+from lodger.escape.attack_files import cases_of
 from lodger.escape.case import Case
-from lodger.escape.evidence import answers, tells_nothing, where
-from lodger.sandbox.outcome import Outcome
-
-_SCRIPTS = attacks(__file__)
+from lodger.escape.evidence import answers, where
 
 _CODE = "try { await bridge.call(%s, %s); return 'answered'; } catch (e) { return e.code ?? e.name; }"
 
@@ -77,6 +74,12 @@ def _slug(name: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-") or f"x{sum(map(ord, name))}"
 
 
+_OURS = ("Traceback", 'File "', ".py", "object at 0x", "<class", "<bound")
+_CHECKS = {
+    "no_answer": where("no answer", lambda value: value != "answered"),
+    "nothing_of_ours": where("nothing of ours in it", lambda text: not any(sign in str(text) for sign in _OURS)),
+}
+
 CASES = [
     *(
         Case(
@@ -93,47 +96,5 @@ CASES = [
         )
         for number, name in enumerate(names, first)
     ),
-    *(
-        Case(
-            f"C48-malformed-{mark}",
-            "name_check",
-            f"a name that is {mark}",
-            _CODE % (name, "{}"),
-            (Outcome.OK, Outcome.PROTOCOL_ERROR, Outcome.SCRIPT_ERROR, Outcome.BAD_REQUEST),
-            seen=where("no answer", lambda value: value != "answered"),
-            story="An invalid name is refused at any stage.",
-        )
-        for mark, name in _SCRIPTS["malformed"]
-    ),
-    *(
-        Case(
-            f"C50-{mark}",
-            "safe_errors",
-            f"the refusal of {mark}",
-            f"try {{ return String(await bridge.call({arguments})); }} catch (e) {{ const all = [e.message, e.stack, JSON.stringify(e)].join('\\n'); "
-            "return /Traceback|File \"|\\.py\\b|site-packages|object at 0x/.test(all) ? all : 'clean'; }",
-            seen=where(
-                "nothing of ours in it",
-                lambda text: (
-                    not any(
-                        sign in str(text) for sign in ("Traceback", 'File "', ".py", "object at 0x", "<class", "<bound")
-                    )
-                ),
-            ),
-            story="The text of a host exception never reaches a script.",
-        )
-        for mark, arguments in _SCRIPTS["leaky"]
-    ),
-    *(
-        Case(
-            f"C50-{mark}",
-            "no_paths",
-            mechanism,
-            script,
-            (Outcome.SCRIPT_ERROR, Outcome.COMPILE_ERROR),
-            seen=tells_nothing,
-            story="No error contains a path, an address, or text of the host's languages.",
-        )
-        for mark, mechanism, script in _SCRIPTS["script-errors"]
-    ),
+    *cases_of(__file__, checks=_CHECKS),
 ]

@@ -1,4 +1,10 @@
-//= errors
+//= A1 fresh_process
+//: script "const litter = () => { for (let i = 0; i < 30000; i++) { const o = { i }; o.me = o; } };\nATTACK"
+//: expect ["crashed", "ok", "script_error", "memory_limit"]
+//: seen {"survives": true, "leaves_nothing": []}
+//: story "A memory error of the engine corrupts only the guest's memory, which no other attempt uses."
+//: runtimes ["quickjs"]
+//: limits {"cpu_ms": 1000, "wall_ms": 3000}
 // name, mechanism with upstream's issue number, script
 //- length-push: an array that is grown by its length, appended to and then counted by the collector (quickjs-ng #1562)
 const held = []; for (let n = 0; n < 40; n++) { const list = [n]; list.length = 200 + n; list.push(n); held.push(list); } litter(); return held.length;

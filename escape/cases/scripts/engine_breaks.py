@@ -6,21 +6,15 @@ third has values that the native engine's binding would change.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from lodger.escape.attack_files import attacks
+from lodger.escape.attack_files import cases_of
 from lodger.escape.case import GUEST, NATIVE, Case, cases
-from lodger.escape.evidence import Check, Escaped, Trial, both, ends_as, leaves_nothing, survives, value_of
+from lodger.escape.evidence import Check, Escaped, Trial, ends_as, value_of
 from lodger.escape.modules import data
 from lodger.escape.owned_guest import guest
-from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
-
-_SCRIPTS = attacks(__file__)
-_WAT = attacks(__file__, ".wat")
-
-_GARBAGE = "const litter = () => { for (let i = 0; i < 30000; i++) { const o = { i }; o.me = o; } };\n"
-
-_HIT = (Outcome.CRASHED, Outcome.OK, Outcome.SCRIPT_ERROR, Outcome.MEMORY_LIMIT)
 
 _LITERALS = data(16, "sadlethr")
 
@@ -31,15 +25,10 @@ def _call(letter: str, count: int = 1, arguments: str = "(i32.const 2048)") -> s
     return f"(drop (call $host_call (i32.const {place}) (i32.const 1) (i32.const 0) (i32.const {count}) {arguments}))"
 
 
-def _owned(attack: str, answers: dict[str, str]) -> Callable[[], bytes]:
-    """Return a function that assembles a guest engine under the attacker's control."""
+def _owned(attack: str, **answers: str) -> dict[str, Any]:
+    """Return a guest engine under the attacker's control."""
     extra = _LITERALS + "(global $owned (mut i32) (i32.const 0))"
-    return lambda: guest(f"(global.set $owned (i32.const 1)) {attack}", answers=answers, extra=extra)
-
-
-def _texts(text: str) -> dict[str, str]:
-    """Return the exports by which such a guest gives the host a text."""
-    return {"qjs_last_ptr": "(i32.const 512)", "qjs_last_len": f"(i32.const {len(text.encode())})"}
+    return {"guest": partial(guest, f"(global.set $owned (i32.const 1)) {attack}", answers=answers, extra=extra)}
 
 
 #: Messages of a compromised engine instead of the bootstrap's, operation and text: invalid results, outcomes that only the parent decides.
@@ -120,29 +109,8 @@ _CONVERTED = (
 )
 
 CASES = [
-    *cases(
-        "A1",
-        "fresh_process",
-        _SCRIPTS["errors"],
-        lambda script: {"script": _GARBAGE + script},
-        expect=_HIT,
-        seen=both(survives, leaves_nothing()),
-        story="A memory error of the engine corrupts only the guest's memory, which no other attempt uses.",
-        runtimes=GUEST,
-        limits={"cpu_ms": 1000, "wall_ms": 3000},
-    ),
-    *cases(
-        "A1-owned",
-        "checked_pointers",
-        _WAT["forged"],
-        lambda attack, answers: {"guest": _owned(attack, answers)},
-        says="the engine, taken over, hands over {}",
-        expect=(Outcome.CRASHED,),
-        seen=both(survives, ends_as(Outcome.CRASHED, says="exit code")),
-        story="The engine is compromised: every pointer from it is checked against its memory's size.",
-        runtimes=GUEST,
-        limits={"memory_bytes": 64 * MIB},
-    ),
+    *cases_of(__file__),
+    *cases_of(__file__, ".wat", checks={"exits": ends_as(Outcome.CRASHED, says="exit code")}, owned=_owned),
     *(
         Case(
             f"C45-owned-claims-{outcome.replace('_', '-')}",

@@ -1,4 +1,11 @@
-;;= forged
+;;= A1-owned checked_pointers
+;;: made "owned"
+;;: says "the engine, taken over, hands over {}"
+;;: expect ["crashed"]
+;;: seen {"survives": true, "exits": true}
+;;: story "The engine is compromised: every pointer from it is checked against its memory's size."
+;;: runtimes ["quickjs"]
+;;: limits {"memory_bytes": 67108864}
 ;; Calls of a compromised engine: name, mechanism, instructions, results of its functions.
 ;;- text: a text two gigabytes away
 (drop (call $host_call (i32.const 19) (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 2048)))

@@ -1,76 +1,89 @@
-//= results
+//= A5-result fresh_process
+//: story "A script breaks its own built-ins; this may affect its result, but not the next run or the host."
 //- array-tojson: toJSON on Array.prototype
+//: seen {"leaves_nothing": [{"kept": true}]}
 Array.prototype.toJSON = () => 'owned'; await bridge.call('nothing', 1); return { kept: true };
-//+ gives
-{"kept": true}
 //- string-tojson: toJSON on String.prototype
+//: seen {"leaves_nothing": [{"n": 1}]}
 String.prototype.toJSON = () => { return 7; }; return { n: 1 };
-//+ gives
-{"n": 1}
 //- boolean-tojson: toJSON on Boolean.prototype
+//: seen {"leaves_nothing": [{"n": 2}]}
 Boolean.prototype.toJSON = () => 'owned'; return { n: 2 };
-//+ gives
-{"n": 2}
 //- promise-then: Promise.prototype.then replaced
+//: seen {"leaves_nothing": [{"n": 3}]}
 const real = Promise.prototype.then; Promise.prototype.then = function (...a) { return real.apply(this, a); }; return { n: 3 };
-//+ gives
-{"n": 3}
 //- promise-resolve: Promise.resolve replaced
+//: seen {"leaves_nothing": [{"n": 4}]}
 Promise.resolve = () => new Promise(() => {}); return { n: 4 };
-//+ gives
-{"n": 4}
 //- promise-gone: the global Promise replaced
+//: seen {"leaves_nothing": [{"n": 5}]}
 globalThis.Promise = function () {}; return { n: 5 };
-//+ gives
-{"n": 5}
 //- json-gone: the global JSON deleted
+//: seen {"leaves_nothing": [{"n": 6}]}
 delete globalThis.JSON; return { n: 6 };
-//+ gives
-{"n": 6}
 //- object-gone: the global Object replaced
+//: seen {"leaves_nothing": [{"n": 7}]}
 globalThis.Object = null; return { n: 7 };
-//+ gives
-{"n": 7}
 //- map-gone: the global Map replaced
+//: seen {"leaves_nothing": [{"n": 8}]}
 globalThis.Map = null; await bridge.call('nothing', 1); return { n: 8 };
-//+ gives
-{"n": 8}
 //- array-iterator: the array iterator replaced
+//: seen {"leaves_nothing": [{"n": 9}]}
 Array.prototype[Symbol.iterator] = function () { for (;;); }; await bridge.call('nothing', [1]); return { n: 9 };
-//+ gives
-{"n": 9}
 //- function-call: Function.prototype.call and apply replaced
+//: seen {"leaves_nothing": [{"n": 10}]}
 Function.prototype.call = Function.prototype.apply = Function.prototype.bind = () => 'owned'; await bridge.call('nothing', 1); return { n: 10 };
-//+ gives
-{"n": 10}
 //- define-property: Object.defineProperty replaced
+//: seen {"leaves_nothing": [{"n": 11}]}
 Object.defineProperty = () => { throw 1; }; await bridge.call('nothing', 1); return { n: 11 };
-//+ gives
-{"n": 11}
 //- math-max: Math.max replaced
+//: seen {"leaves_nothing": [{"n": 12}]}
 Math.max = Math.trunc = () => 1e12; await new Promise((r) => setTimeout(r, 1)); return { n: 12 };
-//+ gives
-{"n": 12}
 //- date-now: Date.now replaced
+//: seen {"leaves_nothing": [{"n": 13}]}
 Date.now = () => 0; await new Promise((r) => setTimeout(r, 1)); return { n: 13 };
-//+ gives
-{"n": 13}
 //- string-gone: the global String replaced
+//: seen {"leaves_nothing": [{"n": 14}]}
 globalThis.String = () => 'evil'; await bridge.call('zzz', 1).catch(() => {}); return { n: 14 };
-//+ gives
-{"n": 14}
 //- freeze: every prototype frozen
+//: seen {"leaves_nothing": [{"n": 15}]}
 for (const c of [Object, Array, String, Function, Promise, Error, Map]) Object.freeze(c.prototype); await bridge.call('nothing', 1); return { n: 15 };
-//+ gives
-{"n": 15}
 //- symbol-species: species of Promise replaced
+//: seen {"leaves_nothing": [{"n": 16}]}
 Object.defineProperty(Promise, Symbol.species, { get() { throw new Error('species'); } }); await bridge.call('nothing', 1); return { n: 16 };
-//+ gives
-{"n": 16}
 //- proto-cycle: the prototype of Object.prototype's keys polluted with the context's names
+//: seen {"leaves_nothing": [{"n": 17}]}
 Object.prototype.action = Object.prototype.bridge = 'polluted'; return { n: 17 };
-//+ gives
-{"n": 17}
+
+//= C39 written_once
+//: seen {"answers": [1]}
+//: story "A value is converted to text once; the checked text is the one that is used."
+//- tojson-twice: toJSON that answers something else each time it is asked
+let n = 0; await bridge.call('echo', { toJSON() { return { asked: ++n }; } }); return n;
+
+//= C39 written_once
+//: seen {"answers": [[1, 1]]}
+//: story "The host sees one consistent value."
+//- getter: a getter that changes between check and use
+let n = 0; const back = await bridge.call('echo', { get x() { return ++n; } }); return [back.x, n];
+
+//= C39 written_once
+//: seen {"answers": [1]}
+//: story "The host sees one consistent value."
+//- proxy: a proxy whose keys change
+let n = 0; const p = new Proxy({}, { ownKeys: () => ['k' + n++], getOwnPropertyDescriptor: () => ({ value: n, enumerable: true, configurable: true }), get: () => n }); await bridge.call('echo', p); return n;
+
+//= C39 written_once
+//: seen {"answers": [4]}
+//: story "The host sees one consistent value."
+//- array-length: an array that grows while it is written
+const a = [1, { toJSON() { a.push(9); return 2; } }, 3]; await bridge.call('echo', a); return a.length;
+
+//= C39 written_once
+//: seen {"host_saw": [["nothing", "{\"n\":1}"]]}
+//: story "The parent's record of the call counts, not the script's."
+//- seen: what the host saw of a value that lies
+let n = 0; await bridge.call('nothing', { toJSON: () => ({ n: ++n }) }); return null;
 
 //= shared
 //- work

@@ -3,11 +3,9 @@
 The glue stored its built-ins when the realm was baked; the matrix bakes a realm that looks them up on use.
 """
 
-import json
-
-from lodger.escape.attack_files import attacks
-from lodger.escape.case import Case, cases
-from lodger.escape.evidence import answers, host_saw, leaves_nothing
+from lodger.escape.attack_files import attacks, cases_of
+from lodger.escape.case import Case
+from lodger.escape.evidence import answers
 
 _SCRIPTS = attacks(__file__)
 
@@ -88,52 +86,5 @@ CASES = [
     ),
     *_poisoned(_POISONS, 5, "poison"),
     *_poisoned(_TRAPS, 6, "trap", "glue_lists"),
-    *cases(
-        "A5-result",
-        "fresh_process",
-        _SCRIPTS["results"],
-        lambda script, more: {"script": script, "seen": leaves_nothing(json.loads(more["gives"]))},
-        story="A script breaks its own built-ins; this may affect its result, but not the next run or the host.",
-    ),
-    Case(
-        "C39-tojson-twice",
-        "written_once",
-        "toJSON that answers something else each time it is asked",
-        "let n = 0; await bridge.call('echo', { toJSON() { return { asked: ++n }; } }); return n;",
-        seen=answers(1),
-        story="A value is converted to text once; the checked text is the one that is used.",
-    ),
-    Case(
-        "C39-getter",
-        "written_once",
-        "a getter that changes between check and use",
-        "let n = 0; const back = await bridge.call('echo', { get x() { return ++n; } }); return [back.x, n];",
-        seen=answers([1, 1]),
-        story="The host sees one consistent value.",
-    ),
-    Case(
-        "C39-proxy",
-        "written_once",
-        "a proxy whose keys change",
-        "let n = 0; const p = new Proxy({}, { ownKeys: () => ['k' + n++], getOwnPropertyDescriptor: () => ({ value: n, enumerable: true, configurable: true }), get: () => n });"
-        " await bridge.call('echo', p); return n;",
-        seen=answers(1),
-        story="The host sees one consistent value.",
-    ),
-    Case(
-        "C39-array-length",
-        "written_once",
-        "an array that grows while it is written",
-        "const a = [1, { toJSON() { a.push(9); return 2; } }, 3]; await bridge.call('echo', a); return a.length;",
-        seen=answers(4),
-        story="The host sees one consistent value.",
-    ),
-    Case(
-        "C39-seen",
-        "written_once",
-        "what the host saw of a value that lies",
-        "let n = 0; await bridge.call('nothing', { toJSON: () => ({ n: ++n }) }); return null;",
-        seen=host_saw(("nothing", '{"n":1}')),
-        story="The parent's record of the call counts, not the script's.",
-    ),
+    *cases_of(__file__),
 ]

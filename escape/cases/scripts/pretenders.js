@@ -1,35 +1,34 @@
-//= pretending
+//= A10 flat_text
+//: script "const hide = (object, members) => { for (const name in members) Object.defineProperty(object, name, { value: members[name] }); return object; }; await bridge.call('nothing', ATTACK); return null;"
+//: story "Only an object's JSON text is passed, not its own claims about its type."
 // An argument that changes when it is converted, and the expected text.
 //- tag: an object with the host's own tag
+//: seen {"host_saw": [["nothing", "{}"]]}
 hide({ [Symbol.toStringTag]: 'Reply' }, { valueOf: () => ({ ok: true }) })
-//+ arrives
-{}
 //- promise: an object that can be waited for
+//: seen {"host_saw": [["nothing", "{}"]]}
 hide({}, { valueOf: () => 'mine', then(f) { f('mine'); } })
-//+ arrives
-{}
 //- proxy: a proxy of an object that is worth a number
+//: seen {"host_saw": [["nothing", "{}"]]}
 new Proxy(hide({}, { valueOf: () => 7 }), {})
-//+ arrives
-{}
 //- class: an instance of a class named like the host's
+//: seen {"host_saw": [["nothing", "{\"ok\":true}"]]}
 hide(new (class Reply { ok = true; })(), { valueOf: () => 'x' })
-//+ arrives
-{"ok":true}
 //- array: an object that looks like a list
+//: seen {"host_saw": [["nothing", "{\"0\":\"x\",\"length\":1}"]]}
 hide({ length: 1, 0: 'x' }, { valueOf: () => ['y'] })
-//+ arrives
-{"0":"x","length":1}
 //- error: an heir of errors that is worth a permission
+//: seen {"host_saw": [["nothing", "{\"code\":\"ok\"}"]]}
 hide(Object.assign(Object.create(Error.prototype), { code: 'ok' }), { valueOf: () => true })
-//+ arrives
-{"code":"ok"}
 //- bridge: the bridge's own functions, worth a name
+//: seen {"host_saw": [["nothing", "{}"]]}
 hide({}, { ...bridge, valueOf: () => 'hold' })
-//+ arrives
-{}
 
-//= texts
+//= C43 strict_json
+//: says "{}, there and back"
+//: script "const given = ATTACK; const back = await bridge.call('echo', given); return JSON.stringify(back) === JSON.stringify(given);"
+//: seen {"answers": [true]}
+//: story "A text is passed unchanged: not normalised, not cut at NUL, lone surrogates not joined."
 // Texts that a binding, a file system or a Unicode normal form would change.
 //- kelvin: the sign of Kelvin, a twin of K
 '\u212a'
@@ -67,3 +66,19 @@ hide({}, { ...bridge, valueOf: () => 'hold' })
 '\ud800\ud800'
 //- half-after-pair: a pair and a half
 '\ud83d\ude00\ud83d'
+
+//= C49 strict_json
+//: says "a format that would show {}"
+//: script "const given = ATTACK; const back = await bridge.call('echo', given); return JSON.stringify(back) === JSON.stringify(given);"
+//: seen {"answers": [true]}
+//: story "A tenant's text is never used as a format string."
+//- attribute: an attribute of the host's
+"{0._private}"
+//- shown: the host's own object
+"{0!r}"
+//- facts: what the host knows
+"{0.facts}"
+//- limits: what the host was told
+"{0._limits.cpu_ms}"
+//- percent: four of an older kind
+"%s%r%a%d"

@@ -1,28 +1,12 @@
 """Classes 10, 43, 46 and 49: objects that imitate the host's, invalid texts, repeated answers, and format strings in messages."""
 
-import json
-
-from lodger.escape.attack_files import attacks
-from lodger.escape.case import GUEST, Case, cases
+from lodger.escape.attack_files import cases_of
+from lodger.escape.case import GUEST, Case
 from lodger.escape.cases.scripts.engine_breaks import _LITERALS, _call
-from lodger.escape.evidence import answers, both, ends_as, host_saw
+from lodger.escape.evidence import both, ends_as, host_saw
 from lodger.escape.modules import data
 from lodger.escape.owned_guest import guest
 from lodger.sandbox.outcome import Outcome
-
-_SCRIPTS = attacks(__file__)
-
-#: Gives an object members that JSON.stringify does not see: functions in plain sight are refused, hidden ones must have no effect.
-HIDE = "const hide = (object, members) => { for (const name in members) Object.defineProperty(object, name, { value: members[name] }); return object; }; "
-#: Texts that are format strings in Python.
-_FORMATS = (
-    ("attribute", "an attribute of the host's", "{0._private}"),
-    ("shown", "the host's own object", "{0!r}"),
-    ("facts", "what the host knows", "{0.facts}"),
-    ("limits", "what the host was told", "{0._limits.cpu_ms}"),
-    ("percent", "four of an older kind", "%s%r%a%d"),
-)
-_BACK = "const given = {0}; const back = await bridge.call('echo', given); return JSON.stringify(back) === JSON.stringify(given);"
 
 
 def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
@@ -43,9 +27,7 @@ def _twice(first: tuple[str, str], second: tuple[str, str]) -> bytes:
 _STORY = "A compromised engine sends two answers: only the first counts, and the process ends with it."
 
 CASES = [
-    *cases("A10", "flat_text", _SCRIPTS["pretending"], lambda value, more: {"script": f"{HIDE}await bridge.call('nothing', {value}); return null;", "seen": host_saw(("nothing", more["arrives"]))}, story="Only an object's JSON text is passed, not its own claims about its type.",),
-    *cases("C43", "strict_json", _SCRIPTS["texts"], lambda value: {"script": _BACK.replace("{0}", value)}, says="{}, there and back", seen=answers(True), story="A text is passed unchanged: not normalised, not cut at NUL, lone surrogates not joined.",),
-    *cases("C49", "strict_json", _FORMATS, lambda text: {"script": _BACK.replace("{0}", json.dumps(text))}, says="a format that would show {}", seen=answers(True), story="A tenant's text is never used as a format string.",),
+    *cases_of(__file__),
     Case(
         "C46-owned-call-after-answer",
         "one_verdict",
@@ -66,4 +48,4 @@ CASES = [
         runtimes=GUEST,
         guest=lambda: _twice(("d", "0 1"), ("e", '0 script_error {"name":"x","message":"y"}')),
     ),
-]  # fmt: skip
+]

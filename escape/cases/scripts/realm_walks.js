@@ -1,4 +1,7 @@
-//= walks
+//= A3 host_names
+//: made "walk"
+//: seen {"answers": [[]]}
+//: story "Constructors and receivers are followed in search of a host function in any global scope."
 // Known ways to a Function constructor or global object, as expressions of a global object.
 //- object-constructor: ({}).constructor.constructor
 ({}).constructor.constructor('return this')()
@@ -105,7 +108,13 @@ Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())).constructor.
 //- with-scope: a with block over the global object
 Function('with (globalThis) { return globalThis; }')()
 
-//= stacks
+//= A8-frames hidden_frames
+//: says "the stack of {}"
+//: expect ["script_error"]
+//: seen {"own_frames": true}
+//: story "A stack contains the author's frames only, not those of the glue."
+//: behind ["own_frames"]
+//: runtimes ["quickjs"]
 //- call: a refused call
 await bridge.call('zzz', 1);
 //- sync: a refused waiting call
@@ -118,6 +127,60 @@ structuredClone(() => 1);
 await bridge.call('echo', { toJSON() { null.x; } });
 //- event: an error in a listener
 const t = new EventTarget(); let e; t.addEventListener('x', () => { try { null.x; } catch (o) { e = o; } }); t.dispatchEvent(new Event('x')); throw e;
+
+//= A9 host_names
+//: seen {"answers": [[]]}
+//: story "Everything reachable by properties is visited in search of a function of the host."
+//: limits {"cpu_ms": 1000, "wall_ms": 3000}
+//- source: the source text of every reachable function
+const seen = new Set(), bad = [];
+const visit = (value, path, depth) => {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value) || depth > 6) return;
+  seen.add(value);
+  if (/^\$[a-z]$|host_call/.test(path.split('.').pop())) bad.push(path);
+  for (const key of Reflect.ownKeys(value)) {
+    const found = Reflect.getOwnPropertyDescriptor(value, key);
+    for (const part of [found.value, found.get, found.set]) visit(part, path + '.' + String(key), depth + 1);
+  }
+  visit(Object.getPrototypeOf(value), path + '.__proto__', depth + 1);
+};
+visit(globalThis, 'globalThis', 0);
+visit(bridge, 'bridge', 0);
+return bad;
+
+//= A9 host_names
+//: seen {"answers": [[]]}
+//: story "A function of the glue does not reveal its caller."
+//- callee: caller and arguments of glue functions
+const out = []; for (const f of [bridge.call, console.log, setTimeout]) for (const k of ['caller', 'arguments', 'callee']) { try { if (Object.hasOwn(f, k) && f[k] != null) out.push(k); } catch {} } for (const l of 'saldethr') if (typeof globalThis['$' + l] === 'function') out.push(l); return out;
+
+//= A8 hidden_frames
+//: seen {"answers": [[]]}
+//: story "A hook on stack traces receives the functions on the stack."
+//- prepare-stack: Error.prepareStackTrace collects the frames of our glue
+const got = []; Error.prepareStackTrace = (e, frames) => { for (const f of frames ?? []) { try { const fn = f.getFunction?.(); if (fn) got.push(String(fn)); const t = f.getThis?.(); if (t) got.push('this'); } catch {} } return ''; }; try { new URL('::'); } catch (e) { e.stack; } try { await bridge.call('zzz', 1); } catch (e) { e.stack; } for (const l of 'saldethr') if (typeof globalThis['$' + l] === 'function') got.push(l); return got;
+
+//= A8 own_frames
+//: expect ["script_error"]
+//: seen {"no_foreign_place": true}
+//: story "A script can write anything into an error's stack: only frames in its modules are kept."
+//- forged-stack: a stack that a script has written, with places in other files
+const e = new Error('x'); e.stack = '    at own (/etc/shadow:7:7)\n    at glue (lodger:begin:1:1)'; throw e;
+
+//= A7 parent_verdict
+//: expect ["script_error"]
+//: seen {"ends_as": ["script_error"]}
+//: story "A forged timeout must be reported as the script's own error."
+//- forged-timeout: an error that looks like the engine's own timeout
+const e = new Error('interrupted'); e.name = 'InternalError'; throw e;
+
+//= A7 cpu_timer
+//: expect ["cpu_limit"]
+//: story "A function of the attacker converts the timeout's error to text."
+//: limits {"cpu_ms": 60, "wall_ms": 1200}
+//: behind ["soft_stop", "cpu_watch", "rlimits"]
+//- poisoned-tostring: Error.prototype.toString that loops, then a loop
+Error.prototype.toString = function () { for (;;); }; for (;;);
 
 //= shared
 //- walk

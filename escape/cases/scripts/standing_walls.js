@@ -1,4 +1,8 @@
-//= left
+//= D65 fresh_process
+//: script "ATTACK return 'left';"
+//: expect ["ok", "script_error"]
+//: seen {"leaves_nothing": []}
+//: story "The next tenant's script searches for traces of the attempt."
 // Traces that a script leaves in its realm.
 //- global: a global variable
 globalThis.left = 'secret of tenant one';
@@ -25,6 +29,7 @@ Object.freeze(Array.prototype);
 //- getter: a getter for a name that others use
 Object.defineProperty(Object.prototype, 'done', { get() { return 'left'; }, set() {}, configurable: true });
 //- module: the state of a shared module
+//: runtimes ["quickjs"]
 (await import('./victim.js')).default.left = 1; globalThis.leftToo = 1;
 //- species: a species constructor
 Object.defineProperty(Array, Symbol.species, { value: class { constructor() { return { map: 1 }; } } }); Array.prototype.map = () => [];

@@ -3,14 +3,11 @@
 Attacks by native code inside a worker are in tests/escape, because an installed Lodger cannot run them.
 """
 
-from lodger.escape.attack_files import attacks
-from lodger.escape.case import COMMANDS, GUEST, SCRIPTS, Case
-from lodger.escape.evidence import fact, leaves_nothing
+from lodger.escape.attack_files import cases_of
+from lodger.escape.case import COMMANDS, SCRIPTS, Case
+from lodger.escape.evidence import fact
 from lodger.escape.modules import command
 from lodger.escape.worker_facts import NEEDLE, inspect_worker, residue
-from lodger.sandbox.outcome import Outcome
-
-_SCRIPTS = attacks(__file__)
 
 ALL = (*SCRIPTS, *COMMANDS)
 _BIRTH = ("root", "namespaces")
@@ -91,17 +88,5 @@ CASES = [
         runtimes=ALL,
         on={"wasm": {"wasm": lambda: command("(drop (call $in (i32.const 4096))) (call $hold)"), "script": ""}},
     ),
-    *(
-        Case(
-            f"D65-{name}",
-            "fresh_process",
-            mechanism,
-            script + " return 'left';",
-            (Outcome.OK, Outcome.SCRIPT_ERROR),
-            seen=leaves_nothing(),
-            runtimes=GUEST if name == "module" else SCRIPTS,
-            story="The next tenant's script searches for traces of the attempt.",
-        )
-        for name, mechanism, script in _SCRIPTS["left"]
-    ),
+    *cases_of(__file__),
 ]
