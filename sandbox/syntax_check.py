@@ -7,7 +7,8 @@ a script its memory. So the pool is stopped after a time without scripts.
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError
+from typing import Any
 
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Job, LogLine, Reply, Report
@@ -30,19 +31,70 @@ class _NoHost:
         """Discard the line."""
 
 
-class _CheckThread:
-    """One thread with its event loop; jobs reach it through the inbox."""
+class _PoolThread(threading.Thread):
+    """A thread with an event loop and a pool, which is stopped when there was no script for a while.
 
-    def __init__(self) -> None:
+    Attributes:
+        pool: the running pool, if there is one.
+    """
+
+    def __init__(self, make: Callable[[], Pool]) -> None:
+        super().__init__(name="lodger-syntax-check", daemon=True)
         self.loop = asyncio.new_event_loop()
-        self.inbox: asyncio.Queue[tuple[Job, Future[Report]] | None] = asyncio.Queue()
-        self.pending = 0  # number of items not yet taken from the inbox
-        self.thread = threading.current_thread()
+        self.pool: Pool | None = None
+        self._make = make
+        self._starting = asyncio.Lock()
+        self._slots = asyncio.Semaphore(CORES)
+        self._checks = set[asyncio.Task[Any]]()
+        self._idle: asyncio.TimerHandle | None = None
+        self._cooling: asyncio.Task[None] | None = None
 
-    def send(self, item: "tuple[Job, Future[Report]] | None") -> None:
-        """Put a job into the inbox, or None to end the loop; the checker's lock must be held."""
-        self.pending += 1
-        self.loop.call_soon_threadsafe(self.inbox.put_nowait, item)
+    def run(self) -> None:
+        """Run checks until the loop is stopped; those in progress are cancelled."""
+        try:
+            self.loop.run_forever()
+            self.loop.run_until_complete(self._end())
+        finally:
+            self.loop.close()
+
+    async def check(self, job: Job) -> Report:
+        """Compile a source in a worker of the pool."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._checks.add(task)
+        if self._idle is not None:
+            self._idle.cancel()
+        try:
+            async with self._starting:
+                if (pool := self.pool) is None:
+                    pool = self._make()
+                    await pool.start()
+                    self.pool = pool
+            async with self._slots:
+                return await pool.run(job, _NoHost())
+        finally:
+            self._checks.discard(task)
+            if not self._checks:
+                self._idle = self.loop.call_later(IDLE_S, self._begin_cooling)
+
+    def _begin_cooling(self) -> None:
+        """Begin to stop the pool."""
+        self._cooling = self.loop.create_task(self._cool())
+
+    async def _cool(self) -> None:
+        """Stop the pool, unless there is a script again."""
+        async with self._starting:
+            if self.pool is not None and not self._checks:
+                await self.pool.stop()
+                self.pool = None
+
+    async def _end(self) -> None:
+        """Cancel the checks and stop the pool."""
+        checks = [*self._checks]
+        for task in checks:
+            task.cancel()
+        await asyncio.gather(*checks, return_exceptions=True)
+        await self._cool()
 
 
 class SyntaxChecker:
@@ -58,15 +110,13 @@ class SyntaxChecker:
         self._make = pool
         self._lock = threading.Lock()
         self._tenant_locks = TenantLocks()
-        self._current: _CheckThread | None = None
-        self._last: threading.Thread | None = None
+        self._thread: _PoolThread | None = None
         self._closed = False
 
     @property
     def warm(self) -> bool:
         """Whether the pool of workers is running."""
-        with self._lock:
-            return self._current is not None
+        return self._thread is not None and self._thread.pool is not None
 
     def read(self, job: Job) -> Report:
         """Run one job, deny its calls and return its report. Blocks.
@@ -75,104 +125,29 @@ class SyntaxChecker:
             SandboxError: the host cannot raise the walls, no worker is available, or the checker is closed.
         """
         with self._tenant_locks.held(job.tenant):
-            answer: Future[Report] = Future()
             with self._lock:
-                self._open_thread().send((job, answer))
-            return answer.result()
+                if self._closed:
+                    raise _closed()
+                # After a fork the thread does not exist in the child.
+                if self._thread is None or not self._thread.is_alive():
+                    self._thread = _PoolThread(self._make)
+                    self._thread.start()
+                answer = asyncio.run_coroutine_threadsafe(self._thread.check(job), self._thread.loop)
+            try:
+                return answer.result()
+            except CancelledError:
+                raise _closed() from None
 
     def close(self) -> None:
         """Stop the thread and the workers; checks in progress fail. Safe to call twice."""
         with self._lock:
             self._closed = True
-            last, current, self._current = self._last, self._current, None
-            if current is not None and current.thread.is_alive():
-                current.send(None)
-        if last is not None:
-            last.join()
-
-    def _open_thread(self) -> _CheckThread:
-        """Return the thread that checks, started anew if there is none; raises SandboxError after :meth:`close`."""
-        if self._closed:
-            raise _closed()
-        # After a fork the thread does not exist in the child.
-        if self._current is None or not self._current.thread.is_alive():
-            current = self._current = _CheckThread()
-            current.thread = threading.Thread(
-                target=self._work, args=(current, self._last), name="lodger-syntax-check", daemon=True
-            )
-            self._last = current.thread
-            current.thread.start()
-        return self._current
-
-    def _work(self, current: _CheckThread, before: threading.Thread | None) -> None:
-        """Check sources in a thread with its own event loop, once the thread before has ended."""
-        if before is not None:
-            before.join()
-        try:
-            current.loop.run_until_complete(self._serve(current))
-        finally:
-            current.loop.close()
-
-    async def _serve(self, current: _CheckThread) -> None:
-        """Check sources until there is none for a while."""
-        slots, tasks = asyncio.Semaphore(CORES), set[asyncio.Task[None]]()
-        pool: Pool | None = None
-        failed: BaseException = _closed()
-        try:
-            pool = self._make()
-            await pool.start()
-            while (item := await self._next(current, tasks)) is not None:
-                task = asyncio.ensure_future(_read(pool, slots, *item))
-                tasks.add(task)
-                task.add_done_callback(tasks.discard)
-        except BaseException as problem:  # noqa: BLE001 - it is raised in the callers' threads
-            failed = problem
-        with self._lock:
-            if self._current is current:
-                self._current = None
-        # Nothing is added from here on; fail what is left in the inbox.
-        while current.pending:
-            left = await current.inbox.get()
-            current.pending -= 1
-            if left is not None:
-                left[1].set_exception(failed)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks)
-        if pool is not None:
-            await pool.stop()
-
-    async def _next(self, current: _CheckThread, tasks: set[asyncio.Task[None]]) -> "tuple[Job, Future[Report]] | None":
-        """Return the next source to check; None if there is none for a while."""
-        while True:
-            try:
-                async with asyncio.timeout(IDLE_S):
-                    item = await current.inbox.get()
-            except TimeoutError:
-                with self._lock:
-                    if current.pending or tasks:
-                        continue
-                    if self._current is current:
-                        self._current = None
-                    return None
-            with self._lock:
-                current.pending -= 1
-            return item
+            thread, self._thread = self._thread, None
+        if thread is not None and thread.is_alive():
+            thread.loop.call_soon_threadsafe(thread.loop.stop)
+            thread.join()
 
 
 def _closed() -> SandboxError:
     """Return the error of a check after the engine was closed."""
     return ZygoteFailed("pool_stopped", "the script cannot be checked: the engine was closed")
-
-
-async def _read(pool: Pool, slots: asyncio.Semaphore, job: Job, answer: "Future[Report]") -> None:
-    """Compile one source in a worker, and set the report as the answer."""
-    try:
-        async with slots:
-            report = await pool.run(job, _NoHost())
-    except asyncio.CancelledError:
-        answer.set_exception(_closed())
-    except BaseException as problem:  # noqa: BLE001 - it is raised in the caller's thread
-        answer.set_exception(problem)
-    else:
-        answer.set_result(report)
