@@ -48,18 +48,13 @@ def fill(engine: Engine, number: int, tenant_count: int, source: str) -> None:
         connection.exec_driver_sql("ANALYZE")
 
 
-def storm(
-    engine: Engine, number: int, tenant_count: int, begin_us: int, over_us: int = 0, *, alike: bool = False
-) -> None:
-    """Let so many schedules, of as many tenants as there are, have a slot each within so long; ``alike``: all by one rule, else
-    no two rules are the same.
-    """
+def storm(engine: Engine, number: int, tenant_count: int, at_us: int) -> None:
+    """Let so many schedules, of as many tenants as there are, have a slot each at one instant, all by one rule."""
     revision, clock = schedule_revisions, schedule_clock
     own = (clock.c.tenant_id == bindparam("k_tenant"), clock.c.schedule_id == bindparam("k_schedule"))
+    rule = RuleSpec("every 1d", dtstart=from_us(at_us).isoformat())
     rows = []
     for each in range(number):
-        at_us = begin_us + over_us * each // number
-        rule = RuleSpec("every 1d" if alike else f"every {3600 + each}s", dtstart=from_us(at_us).isoformat())
         key = {"k_tenant": f"t{each % tenant_count:06}", "k_schedule": _id(each)}
         rows.append(key | {"rules": encode_rules(ScheduleRules((rule,))), "next_at": at_us})
     with engine.context.database.write() as connection:

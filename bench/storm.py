@@ -11,7 +11,6 @@ import time
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -162,7 +161,7 @@ async def _measure(url: str, slots: int, tenants: int) -> Figures:
             await heard.until(ALONE, QUIET)
             alone = heard.quiet_ms()
         heard.at_us = (time.time_ns() // 1_000_000_000 + 5 + slots // 2000) * 1_000_000
-        await asyncio.to_thread(partial(crowd.storm, alike=True), engine.inner, slots, tenants, heard.at_us)
+        await asyncio.to_thread(crowd.storm, engine.inner, slots, tenants, heard.at_us)
         heard.late_ms.clear()
         async with engine.node(Nothing()):
             await asyncio.sleep(max(0.0, heard.at_us / 1_000_000 - time.time()))
