@@ -10,7 +10,12 @@ from ctypes import PYFUNCTYPE, c_bool, c_char_p, c_int64, c_size_t, c_ubyte, c_u
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    Words = ctypes.Array[c_int64]
+
+_MASK = 0xFFFFFFFF
 
 #: Trap codes that are handled (wasmtime/trap.h).
 TRAP_STACK_OVERFLOW = 0
@@ -211,9 +216,60 @@ class Library:
 _SLOTS = tuple(c_int64 * (2 * max(count, 1)) for count in range(16))
 
 
-def slots(count: int) -> "type[ctypes.Array[c_int64]]":
-    """Return the array type for up to 15 raw values: value i is element 2*i, because a value has 16 bytes."""
-    return _SLOTS[count]
+class LinkedMachine:
+    """An engine with host functions for the imports of modules, created once in the zygote.
+
+    Attributes:
+        fault: exception of a host function, raised again after the native call returns.
+    """
+
+    def __init__(self, lib: Library, switches: Switches) -> None:
+        self.lib = lib
+        self.engine = lib.engine(switches)
+        self.linker: int = lib.at["wasmtime_linker_new"](self.engine)
+        self.fault: BaseException | None = None
+        self._callbacks: list[object] = []
+
+    def define(
+        self, space: str, name: str, parameters: str, results: str, function: "Callable[[Words], int | None]"
+    ) -> None:
+        """Define an import as a function of the call's words: argument i is word 2*i, because a value has 16 bytes."""
+        at, at_space, at_name = self.lib.at, space.encode(), name.encode()
+        kind = self.lib.functype(parameters, results)
+        callback = self._callback(function, len(parameters), bool(results))
+        self._callbacks.append(callback)
+        self.lib.check(
+            at["wasmtime_linker_define_func_unchecked"](
+                self.linker, at_space, len(at_space), at_name, len(at_name), kind, callback, None, None
+            )
+        )
+        at["wasm_functype_delete"](kind)
+
+    def joined(self, module: c_void_p) -> c_void_p:
+        """Return the module linked with the imports. Raises WasmFault if a type differs."""
+        pre = c_void_p()
+        self.lib.check(self.lib.at["wasmtime_linker_instantiate_pre"](self.linker, module, ctypes.byref(pre)))
+        return pre
+
+    def _callback(self, function: "Callable[[Words], int | None]", count: int, answers: bool) -> object:
+        """Return a C function that an import calls."""
+        # The most frequent call between guest and host: creates no function and no list, which would cost page faults in a fork.
+        trap, kind = self.lib.at["wasmtime_trap_new"], _SLOTS[count]
+
+        def call_import(_env: int, _caller: int, address: int, _size: int) -> int | None:
+            """Answer a call of an imported function by the guest; its words are at ``address``."""
+            try:
+                words = kind.from_address(address)
+                answer = function(words)
+                if answers:
+                    words[0] = (answer or 0) & _MASK
+            except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
+                self.fault = error
+                stop: int | None = trap(b"stop", 4)
+                return stop
+            return None
+
+        return Callback(call_import)
 
 
 __all__ = [
@@ -222,10 +278,9 @@ __all__ = [
     "TRAP_STACK_OVERFLOW",
     "TRAP_UNREACHABLE",
     "UNNEEDED",
-    "Callback",
     "Extern",
     "Library",
+    "LinkedMachine",
     "Switches",
     "WasmFault",
-    "slots",
 ]

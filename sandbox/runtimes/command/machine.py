@@ -1,72 +1,42 @@
 """A WebAssembly engine with a linker for WASI, created once in the zygote and used for one module in each fork."""
 
-from ctypes import byref, c_void_p
-
 from lodger.sandbox.runtimes.command.wasi import SIGNATURES, SPACE, Wasi, unsigned
 from lodger.sandbox.runtimes.command.wasm_engine import COMMANDS, FUNCTION, MEMORY, ModuleLibrary
-from lodger.sandbox.runtimes.libwasmtime import Callback, slots
+from lodger.sandbox.runtimes.libwasmtime import LinkedMachine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ctypes import c_void_p
+
+    from lodger.sandbox.runtimes.libwasmtime import Words
 
 
 class Unsuitable(Exception):
     """A module is valid WebAssembly but not a WASI command."""
 
 
-class ModuleMachine:
-    """An engine with the host functions of WASI.
+class ModuleMachine(LinkedMachine):
+    """An engine with the host functions of WASI, used for one module in each fork.
 
     Attributes:
         wasi: the WASI calls; the running attempt is assigned to its ``command``.
-        fault: exception of a host function, raised again after the native call returns.
     """
 
+    lib: ModuleLibrary
+
     def __init__(self, library: str) -> None:
-        self.lib = ModuleLibrary(library)
-        self.engine = self.lib.engine(COMMANDS)
+        super().__init__(ModuleLibrary(library), COMMANDS)
         self.wasi = Wasi()
-        self.fault: BaseException | None = None
-        self._callbacks: list[object] = []
-        self.linker = self._link()
-
-    def _link(self) -> int:
-        """Define the imports of modules; return the linker."""
-        at = self.lib.at
-        linker: int = at["wasmtime_linker_new"](self.engine)
-        space = SPACE.encode()
         for name, (parameters, results) in SIGNATURES.items():
-            kind = self.lib.functype(parameters, results)
-            callback = self._callback(name, parameters, bool(results))
-            self._callbacks.append(callback)
-            text = name.encode()
-            self.lib.check(
-                at["wasmtime_linker_define_func_unchecked"](
-                    linker, space, len(space), text, len(text), kind, callback, None, None
-                )
-            )
-            at["wasm_functype_delete"](kind)
-        return linker
+            self.define(SPACE, name, parameters, results, self._call(name, parameters))
 
-    def _callback(self, name: str, parameters: str, answers: bool) -> object:
-        """Return a C function that an import calls."""
-        trap = self.lib.at["wasmtime_trap_new"]
-        count = len(parameters)
-        kind = slots(count)
+    def _call(self, name: str, parameters: str) -> "Callable[[Words], int | None]":
+        """Return the function that answers a WASI function by the words of a call."""
+        answer, count = self.wasi.answer, len(parameters)
+        return lambda words: answer(name, unsigned(parameters, [words[2 * index] for index in range(count)]))
 
-        def call_import(_env: int, _caller: int, address: int, _size: int) -> int | None:
-            """Answer a call of a WASI function by the module; its words are at ``address``."""
-            try:
-                values = kind.from_address(address)
-                answer = self.wasi.answer(name, unsigned(parameters, [values[2 * index] for index in range(count)]))
-                if answers:
-                    values[0] = answer
-            except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
-                self.fault = error
-                stop: int = trap(b"stop", 4)
-                return stop
-            return None
-
-        return Callback(call_import)
-
-    def examine(self, module: c_void_p) -> None:
+    def examine(self, module: "c_void_p") -> None:
         """Check that a module is a command. Raises Unsuitable; the text may contain names from the module."""
         missing = [
             f"{space}.{name}" for space, name in self.lib.imports(module) if space != SPACE or name not in SIGNATURES
@@ -84,9 +54,3 @@ class ModuleMachine:
             )
         if offered.get("memory", (-1, ""))[0] != MEMORY:
             raise Unsuitable('the module exports no memory named "memory", which WASI requires')
-
-    def joined(self, module: c_void_p) -> c_void_p:
-        """Return the module linked with the imports. Raises WasmFault if a type differs."""
-        pre = c_void_p()
-        self.lib.check(self.lib.at["wasmtime_linker_instantiate_pre"](self.linker, module, byref(pre)))
-        return pre

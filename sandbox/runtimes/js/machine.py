@@ -3,14 +3,11 @@
 from ctypes import byref, c_void_p
 
 from lodger.sandbox.runtimes.js.guest import Guest
-from lodger.sandbox.runtimes.libwasmtime import GUEST, Callback, Library, WasmFault, slots
+from lodger.sandbox.runtimes.libwasmtime import GUEST, Library, LinkedMachine, WasmFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import ctypes
-    from collections.abc import Callable
-
-    Words = ctypes.Array[ctypes.c_int64]
+    from lodger.sandbox.runtimes.libwasmtime import Words
 
 _MASK = 0xFFFFFFFF
 _BAD_DESCRIPTOR = 8  # WASI errno EBADF
@@ -33,71 +30,32 @@ _IMPORTS = (
 )
 
 
-class Machine:
+class Machine(LinkedMachine):
     """An engine with the guest's compiled module and host functions, created once in the zygote."""
 
     def __init__(self, library: str) -> None:
-        self.lib = Library(library)
-        self.engine = self.lib.engine(GUEST)
+        super().__init__(Library(library), GUEST)
         self.guest: Guest | None = None
         self._pre = c_void_p()
-        self._callbacks: list[object] = []
-        self.fault: BaseException | None = None
+        for space, name, parameters, results in _IMPORTS:
+            self.define(space, name, parameters, results, getattr(self, f"_{name}", self._refuse))
 
     def load(self, artefact: str) -> None:
         """Map a compiled module from a trusted file."""
         module = c_void_p()
         name = artefact.encode("utf-8", "surrogateescape")
         self.lib.check(self.lib.at["wasmtime_module_deserialize_file"](self.engine, name, byref(module)))
-        self._link(module)
+        self._pre = self.joined(module)
 
     def take(self, wasm: bytes) -> None:
         """Compile a module from its bytes; used by the baker only."""
         module = c_void_p()
         self.lib.check(self.lib.at["wasmtime_module_new"](self.engine, wasm, len(wasm), byref(module)))
-        self._link(module)
-
-    def _link(self, module: c_void_p) -> None:
-        """Define the imports of the module."""
-        at = self.lib.at
-        linker = at["wasmtime_linker_new"](self.engine)
-        for space, name, parameters, results in _IMPORTS:
-            kind = self.lib.functype(parameters, results)
-            callback = self._callback(getattr(self, f"_{name}", self._refuse), len(parameters), bool(results))
-            self._callbacks.append(callback)
-            at_space, at_name = space.encode(), name.encode()
-            self.lib.check(
-                at["wasmtime_linker_define_func_unchecked"](
-                    linker, at_space, len(at_space), at_name, len(at_name), kind, callback, None, None
-                )
-            )
-            at["wasm_functype_delete"](kind)
-        self.lib.check(at["wasmtime_linker_instantiate_pre"](linker, module, byref(self._pre)))
+        self._pre = self.joined(module)
 
     def instance(self, memory_bytes: int) -> "Guest":
         """Return a new guest with a memory limit."""
         return Guest(self, self._pre, memory_bytes)
-
-    def _callback(self, function: "Callable[[Words], int | None]", count: int, answers: bool) -> object:
-        """Return a C function that an import calls."""
-        # The most frequent call between guest and host: creates no function and no list, which would cost page faults in a fork.
-        trap = self.lib.at["wasmtime_trap_new"]
-        kind = slots(count)
-
-        def call_import(_env: int, _caller: int, address: int, _size: int) -> int | None:
-            """Answer a call of an imported function by the guest; its words are at ``address``."""
-            try:
-                words = kind.from_address(address)
-                answer = function(words)
-                if answers:
-                    words[0] = (answer or 0) & _MASK
-            except BaseException as error:  # noqa: BLE001 - nothing may unwind through native frames
-                self.fault = error
-                stop: int | None = trap(b"stop", 4)
-                return stop
-            return None
-
-        return Callback(call_import)
 
     # -- the host functions, one method each; argument i is word 2*i --
 
