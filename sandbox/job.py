@@ -167,6 +167,17 @@ class CallHandler(Protocol):
         """Receive a log line as it arrives; it is also in the report."""
 
 
+class NoHost:
+    """A host that denies every call, of scripts that are only checked or compiled."""
+
+    async def call(self, name: str, arguments: str) -> Reply:
+        """Return a refusal."""
+        return Reply(ok=False, json='{"code":"denied","message":"the script is only checked, not run"}')
+
+    def log(self, line: LogLine) -> None:
+        """Discard the line."""
+
+
 class Runs(Protocol):
     """A pool of workers."""
 

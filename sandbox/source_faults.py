@@ -11,7 +11,7 @@ from functools import cached_property
 
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.runtimes.js.modules import LIB, found, joined
-from lodger.sandbox.source_tokens import code_of, outermost, unclosed
+from lodger.sandbox.source_tokens import code_of, line_and_column, outermost, unclosed
 from lodger.stdlib import standard_modules
 
 CODE = (".js", ".ts")
@@ -131,8 +131,7 @@ def faults(modules: Mapping[str, str]) -> Iterator[ScriptError]:
 
 def _at(file: str, text: str, at: int, name: str, message: str) -> ScriptError:
     """Return an error of this name and message at a position of a file."""
-    line = text.count("\n", 0, at) + 1
-    column = at - text.rfind("\n", 0, at)
+    line, column = line_and_column(text, at)
     return ScriptError(name, message, f"    at {file}:{line}:{column}", file=file, line=line, column=column)
 
 
@@ -283,7 +282,7 @@ def explained(error: ScriptError | None, modules: Mapping[str, str]) -> ScriptEr
     early = _EARLY.search(error.message) and (error.line >= last or error.message.endswith(("''", "string", "comment")))
     if early and (opened := unclosed(text)) is not None:
         mark, at = opened
-        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        line, column = line_and_column(text, at)
         said = "the line" if mark in "'\"" else "the file"
         return replace(
             error, message=f"{said} ends too early: the {mark} of line {line}, column {column} is not closed"

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 
 from lodger.sandbox.job import ScriptError
-from lodger.sandbox.source_tokens import tokens
+from lodger.sandbox.source_tokens import line_and_column, tokens
 from lodger.stdlib import declarations
 
 MAX_CHARACTERS, MAX_LINE = 64 * 1024, 1000
@@ -189,7 +189,7 @@ def _members(parts: list[tuple[str, int]], path: tuple[str, ...], *, called: boo
 
 def _at(file: str, text: str, at: int, message: str) -> ScriptError:
     """Return an error about a name at a position of a file."""
-    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    line, column = line_and_column(text, at)
     return ScriptError("ReferenceError", message, file=file, line=line, column=column)
 
 

@@ -88,6 +88,11 @@ def _spaces(text: str) -> str:
     return _NOT_LINE.sub(" ", text)
 
 
+def line_and_column(text: str, at: int) -> tuple[int, int]:
+    """Return line and column of a position, from 1."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
 def outermost(code: str) -> str:
     """Return a text of :func:`code_of` in which everything inside brackets is spaces, too."""
     depth, parts, at = 0, [], 0

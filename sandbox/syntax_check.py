@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
-from lodger.sandbox.job import Job, LogLine, Reply, Report
+from lodger.sandbox.job import Job, NoHost, Report
 from lodger.sandbox.pool import Pool
 from lodger.sandbox.tenant_locks import TenantLocks
 
@@ -19,16 +19,6 @@ from lodger.sandbox.tenant_locks import TenantLocks
 IDLE_S = 10.0
 #: Number of checks at once.
 CORES = 2
-
-
-class _NoHost:
-    """A host that denies every call."""
-
-    async def call(self, name: str, arguments: str) -> Reply:
-        return Reply(ok=False, json='{"code":"denied","message":"the script is only checked, not run"}')
-
-    def log(self, line: LogLine) -> None:
-        """Discard the line."""
 
 
 class _PoolThread(threading.Thread):
@@ -71,7 +61,7 @@ class _PoolThread(threading.Thread):
                     await pool.start()
                     self.pool = pool
             async with self._slots:
-                return await pool.run(job, _NoHost())
+                return await pool.run(job, NoHost())
         finally:
             self._checks.discard(task)
             if not self._checks:

@@ -1,68 +1,48 @@
-"""Actions per second through the ledger with an executor that does nothing, on SQLite and PostgreSQL.
+"""Node processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then until all is done.
 
-Two figures: *burn-down* (ready actions claimed, run by a real node, committed with outcome, attempt and usage), and
-*whole* (clocks ticked, then the same). Run: ``python bench/developer/ledger.py [ACTIONS] [BATCH] [sqlite|postgresql|URL]``; wants a
-quiet machine. PostgreSQL is a server of the bench's own, durability off (``fsync=off``), or on with LODGER_BENCH_FSYNC=1;
-a URL names an empty database of yours. ``--peers FOLDER`` (:mod:`lodger.bench.peers`) measures graphile-worker and procrastinate on
-the same server in the same run, and ``--check`` exits with 1 unless whole actions are so many times graphile-worker's jobs as promised.
+``python bench/developer/ledger.py [ACTIONS] [BATCH] [--nodes 1 2 4] [--rtt-ms 1] [--tenants 100] [--idle 10] [--json FILE]``
 
-``python bench/developer/ledger.py --nodes 1 2 4 8 [--rtt-ms 1] [--tenants 100] [--idle 10] [--json FILE] [--picture FILE]``
-runs so many node processes on one PostgreSQL with durability on, and an executor that takes 5 ms: first while nothing is due, then
-until ACTIONS are done. What the server did is counted by the server itself, and round trips of the nodes by a proxy (``--rtt-ms``).
-The nodes read their settings, such as LODGER_POLL_S, from the environment.
+What the server did is counted by the server itself, and round trips of the nodes by a proxy (``--rtt-ms``). The nodes read their settings,
+such as LODGER_POLL_S, from the environment. ``lodger bench budgets`` measures actions that do nothing of a single node, beside their peers.
 """
 
 import argparse
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from scale import cpu_s, tree
 from sqlalchemy import text
 
-from lodger.bench import peers
 from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine
-from lodger.engine.core.access.audit_context import current_audit_context
-from lodger.engine.core.clock import from_us
-from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
 from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop import ends
-from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.rule import RuleSpec, ScheduleRules
-from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.lifecycle import tick
-from lodger.engine.store.schedules import schedules
 from lodger.engine.store.schema.scheduling import actions
 from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # tests.databases
 
-TENANTS = 10
-#: Whole actions for each no-op job of graphile-worker that is stored before the measurement.
-PROMISED = {"SQLite": 2.5, "PostgreSQL": 1.6}
 DONE = Finished(Outcome.OK, result="null")
 
 
-class Nothing:
-    """Answers every claim at once; tells when the last one has come."""
+#: How long an action of the nodes' measurement takes.
+TAKES_S = 0.005
 
-    def __init__(self) -> None:
-        self.ran = 0
+
+class Waiting:
+    """Answers every claim after :data:`TAKES_S`."""
 
     async def start(self) -> None:
         pass
@@ -71,80 +51,11 @@ class Nothing:
         pass
 
     async def execute(self, claim: Claim) -> Finished:
-        self.ran += 1
+        await asyncio.sleep(TAKES_S)
         return DONE
 
 
-#: Slots so rare that hardly any falls into a run.
-DAY_US = 86_400_000_000
-
-
-_DAILY = compile_schedule(ScheduleRules((RuleSpec("every 1 day"),)))
-
-
-def compile_daily(_rules: object, *, now: datetime) -> CompiledSchedule:
-    """Compile nothing: the figures are the ledger's own."""
-    return _DAILY
-
-
-#: How long an action of the nodes' measurement takes.
-TAKES_S = 0.005
-
-
-class Waiting(Nothing):
-    """Answers every claim after :data:`TAKES_S`."""
-
-    async def execute(self, claim: Claim) -> Finished:
-        await asyncio.sleep(TAKES_S)
-        return await super().execute(claim)
-
-
-async def measure(path: str, number: int, batch: int, synchronous: str, ticking: bool) -> float:
-    """Seconds from the first moment of the node to the last commit."""
-    ends.COMMIT_BATCH = tick.TICK_BATCH = batch
-    settings = Settings(slots=batch, sqlite_synchronous=synchronous, lease_s=60)
-    async with Engine.open(path, settings=settings, compile_schedule=compile_daily) as engine:
-        for tenant in range(TENANTS):
-            await engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000, "schedules": 10_000_000})
-            await engine.scripts.put(f"t{tenant}", "job", "export default () => null", force=True)
-        if ticking:
-            _schedule(engine, number)
-        else:
-            _fill(engine, number)
-            _release(engine)
-        done = asyncio.Event()
-        left = number
-
-        def hear(event: Event) -> None:
-            nonlocal left
-            if event.kind == "finished":
-                left -= 1
-                if left == 0:
-                    done.set()
-
-        engine.on_event(hear)
-        begun = time.perf_counter()
-        async with engine.node(Nothing()):
-            await asyncio.wait_for(done.wait(), 600)
-            took = time.perf_counter() - begun
-    return took
-
-
-def _schedule(engine: Engine, number: int) -> None:
-    """Store schedules that owe one slot each, all in one transaction."""
-    context, now = engine.context, engine.context.clock.now_us()
-    daily = context.revision_cache.prepare(
-        ScheduleRules((RuleSpec("every 1 day"),)), from_us(now), from_us(now - DAY_US)
-    )
-    wish = schedules.ScheduleFields("job", daily, "latest", "skip")
-    with context.database.write() as connection:
-        for each in range(number):
-            schedules.create(
-                context, connection, f"t{each % TENANTS}", f"s{each}", wish, now, current_audit_context(), now - DAY_US
-            )
-
-
-def _fill(engine: Engine, number: int, tenants: int = TENANTS) -> None:
+def _fill(engine: SyncEngine, number: int, tenants: int) -> None:
     context = engine.context
     now = context.clock.now_us()
     with context.database.write() as connection:
@@ -157,26 +68,9 @@ def _fill(engine: Engine, number: int, tenants: int = TENANTS) -> None:
         connection.execute(actions.insert(), rows)
 
 
-def _release(engine: Engine) -> None:
+def _release(engine: SyncEngine) -> None:
     with engine.context.database.write() as connection:
         connection.exec_driver_sql("UPDATE lodger_turns SET startable_at = 0")
-
-
-def places(wanted: str, folder: Path) -> Iterator[tuple[str, str, bool, str]]:
-    """Return (name, synchronous, ticking, place) of each measurement."""
-    if wanted in {"all", "sqlite"}:
-        for synchronous in ("NORMAL", "FULL"):
-            for ticking in (False, True):
-                yield f"SQLite {synchronous}", synchronous, ticking, str(folder / f"{synchronous}-{ticking}.db")
-    if "://" in wanted:
-        yield "PostgreSQL", "FULL", False, wanted
-    if wanted in {"all", "postgresql"}:
-        from tests.databases import server
-
-        if os.environ.get("LODGER_BENCH_FSYNC"):
-            server.SETTINGS |= {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
-        for ticking in (False, True):
-            yield "PostgreSQL", "FULL", ticking, server.shared().url(server.shared().database())
 
 
 #: Figures of the server. Those of ``pg_stat_database`` and ``pg_stat_wal`` come seconds late; these are complete at each commit.
@@ -226,7 +120,7 @@ def scale_out(
     with ExitStack() as stack:
         proxy = stack.enter_context(SlowProxy(url, rtt_ms or 0.0))
         place = url if rtt_ms is None else proxy.url
-        command = [sys.executable, __file__, "0", str(batch), place, "--as-node"]
+        command = [sys.executable, __file__, "0", str(batch), "--as-node", place]
         engine = stack.enter_context(SyncEngine.open(url))
         for tenant in range(tenants):
             engine.tenants.create(f"t{tenant}", limits={"concurrent_runs": 10_000})
@@ -361,73 +255,24 @@ def picture(results: list[dict[str, Any]]) -> str:
     return svg_text(figure)
 
 
-def main(given: list[str] | None = None) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("actions", type=int, nargs="?", default=20_000)
     parser.add_argument("batch", type=int, nargs="?", default=200)
-    parser.add_argument("database", nargs="?", default="all", help="all, sqlite, postgresql or a URL")
-    parser.add_argument("--nodes", type=int, nargs="+")
+    parser.add_argument("--nodes", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument(
         "--rtt-ms", type=float, help="nodes ask through a proxy, which counts and makes each round trip so much longer"
     )
     parser.add_argument("--tenants", type=int, nargs="+", default=[100])
     parser.add_argument("--idle", type=float, default=10.0, help="seconds that the nodes are measured while idle")
-    parser.add_argument(
-        "--as-node", action="store_true", help="be one of the node processes, on the URL, until SIGTERM"
-    )
-    parser.add_argument("--peers", type=Path, help="folder in which the other programs are installed")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a promised ratio is missed")
+    parser.add_argument("--as-node", metavar="URL", help="be one of the node processes, on the URL, until SIGTERM")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--picture", type=Path)
-    arguments = parser.parse_args(given)
+    arguments = parser.parse_args()
     if arguments.as_node:
-        run_node(arguments.database, arguments.batch)
-        return
-    if arguments.nodes:
+        run_node(arguments.as_node, arguments.batch)
+    else:
         nodes_main(arguments)
-        return
-    if arguments.check and (not arguments.peers or "://" in arguments.database):
-        parser.error("--check needs --peers, and databases of its own")
-    if arguments.peers and not os.path.isdir(arguments.peers):  # noqa: PTH112 - Path raises an error at a name that is too long
-        parser.error(
-            f"--peers: there is no folder {str(arguments.peers)!r:.200}; name the one in which the other programs are installed"
-        )
-    whole: dict[str, float] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, synchronous, ticking, place in places(arguments.database, Path(folder)):
-            count = arguments.actions
-            took = asyncio.run(measure(place, count, arguments.batch, synchronous, ticking))
-            what = "tick, claim, commit" if ticking else "claim, commit      "
-            print(
-                f"{name:13} {what} {count:7} actions, batches of {arguments.batch}: {count / took:8.0f}/s", flush=True
-            )
-            if ticking:
-                whole[name] = count / took
-        if arguments.peers:
-            broken = beside_peers(arguments.peers, whole)
-            sys.exit(broken if arguments.check else 0)
-
-
-def beside_peers(folder: Path, whole: dict[str, float]) -> int:
-    """Print the rates of other programs, and ours as multiples of graphile-worker's; return 1 if one breaks its promise."""
-    from tests.databases import server
-
-    database = server.shared().url(server.shared().database(empty=True))
-    found = peers.measure(folder, database)
-    if "graphile-worker" not in found:
-        sys.exit(f"graphile-worker does not run from {folder}")
-    for name, figures in found.items():
-        print(f"{name}: " + ", ".join(f"{figure:.1f} {unit}" for unit, figure in figures.items()))
-    jobs, stored = (found["graphile-worker"][name] for name in ("per_s", "stored_and_run_per_s"))
-    broken = 0
-    for name, rate in whole.items():
-        promised = PROMISED[name.split()[0]]
-        broken |= rate < promised * jobs
-        print(
-            f"{name}: {rate / jobs:.2f} x graphile-worker's jobs, promised {promised}; "
-            f"{rate / stored:.2f} x those that it also stores in the time"
-        )
-    return broken
 
 
 if __name__ == "__main__":

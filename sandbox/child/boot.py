@@ -52,6 +52,7 @@ class Boot:
 
     def __init__(self, settings: "dict[str, str]") -> None:
         self.report: dict[str, str] = {}
+        self._settings = settings
         self._runtime = settings["runtime"]
         self._uid = int(settings["uid"])
         self._stack_bytes = int(settings["stack_bytes"])
@@ -146,18 +147,7 @@ class Boot:
 
     def rehearsal(self) -> "Boot":
         """Return a copy that runs the same code with system calls without effect, so that the interpreter specialises it before forks."""
-        settings = {
-            "runtime": self._runtime,
-            "uid": str(self._uid),
-            "stack_bytes": str(self._stack_bytes),
-            "open_files": "0",
-        }
-        settings |= {
-            "memory_max_bytes": str(self._memory_max),
-            "cpu_ms_max": str(self._cpu_ms_max),
-            "cpu_grace_ms": "0",
-        }
-        twin = Boot(settings)
+        twin = Boot(self._settings | {"open_files": "0", "cpu_grace_ms": "0"})
         twin._close_range = _HARMLESS[0]
         twin._cpu_max, twin._data_max, twin._address_max = self._cpu_max, self._data_max, self._address_max
         twin._parent = os.getppid()

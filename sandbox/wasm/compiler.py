@@ -8,7 +8,7 @@ from functools import partial
 from weakref import WeakValueDictionary
 
 from lodger.sandbox import frames
-from lodger.sandbox.job import Job, LogLine, Reply, Report, ScriptError
+from lodger.sandbox.job import Job, NoHost, Report, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -29,23 +29,13 @@ _MAX_REFUSED = 1000
 _SMALL = 1 << 18
 
 
-class _NoHost:
-    """A host that is never called."""
-
-    async def call(self, name: str, arguments: str) -> Reply:
-        raise AssertionError
-
-    def log(self, line: LogLine) -> None:
-        raise AssertionError
-
-
 class Compilation(WorkerRun):
     """An attempt that returns compiled code, which is written to a memory file as it arrives."""
 
     max_bytes = MAX_CODE_BYTES
 
     def __init__(self, writer: SealedCodeWriter, job: Job, worker: WorkerEnd, context: AttemptContext) -> None:
-        super().__init__(worker, job, _NoHost(), context)
+        super().__init__(worker, job, NoHost(), context)
         self._writer = writer
 
     def _payload(self) -> tuple[int, bytes]:
