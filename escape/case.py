@@ -137,7 +137,6 @@ def cases(
     rows: Iterable[Any],
     of: Callable[..., Mapping[str, Any]] | None = None,
     says: str = "{}",
-    mark: str = "",
     **common: Any,
 ) -> list[Case]:
     """Return the case of each row of a table: its name, its mechanism, and its script or what ``of`` makes fields of.
@@ -145,10 +144,7 @@ def cases(
     Args:
         group: class of all, before their names.
         says: the mechanism of all, with the row's in the place of ``{}``.
-        mark: end of all names.
         common: fields of all.
     """
     make = of or (lambda script: {"script": script})
-    return [
-        Case(f"{group}-{name}{mark}", wall, says.format(words), **common, **make(*rest)) for name, words, *rest in rows
-    ]
+    return [Case(f"{group}-{name}", wall, says.format(words), **common, **make(*rest)) for name, words, *rest in rows]

@@ -126,14 +126,14 @@ def section(kind: int, content: bytes) -> bytes:
     return bytes((kind,)) + leb(len(content)) + content
 
 
-def functions(*bodies: bytes, times: int = 1, after: bytes = b"") -> bytes:
+def functions(*bodies: bytes, times: int = 1) -> bytes:
     """Return a command of functions without parameters, with the bodies repeated ``times``; the first is _start."""
     count = leb(len(bodies) * times)
     code = b"".join(leb(len(body)) + body for body in bodies) * times
     types, memory = section(1, b"\1\x60\0\0"), section(5, b"\1\0\1")
     declared = section(3, count + bytes(len(bodies) * times))
     exported = section(7, b"\2\x06memory\2\0\x06_start\0\0")
-    return MAGIC + types + declared + memory + exported + section(10, count + code) + after
+    return MAGIC + types + declared + memory + exported + section(10, count + code)
 
 
 def neighbour() -> bytes:
