@@ -69,6 +69,10 @@ def local_at(year: int, month: int, dom: int, hour: int = 0, minute: int = 0, se
     return day_of(year, month, dom) * DAY_S + hour * 3600 + minute * 60 + second
 
 
+#: The anchor of rules without a start: midnight of a Monday that begins a month and a year.
+UNANCHORED = local_at(1900, 1, 1)
+
+
 def split(local: int) -> tuple[int, int]:
     """Day number and second of the day of a local second."""
     return divmod(local, DAY_S)

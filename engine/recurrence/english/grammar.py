@@ -123,6 +123,11 @@ class _Grammar:
         self.at += len(kinds)
         return True
 
+    def skip(self, *kinds: str) -> None:
+        """Read a token of each of these kinds, in their order, where it follows."""
+        for kind in kinds:
+            self.take(kind)
+
     def next(self) -> Token:
         """Read the next token."""
         self.at += 1
@@ -281,14 +286,17 @@ class _Grammar:
                 seconds += self.peek(-2).value * int(LENGTHS[self.peek(-1).value] // 1_000_000)
             self.add("interval", first, strong).interval_s = count * seconds
             return
-        unit, size = seconds
         if count == 1 and name in ("day", "week"):
             self.at += self._of("week")
-        if count == 1 and unit == "day":
+        self._step(count, name, seconds, strong, first)
+
+    def _step(self, count: int, name: str, unit: tuple[str, int], strong: bool, first: int) -> None:
+        """Add a step of so many units of the calendar; a step of one day is every day."""
+        if count == 1 and unit[0] == "day":
             self.add("days", first, strong).days += _ALL
             return
         draft = self.add("step", first, strong)
-        draft.step, draft.unit = (count * size, unit), name
+        draft.step, draft.unit = (count * unit[1], unit[0]), name
 
     def length(self, strong: bool, first: int) -> None:
         """Read ``2 hours and 30 minutes`` or ``1h30m``: an interval, or a step when it is whole days, weeks or months."""
@@ -315,12 +323,7 @@ class _Grammar:
         name = found[0][1]
         unit = UNITS.get(name)
         if len(found) == 1 and isinstance(unit, tuple):
-            count = found[0][0]
-            if count == 1 and unit[0] == "day":
-                self.add("days", first, strong).days += _ALL
-                return
-            draft = self.add("step", first, strong)
-            draft.step, draft.unit = (count * unit[1], unit[0]), name
+            self._step(found[0][0], name, unit, strong, first)
             return
         total = 0
         for count, each in found:
@@ -473,8 +476,7 @@ class _Grammar:
 
     def day(self) -> list[Days]:
         """Read one day, or several that share a noun: ``the first and third Monday of the month``."""
-        self.take("on")
-        self.take("every")
+        self.skip("on", "every")
         the = self.take("the")
         token = self.peek()
         if token.kind == "slashed":
@@ -770,8 +772,7 @@ class _Grammar:
     def date(self) -> Date:
         """Read a date, such as ``25 December 2027``, ``December 25th, 2027`` or ``2027-12-25``."""
         begin = self.at
-        self.take("on")
-        self.take("the")
+        self.skip("on", "the")
         if self.kinds("weekday"):  # "Friday, November 27, 2026", as sentences have it
             self.next()
             self.take(",")
@@ -1155,8 +1156,7 @@ class _Grammar:
     def except_(self, _strong: bool, first: int) -> None:
         """Read the days that are left out."""
         self.next()
-        self.take("not")
-        self.take("for")
+        self.skip("not", "for")
         if self.kinds("in", "month") or (self.kinds("month") and not self._is_date()):
             self.take("in")
             but = [Days(months=self.month_list())]
@@ -1251,9 +1251,7 @@ class _Grammar:
 
     def _more_days_here(self) -> bool:
         """Skip ``on``, ``every`` and ``the``; return whether days follow."""
-        self.take("on")
-        self.take("every")
-        self.take("the")
+        self.skip("on", "every", "the")
         at = self.peek()
         return at.kind in ("weekday", "days", "nth", "last", "date", "slashed", "business") or self._is_date()
 

@@ -4,15 +4,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.calendar.civil import DAY_S
+from lodger.engine.recurrence.calendar.civil import DAY_S, UNANCHORED
 from lodger.engine.recurrence.calendar.dial import members
 from lodger.engine.recurrence.calendar.yeardays import Selection, on_weekdays
 from lodger.engine.recurrence.rrule.phase import Months, Strides
 
 WORKDAYS, WEEKEND = 0b0011111, 0b1100000
 HOUR_S = 3600
-#: Steps of days, weeks and months without a start count from here, as RRULEs do: a Monday that begins a month and a year.
-UNANCHORED = civil.local_at(1900, 1, 1)
 
 
 class Date(NamedTuple):

@@ -4,15 +4,13 @@ import re
 from dataclasses import dataclass, replace
 
 from lodger.engine.recurrence.calendar import civil
+from lodger.engine.recurrence.calendar.civil import UNANCHORED
 from lodger.engine.recurrence.calendar.zones import Zone, zone
 from lodger.engine.recurrence.rrule.bounds import DATES, RULES, TEXT_BYTES
 from lodger.engine.recurrence.rrule.moments import Length, Moment, read_duration, read_moment, read_start
 from lodger.engine.recurrence.rrule.part_parser import parse_parts
 from lodger.engine.recurrence.rrule.parts import Freq, Rule, Until
 from lodger.engine.recurrence.rule_errors import RuleInvalid
-
-#: The anchor of a rule without DTSTART: midnight of a Monday that begins a month and a year.
-UNANCHORED = civil.local_at(1900, 1, 1)
 
 #: Parameter of RRULE and EXRULE that RFC 5545 leaves to its users: a start of its own.
 START = "X-LODGER-START"
