@@ -221,10 +221,15 @@ def remaining_processes(pids: tuple[int, ...], patience_s: float = 2.0) -> str:
 def page_table_bytes(pid: int) -> int:
     """Return the size of a process's page tables, 0 if it ended."""
     try:
-        rows = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return int(status_of(pid).get("VmPTE", "0").split()[0]) * 1024
     except OSError:
         return 0
-    return next((int(row.split()[1]) * 1024 for row in rows if row.startswith("VmPTE:")), 0)
+
+
+def status_of(pid: "int | str") -> dict[str, str]:
+    """Return the fields of a process's status file by name. Raises OSError."""
+    rows = (line.partition(":")[::2] for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {name: value.strip() for name, value in rows}
 
 
 def children(pid: int) -> tuple[int, ...]:
@@ -242,8 +247,7 @@ def uids_of(pid: int, walls: Mapping[str, bool]) -> range:
         pid: process id of the zygote or of a worker.
         walls: maps each wall's name to whether it is active.
     """
-    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
-    uid = next(int(row.split()[1]) for row in rows if row.startswith("Uid:"))
+    uid = int(status_of(pid)["Uid"].split()[0])
     if not walls.get("uid"):
         return range(uid, uid + 1)
     first = uid - uid % UIDS_PER_ZYGOTE

@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from lodger.escape.invariants import children
+from lodger.escape.invariants import children, status_of
 
 _NAMESPACES = ("user", "pid", "net", "mnt", "ipc", "uts")
 
@@ -28,11 +28,7 @@ _MAX_MAPPED = 1 << 30
 
 def residue(pid: int) -> dict[str, str]:
     """Search the memory of a worker, its zygote and its siblings for text of the tenant's script; return where it was found."""
-    zygote = int(
-        next(row for row in (Path(f"/proc/{pid}/status")).read_text().splitlines() if row.startswith("PPid:")).split()[
-            1
-        ]
-    )
+    zygote = int(status_of(pid)["PPid"])
     if not _holds(pid, NEEDLE):
         return {}
     siblings = [other for other in children(zygote) if other != pid]
@@ -64,7 +60,7 @@ def _holds(pid: int, needle: bytes) -> bool:
 
 def _status(place: Path) -> dict[str, str]:
     """Return facts of a process from its status file."""
-    rows, ours = _rows(place), _rows(Path("/proc/self"))
+    rows, ours = status_of(place.name), status_of("self")
     # A container's or a unit's own filters come before the two of a worker.
     filters = str(int(rows["Seccomp_filters"]) - int(ours["Seccomp_filters"])) if "Seccomp_filters" in rows else ""
     capabilities = {int(rows[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
@@ -83,12 +79,6 @@ def _status(place: Path) -> dict[str, str]:
         "kill": "not caught" if not caught & 1 << (signal.SIGKILL - 1) else "caught",
         "terminated": "not ignored" if not int(rows["SigIgn"], 16) & 1 << (signal.SIGTERM - 1) else "ignored",
     }
-
-
-def _rows(place: Path) -> dict[str, str]:
-    """Return the fields of a process's status file by name."""
-    rows = dict(line.partition(":")[::2] for line in (place / "status").read_text().splitlines())
-    return {name: value.strip() for name, value in rows.items()}
 
 
 def _limits(place: Path) -> dict[str, str]:
