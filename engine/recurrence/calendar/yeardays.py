@@ -5,7 +5,7 @@ by which of the neighbouring years are leap years (weeks cross the year's edge).
 when it is first asked for; a search looks at one year per step.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import reduce
 from operator import or_
@@ -51,6 +51,17 @@ _EVERY_SEVENTH = stride(0, 366, 7)
 def on_weekdays(weekdays: int, first: int) -> int:
     """Return the days on these weekdays (bits, 0 for Monday) of a time that begins on a weekday, as bits of a year or more."""
     return reduce(or_, (_EVERY_SEVENTH << (each - first) % 7 for each in members(weekdays)), 0)
+
+
+def numbered(numbers: Iterable[int], length: int) -> int:
+    """Return the days with these numbers of a time of so many days, as bits: negative ones count from its end, others it may lack."""
+    return reduce(or_, (1 << (n - 1 if n > 0 else length + n) for n in numbers if abs(n) <= length), 0)
+
+
+def nth_of(days: int, number: int) -> int:
+    """Return the n-th of some days, from 1, or from their end if negative, as a bit; 0 if there are not so many."""
+    found = members(days)
+    return 1 << found[number - 1 if number > 0 else number] if abs(number) <= len(found) else 0
 
 
 class Selection(Protocol):

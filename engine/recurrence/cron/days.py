@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from lodger.engine.recurrence.calendar.civil import DAYS_BEFORE_MONTH, is_leap, weekday, year_start
 from lodger.engine.recurrence.calendar.dial import members
-from lodger.engine.recurrence.calendar.yeardays import on_weekdays
+from lodger.engine.recurrence.calendar.yeardays import nth_of, on_weekdays
 
 ALL_MONTHS = ((1 << 12) - 1) << 1
 ALL_DAYS = ((1 << 31) - 1) << 1
@@ -86,11 +86,11 @@ def in_month(days: MonthDays, length: int, first_weekday: int) -> int:
 
 def in_weeks(days: WeekDays, length: int, first_weekday: int) -> int:
     """Set of day-of-week matches; bit 0 is the first of the month."""
-    found = on_weekdays(days.weekly, first_weekday)
+    whole = (1 << length) - 1
+    found = on_weekdays(days.weekly, first_weekday) & whole
     for each, which in days.nth:
-        first = (each - first_weekday) % 7
-        found |= 1 << first + 7 * (which - 1 if which > 0 else (length - 1 - first) // 7)
-    return found & ((1 << length) - 1)
+        found |= nth_of(on_weekdays(1 << each, first_weekday) & whole, which)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S, UNANCHORED
 from lodger.engine.recurrence.calendar.dial import members
-from lodger.engine.recurrence.calendar.yeardays import Selection, on_weekdays
+from lodger.engine.recurrence.calendar.yeardays import Selection, nth_of, numbered, on_weekdays
 from lodger.engine.recurrence.rrule.phase import Months, Strides
 
 WORKDAYS, WEEKEND = 0b0011111, 0b1100000
@@ -70,15 +70,10 @@ class Days:
         if self.weekdays:
             found &= on_weekdays(self.weekdays, first)
         if self.month_days:
-            places = (day - 1 if day > 0 else length + day for day in self.month_days)
-            found &= sum(1 << place for place in set(places) if 0 <= place < length)
+            found &= numbered(self.month_days, length)
         if self.nth:
-            chosen = 0
-            for number, weekdays in self.nth:
-                days = members(on_weekdays(weekdays, first) & ((1 << length) - 1))
-                place = number - 1 if number > 0 else len(days) + number
-                chosen |= 1 << days[place] if 0 <= place < len(days) else 0
-            found &= chosen
+            whole = (1 << length) - 1
+            found &= sum({nth_of(on_weekdays(weekdays, first) & whole, number) for number, weekdays in self.nth})
         if self.date is not None:
             there = self.date.month == month and (self.date.year is None or (exact and self.date.year == year))
             found &= 1 << self.date.day - 1 if there else 0

@@ -1,7 +1,7 @@
 """Days of a year that the day parts of a rule allow, as one integer of 366 bits per year."""
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.calendar.yeardays import on_weekdays
+from lodger.engine.recurrence.calendar.yeardays import nth_of, numbered, on_weekdays
 from lodger.engine.recurrence.rrule.parts import Freq, Rule
 
 FULL = ((1 << 365) - 1, (1 << 366) - 1)
@@ -55,11 +55,7 @@ class YearMasks:
         if rule.bymonth:
             allowed &= sum(MONTH[leap][month] for month in rule.bymonth)
         if rule.byyearday:
-            days = 0
-            for number in rule.byyearday:
-                if abs(number) <= length:
-                    days |= 1 << (number - 1 if number > 0 else length + number)
-            allowed &= days
+            allowed &= numbered(rule.byyearday, length)
         if rule.bymonthday and allowed:
             allowed &= self._month_days(leap)
         if rule.byday and allowed:
@@ -72,9 +68,7 @@ class YearMasks:
         days = 0
         for month in self._rule.bymonth or range(1, 13):
             first, end = table[month], table[month + 1]
-            for number in self._rule.bymonthday:
-                if abs(number) <= end - first:
-                    days |= 1 << (first + number - 1 if number > 0 else end + number)
+            days |= numbered(self._rule.bymonthday, end - first) << first
         return days
 
     def _weeks(self, year: int) -> int:
@@ -113,16 +107,5 @@ class YearMasks:
                 continue
             for period in periods:
                 inside = every & period
-                days |= _nth_bit(inside, ordinal)
+                days |= nth_of(inside, ordinal)
         return days
-
-
-def _nth_bit(bits: int, ordinal: int) -> int:
-    """Return, of the bits of one weekday, only the n-th (from 1), or the n-th from the end if negative."""
-    if not bits:
-        return 0
-    if ordinal > 0:
-        at = (bits & -bits).bit_length() - 1 + 7 * (ordinal - 1)
-    else:
-        at = bits.bit_length() - 1 + 7 * (ordinal + 1)
-    return bits & (1 << at) if at >= 0 else 0
