@@ -676,6 +676,10 @@ class _Grammar:
         if after.kind == "weekday":
             bits = 1 << self.next().value
             most, name = 5, WEEKDAYS[after.value]
+            beside = self.peek(self.separators())
+            if self.peek().kind in ("and", ",") and self.peek().text != ";" and beside.kind == "weekday":
+                texts = f"{counted(numbers[-1])} {WEEKDAYS[beside.value]}", f"every {WEEKDAYS[beside.value]}"
+                raise self.unread("the weekday may be counted in the month too, or stand for each", beside, *texts)
         else:
             if after.text.startswith("weekend") or not self._workday_set():
                 raise self.unexpected("day")
