@@ -6,7 +6,7 @@ import pytest
 from tests.escape.commands import HELLO, Commands, command, data, no_leaks, wasm, wat
 from tests.escape.probing import Echo
 
-from lodger.sandbox import Bundle, Job, Outcome, Pool
+from lodger.sandbox import Outcome
 
 __all__ = ["no_leaks", "wasm"]
 
@@ -32,11 +32,13 @@ _CHARACTER_BY_CHARACTER = " ".join(
 )
 
 
-@pytest.mark.parametrize("limits", [{"cpu_ms": 100}, {"cpu_ms": 30_000, "wall_ms": 2000}], ids=["cpu", "wall"])
 @pytest.mark.parametrize(
-    "writes",
-    ["(call $out (i32.const 2) (i32.const 1024) (i32.const 12))", _CHARACTER_BY_CHARACTER],
-    ids=["whole", "characters"],
+    ("writes", "limits"),
+    [
+        ("(call $out (i32.const 2) (i32.const 1024) (i32.const 12))", {"cpu_ms": 30_000, "wall_ms": 2000}),
+        (_CHARACTER_BY_CHARACTER, {"cpu_ms": 100}),
+    ],
+    ids=["whole, at its wall limit", "by characters, at its CPU limit"],
 )
 def test_a_stopped_command_keeps_its_unfinished_line(wasm: Commands, writes: str, limits: dict[str, int]) -> None:
     host = Echo()
@@ -87,21 +89,6 @@ def test_every_run_is_fresh(wasm: Commands) -> None:
     before = wasm.pool.compiler.compiled
     assert [wasm(counting).result for _ in range(3)] == ["1"] * 3
     assert wasm.pool.compiler.compiled == before + 1
-
-
-def test_a_pool_for_scripts_runs_modules_too() -> None:
-    import asyncio
-
-    async def go() -> list[str | None]:
-        pool = Pool(size=1)
-        await pool.start()
-        try:
-            jobs = [Job(Bundle({}, "[1]", wasm=HELLO)), Job(Bundle({"main.js": "export default () => 2"}))]
-            return [(await pool.run(job, Echo())).result for job in jobs]
-        finally:
-            await pool.stop()
-
-    assert asyncio.run(go()) == ["[1]", "2"]
 
 
 @pytest.mark.parametrize(
