@@ -206,7 +206,7 @@ function dateDescription(method, locales, options, table) {
     const offset = $.zoneOffset(table, sample);
     if (offset !== null && $.writeDate(description, sample + offset * 1000) !== real.format(sample)) return null;
   }
-  for (const run of runs) run.known = undefined;
+  for (const run of runs) run.known = run.size = undefined;
   return description;
 }
 

@@ -9,11 +9,6 @@ const toNumber = Number;
 const repeated = uncurry(String.prototype.repeat);
 const { floor, max, abs } = Math;
 const whole = Number.isInteger;
-const Known = Map;
-const mapGet = uncurry(Map.prototype.get);
-const mapSet = uncurry(Map.prototype.set);
-const clear = uncurry(Map.prototype.clear);
-const sizeOf = uncurry(Object.getOwnPropertyDescriptor(Map.prototype, "size").get);
 const { is } = Object;
 const POWERS = [1, 10, 100, 1000];
 const MAX_KNOWN = 1000; // texts of days, and of times of day, that a format keeps
@@ -164,8 +159,7 @@ $.writeDate = (about, local) => {
   for (let at = 0; at < runs.length; at++) {
     const run = runs[at];
     const value = run.unit === 0 ? days : floor((local - days * 864e5) / run.unit);
-    const known = (run.known ??= new Known());
-    let text = mapGet(known, value);
+    let text = run.known?.[value]; // a Map of numbers takes 2 µs, a fifth of the whole text
     if (text === undefined) {
       const values = run.unit === 0 ? ofDay(value) : ofTime(value * run.unit);
       text = "";
@@ -176,8 +170,12 @@ $.writeDate = (about, local) => {
         else if (run.unit === 0) text += inDigits(texts.count === 2 ? slice("" + values[4], 2) : "" + values[4], texts.digits);
         else text += inDigits(slice(padStart("" + values[4], 3, "0"), 0, texts.count), texts.digits);
       }
-      if (sizeOf(known) >= MAX_KNOWN) clear(known);
-      mapSet(known, value, text);
+      if (!(run.size < MAX_KNOWN)) {
+        run.known = { __proto__: null };
+        run.size = 0;
+      }
+      run.known[value] = text;
+      run.size++;
     }
     out += text;
   }

@@ -149,7 +149,8 @@ const readers = { __proto__: null };
 for (const kind in OPTIONS) {
   const lines = OPTIONS[kind].split(" ").map((each) => {
     const [, sign, name] = /^([+?*]?)(.*)$/.exec(each);
-    return `if ((value = options.${name}) !== undefined) { found.${name} = value = read("${sign}", "${name}", value); key += "${name}" + (typeof value === "string" ? value.length + ":" : ",") + value; }`;
+    const given = sign === "" ? 'typeof value === "string" ? value : ' : "";
+    return `if ((value = options.${name}) !== undefined) { found.${name} = value = ${given}read("${sign}", "${name}", value); key += "${name}" + (typeof value === "string" ? value.length + ":" : ",") + value; }`;
   });
   readers[kind] = new Function("options", "found", "read", `let value, key = ""; ${lines.join("\n")} return key;`);
 }
