@@ -26,6 +26,9 @@ _LARGEST_GAP, _MAX_GAP, _GAP_STEP = 1 << 20, 1 << 16, 8  # bytes
 _BOOT_BYTES = 64 << 20
 #: Part of the stack below the engine's limit, for functions that do not check it and for what reports that it was reached.
 _STACK_RESERVE = 256 << 10
+#: The engine keeps all shapes of objects in one table and never makes it smaller. Doubling it writes to every shape of the library, a hundred
+#: pages: it begins with room for several hundred shapes of a script.
+_MANY_SHAPES = b"{ const made = []; for (let i = 0; i < 1000; i++) made.push(Object.create({})); }"
 _INTERRUPT_COUNT = 10000  # JS_INTERRUPT_COUNTER_INIT of quickjs-ng
 _CUSTOM, _MEMORY, _GLOBAL, _EXPORT, _DATA, _DATA_COUNT = 0, 5, 6, 7, 11, 12
 _TABLE_KIND = 1  # of an export
@@ -50,7 +53,7 @@ def boot(machine: Machine, sources: list[tuple[str, str]], clock_us: int) -> tup
     guest.host = _BootFunctions(clock_us)
     scratch = guest.call("qjs_alloc", 64)
     stack = guest.call("qjs_alloc", STACK_BYTES)
-    guest.evaluate(b"0", scratch)
+    guest.evaluate(_MANY_SHAPES, scratch)
     names = _hold_names(guest, sources, scratch)
     world = guest.call("global_object")
     for letter in _OPERATIONS:
