@@ -170,12 +170,11 @@ $.writeDate = (about, local) => {
         else if (run.unit === 0) text += inDigits(texts.count === 2 ? slice("" + values[4], 2) : "" + values[4], texts.digits);
         else text += inDigits(slice(padStart("" + values[4], 3, "0"), 0, texts.count), texts.digits);
       }
-      if (!(run.size < MAX_KNOWN)) {
+      if (!(++run.size < MAX_KNOWN)) {
         run.known = { __proto__: null };
         run.size = 0;
       }
       run.known[value] = text;
-      run.size++;
     }
     out += text;
   }

@@ -9,7 +9,6 @@
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
   const { defineProperty, getOwnPropertyDescriptor } = Object;
   const { construct } = Reflect;
-  const { trunc } = Math;
   const PromiseClass = Promise;
   const ErrorClass = Error;
   const toInteger = parseInt;

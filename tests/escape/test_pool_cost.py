@@ -29,7 +29,11 @@ COUNTER = Path(__file__).with_name("call_counter.py")
 
 @pytest.mark.parametrize(
     ("runtime", "code", "most"),
-    [*((runtime, SCRIPT, most) for runtime, most in MAX_FAULTS.items()), ("quickjs", GARBAGE, 800), ("quickjs", SHAPES, 545)],
+    [
+        *((runtime, SCRIPT, most) for runtime, most in MAX_FAULTS.items()),
+        ("quickjs", GARBAGE, 800),
+        ("quickjs", SHAPES, 545),
+    ],
     ids=[*MAX_FAULTS, "garbage", "shapes"],
 )
 def test_page_faults_of_a_worker(runtime: str, code: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,8 @@ _LARGEST_GAP, _MAX_GAP, _GAP_STEP = 1 << 20, 1 << 16, 8  # bytes
 _BOOT_BYTES = 64 << 20
 #: Part of the stack below the engine's limit, for functions that do not check it and for what reports that it was reached.
 _STACK_RESERVE = 256 << 10
-#: The engine keeps all shapes of objects in one table and never makes it smaller. Doubling it writes to every shape of the library, a hundred
-#: pages: it begins with room for several hundred shapes of a script.
+#: The engine keeps all shapes of objects in one table and never makes it smaller. Doubling it writes to every shape of the library, on a
+#: hundred pages: it begins with room for several hundred shapes of a script.
 _MANY_SHAPES = b"{ const made = []; for (let i = 0; i < 1000; i++) made.push(Object.create({})); }"
 _INTERRUPT_COUNT = 10000  # JS_INTERRUPT_COUNTER_INIT of quickjs-ng
 _CUSTOM, _MEMORY, _GLOBAL, _EXPORT, _DATA, _DATA_COUNT = 0, 5, 6, 7, 11, 12

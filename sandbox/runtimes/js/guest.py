@@ -267,15 +267,11 @@ class Guest:
             self.poke(size_at, len(data).to_bytes(4, "little"))
         return address
 
-    def text_size(self, handle: int) -> int:
-        """Copy a string to the result slot and return its length in bytes of UTF-8. Raises WasmFault for lone surrogates."""
+    def text(self, handle: int) -> bytes | None:
+        """Return a string; None, without copying it, if it is longer than ``maximum``. Raises WasmFault for lone surrogates."""
         if self.call("get_string", handle):
             raise WasmFault("the guest passed a value that is not text")
-        return self.call("qjs_last_len")
-
-    def text(self, handle: int) -> bytes | None:
-        """Return a string; None, without copying it, if it is longer than ``maximum``."""
-        size = self.text_size(handle)
+        size = self.call("qjs_last_len")
         data = None if size > self.maximum else self.peek(self.call("qjs_last_ptr"), size) if size else b""
         self.call("qjs_result_free")
         return data
