@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import Group, say, write_result
 
 if TYPE_CHECKING:
     from lodger.bench.attempts import Row
     from lodger.bench.scripts import Row as ScriptRow
     from lodger.bench.walls import Figure
 
-app = typer.Typer(name="bench", help="Run benchmarks on this host.", no_args_is_help=True)
+app = Group(name="bench", help="Run benchmarks on this host.", no_args_is_help=True)
 
 
 @app.callback()
@@ -69,7 +69,6 @@ def walls(
         bool, typer.Option("--check", help=f"Exit 1 unless every bound holds, with at least {FEWEST} samples each.")
     ] = False,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write all samples as an SVG chart.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Measure how far programs exceed their limits before they are stopped, while every core is busy."""
     from lodger.bench.wall_cases import MAX_MIB
@@ -79,26 +78,23 @@ def walls(
         _require_matplotlib()
     if check and samples < FEWEST:
         raise Usage("too_few_samples", minimum=FEWEST)
-    if not as_json:
-        say(
-            f"Use beyond the limit, {samples} samples of each program; the chart spans from the limit to the promised bound."
-        )
-        say(f"{'':45}   median       p99       max      │{'spread':^{COLUMNS}}│")
+    say(
+        f"Use beyond the limit, {samples} samples of each program; the chart spans from the limit to the promised bound."
+    )
+    say(f"{'':45}   median       p99       max      │{'spread':^{COLUMNS}}│")
     figures: list[Figure] = []
     for each in runtime or _installed():
-        figures += overshoot(each.value, samples, (lambda _figure: None) if as_json else _show_figure)
+        figures += overshoot(each.value, samples, _show_figure)
     kept = all(figure.holds for figure in figures)
     if svg is not None:
         from lodger.bench.wall_picture import picture
 
         svg.write_text(picture(figures), encoding="utf-8")
-    if as_json:
-        body: dict[str, Any] = {"figures": [figure.as_dict() for figure in figures], "holds": kept}
-        body["promised"] = {"p99_ms": P99_MS, "most_ms": MAX_MS, "most_mib": MAX_MIB}
-        write_json(body)
-    else:
-        worst = max((each.p99 for each in figures if each.unit == "ms"), default=0.0)
-        say(f"bounds: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms; worst p99 {worst:.1f} ms")
+    body: dict[str, Any] = {"figures": [figure.as_dict() for figure in figures], "holds": kept}
+    body["promised"] = {"p99_ms": P99_MS, "most_ms": MAX_MS, "most_mib": MAX_MIB}
+    write_result(body)
+    worst = max((each.p99 for each in figures if each.unit == "ms"), default=0.0)
+    say(f"bounds: 99 of 100 within {P99_MS:g} ms, all within {MAX_MS:g} ms; worst p99 {worst:.1f} ms")
     if check and not kept:
         raise typer.Exit(1)
 
@@ -119,7 +115,6 @@ def attempts(
     seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Duration of each measurement in seconds.")] = 3.0,
     peers: IsolatedVm = None,
     check: CheckIsolatedVm = False,
-    as_json: AsJson = False,
 ) -> None:
     """Measure the pool: latency, attempts per second, CPU and page faults of a trivial script in all walls."""
     from lodger.bench import attempts as bench
@@ -130,12 +125,11 @@ def attempts(
         raise Usage("peer_missing")
 
     def show(row: "Row") -> None:
-        if not as_json:
-            say(
-                f"{row.runtime:15} {row.row:28} {row.per_s:6.0f}/s  answer {row.answer_p50_ms:6.2f} {row.answer_p99_ms:7.2f} ms"
-                f"  CPU {row.cpu_us / 1000:5.2f} ms ({row.worker_us / 1000:.2f} worker, {row.zygote_us / 1000:.2f} zygote,"
-                f" {row.engine_us / 1000:.2f} engine)  {row.faults:4.0f} faults"
-            )
+        say(
+            f"{row.runtime:15} {row.row:28} {row.per_s:6.0f}/s  answer {row.answer_p50_ms:6.2f} {row.answer_p99_ms:7.2f} ms"
+            f"  CPU {row.cpu_us / 1000:5.2f} ms ({row.worker_us / 1000:.2f} worker, {row.zygote_us / 1000:.2f} zygote,"
+            f" {row.engine_us / 1000:.2f} engine)  {row.faults:4.0f} faults"
+        )
 
     rows: list[Row] = []
     lines: list[str] = []
@@ -147,21 +141,19 @@ def attempts(
             compared[each.value] = bench.ratios(measured, isolate)
             lines += bench.broken(each.value, compared[each.value])
     beside = bench.processes()
-    if as_json:
-        body: dict[str, Any] = {"rows": [row.as_dict() for row in rows], "beside_ms": beside, "holds": not lines}
-        write_json(body | {"broken": lines, "isolated_vm": isolate, "ratios": compared})
-    else:
-        say("for comparison: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
-        if isolate is not None:
-            say(
-                f"isolated-vm: {isolate['p50_ms']:.2f} ms, {isolate['cpu_ms']:.2f} ms of CPU for a new isolate and a script"
-            )
-        for name, ratio in compared.items():
-            say(
-                f"{name}: {ratio['answer']:.2f} times its time in the open loop, {ratio['cpu']:.2f} times its CPU when saturated"
-            )
-        for line in lines:
-            say(f"bound exceeded: {line}")
+    body: dict[str, Any] = {"rows": [row.as_dict() for row in rows], "beside_ms": beside, "holds": not lines}
+    write_result(body | {"broken": lines, "isolated_vm": isolate, "ratios": compared})
+    say("for comparison: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
+    if isolate is not None:
+        say(
+            f"isolated-vm: {isolate['p50_ms']:.2f} ms, {isolate['cpu_ms']:.2f} ms of CPU for a new isolate and a script"
+        )
+    for name, ratio in compared.items():
+        say(
+            f"{name}: {ratio['answer']:.2f} times its time in the open loop, {ratio['cpu']:.2f} times its CPU when saturated"
+        )
+    for line in lines:
+        say(f"bound exceeded: {line}")
     if check and lines:
         raise typer.Exit(1)
 
@@ -171,7 +163,6 @@ def scripts(
     attempts: Annotated[int, typer.Option(min=3, max=10_000, help="Attempts of each script.")] = 25,
     peers: IsolatedVm = None,
     check: CheckIsolatedVm = False,
-    as_json: AsJson = False,
 ) -> None:
     """Measure scripts that import the packages which come with Lodger: compiled in each attempt, and once per version."""
     import asyncio
@@ -179,23 +170,19 @@ def scripts(
     from lodger.bench import scripts as bench
 
     def show(row: "ScriptRow") -> None:
-        if not as_json:
-            image = (
-                ""
-                if row.image_ms is None
-                else f"  from its image {row.image_ms:6.2f} ms {row.image_faults:5.0f} faults"
-            )
-            peer = "" if row.ratio is None else f"  isolated-vm {row.isolate_ms:6.2f} ms: {row.ratio:.2f} times"
-            compiled = f"compiled {row.compiled_ms:6.2f} ms {row.compiled_faults:5.0f} faults"
-            say(f"{row.script:18} {row.size_bytes:7} bytes  {compiled}{image}{peer}")
+        image = (
+            "" if row.image_ms is None else f"  from its image {row.image_ms:6.2f} ms {row.image_faults:5.0f} faults"
+        )
+        peer = "" if row.ratio is None else f"  isolated-vm {row.isolate_ms:6.2f} ms: {row.ratio:.2f} times"
+        compiled = f"compiled {row.compiled_ms:6.2f} ms {row.compiled_faults:5.0f} faults"
+        say(f"{row.script:18} {row.size_bytes:7} bytes  {compiled}{image}{peer}")
 
     rows = asyncio.run(bench.measure(attempts, peers, show))
     lines = bench.broken(rows)
     if check and all(row.isolate_ms is None for row in rows):
         raise Usage("peer_missing")
-    if as_json:
-        write_json({"rows": [row.as_dict() for row in rows], "holds": not lines, "broken": lines})
-    for line in () if as_json else lines:
+    write_result({"rows": [row.as_dict() for row in rows], "holds": not lines, "broken": lines})
+    for line in lines:
         say(f"bound exceeded: {line}")
     if check and lines:
         raise typer.Exit(1)
@@ -209,26 +196,23 @@ def storm(
         str | None, typer.Option(metavar="URL", help="URL of an empty database. Default: a new SQLite file.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the promises hold.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Measure slots that are due at one instant beside as many no-op actions, and a quiet tenant with and without them."""
     from lodger.bench.storm import measure
 
     found = measure(slots, tenants, database)
-    if as_json:
-        write_json(found.as_dict() | {"holds": not found.broken, "broken": found.broken})
-    else:
-        say(
-            f"{found.slots} slots of {found.tenants} tenants at one instant: {found.rows} rows, {found.done} runs",
-            f"no-op actions  {found.noop_s:7.2f} s for as many, stored before",
-            f"rows           {found.accounted_s:7.2f} s after the instant, {found.accounted_s / found.noop_s:.2f} of that",
-            f"runs           {found.done_s:7.2f} s after the instant",
-            "quiet tenant   alone {:.0f} ms late (highest {:.0f}), beside the storm {:.0f} ms (highest {:.0f})".format(
-                *found.quiet_alone_ms, *found.quiet_beside_ms
-            ),
-        )
-        for each in found.broken:
-            say(f"missed: {each}")
+    write_result(found.as_dict() | {"holds": not found.broken, "broken": found.broken})
+    say(
+        f"{found.slots} slots of {found.tenants} tenants at one instant: {found.rows} rows, {found.done} runs",
+        f"no-op actions  {found.noop_s:7.2f} s for as many, stored before",
+        f"rows           {found.accounted_s:7.2f} s after the instant, {found.accounted_s / found.noop_s:.2f} of that",
+        f"runs           {found.done_s:7.2f} s after the instant",
+        "quiet tenant   alone {:.0f} ms late (highest {:.0f}), beside the storm {:.0f} ms (highest {:.0f})".format(
+            *found.quiet_alone_ms, *found.quiet_beside_ms
+        ),
+    )
+    for each in found.broken:
+        say(f"missed: {each}")
     if check and found.broken:
         raise typer.Exit(1)
 
@@ -261,7 +245,6 @@ def runs(
     ] = 0.0,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the delays as an SVG chart.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the stated ratios hold.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Measure complete runs, from the due slot to the committed outcome, and for comparison the worker pool alone."""
     from lodger.bench.runs import Row, measure
@@ -270,40 +253,34 @@ def runs(
         _require_matplotlib()
 
     def show(row: Row) -> None:
-        if not as_json:
-            say(
-                f"{row.load:8} {row.per_s:6.0f}/s  start {row.start_p50_ms:8.1f} {row.start_p99_ms:8.1f} ms  done {row.done_p50_ms:8.1f}"
-                f" {row.done_p99_ms:8.1f} ms  CPU {row.engine_ms:5.2f} engine {row.zygote_ms:5.2f} zygote {row.worker_ms:5.2f} worker ms"
-                f"  {row.statements:5.2f} statements {row.switches:5.1f} waits {row.system_calls:5.1f} reads, writes"
-                f" {row.faults:4.0f} faults"
-            )
+        say(
+            f"{row.load:8} {row.per_s:6.0f}/s  start {row.start_p50_ms:8.1f} {row.start_p99_ms:8.1f} ms  done {row.done_p50_ms:8.1f}"
+            f" {row.done_p99_ms:8.1f} ms  CPU {row.engine_ms:5.2f} engine {row.zygote_ms:5.2f} zygote {row.worker_ms:5.2f} worker ms"
+            f"  {row.statements:5.2f} statements {row.switches:5.1f} waits {row.system_calls:5.1f} reads, writes"
+            f" {row.faults:4.0f} faults"
+        )
 
     if rtt_ms and not (database or "").startswith("postgres"):
         raise typer.BadParameter("--rtt-ms needs a PostgreSQL URL", param_hint="--database")
-    if not as_json:
-        say(f"{runs} runs of {tenants} tenants; delays from the slot, p50 and p99; CPU and statements per run")
+    say(f"{runs} runs of {tenants} tenants; delays from the slot, p50 and p99; CPU and statements per run")
     measured = measure(runs, tenants, rate, url=database, folder=peers, rtt_ms=rtt_ms, progress=show)
     if svg is not None:
         from lodger.bench.run_picture import picture
 
         svg.write_text(picture(measured.rows), encoding="utf-8")
-    if as_json:
-        body: dict[str, Any] = {"rows": [row.as_dict() for row in measured.rows], "pool": measured.pool.as_dict()}
-        write_json(body | {"peers": measured.peers, "holds": not measured.broken, "broken": measured.broken})
-    else:
-        pool = measured.pool
-        say(
-            f"pool     {pool.per_s:6.0f}/s  answer {pool.answer_p50_ms:.1f} {pool.answer_p99_ms:.1f} ms  CPU {pool.cpu_us / 1000:.2f} ms"
-        )
-        for name, figures in measured.peers.items():
-            if "per_s" in figures:
-                say(f"{name}: {figures['per_s']:.0f} jobs/s that do nothing")
-            else:
-                say(
-                    f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script"
-                )
-        for line in measured.broken:
-            say(f"bound exceeded: {line}")
+    body: dict[str, Any] = {"rows": [row.as_dict() for row in measured.rows], "pool": measured.pool.as_dict()}
+    write_result(body | {"peers": measured.peers, "holds": not measured.broken, "broken": measured.broken})
+    pool = measured.pool
+    say(
+        f"pool     {pool.per_s:6.0f}/s  answer {pool.answer_p50_ms:.1f} {pool.answer_p99_ms:.1f} ms  CPU {pool.cpu_us / 1000:.2f} ms"
+    )
+    for name, figures in measured.peers.items():
+        if "per_s" in figures:
+            say(f"{name}: {figures['per_s']:.0f} jobs/s that do nothing")
+        else:
+            say(f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script")
+    for line in measured.broken:
+        say(f"bound exceeded: {line}")
     if check and measured.broken:
         raise typer.Exit(1)
 
@@ -315,7 +292,6 @@ def budgets(
         str | None, typer.Option(metavar="URL", help="URL of an empty PostgreSQL database. Default: SQLite alone.")
     ] = None,
     peers: Annotated[Path | None, _peers("Folder with node_modules of isolated-vm and graphile-worker.")] = None,
-    as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure all promised ratios beside their peers, and say which are kept, and by how much the others are missed."""
     from lodger.bench import budgets as bench
@@ -327,21 +303,18 @@ def budgets(
     measured = []
     for each in bench.measure(number, database, peers):
         measured.append(each.as_dict())
-        if not as_json:
-            found = "no peer here" if each.ratio is None else f"{each.ratio:9.2f} x  "
-            verdict = "" if each.missed is None else f"missed by {each.missed:.0%}" if each.missed else "kept"
-            sign = "at least" if each.at_least else "at most"
-            unit, of = ("x", each.peer) if each.peer else (" ", "")
-            found = found if each.peer else f"{each.ratio:9.0f}    "
-            say(f"{each.name:44} {sign} {each.bound:4g} {unit} {of:18} {found:12} {verdict}")
-    if as_json:
-        write_json({"budgets": measured})
+        found = "no peer here" if each.ratio is None else f"{each.ratio:9.2f} x  "
+        verdict = "" if each.missed is None else f"missed by {each.missed:.0%}" if each.missed else "kept"
+        sign = "at least" if each.at_least else "at most"
+        unit, of = ("x", each.peer) if each.peer else (" ", "")
+        found = found if each.peer else f"{each.ratio:9.0f}    "
+        say(f"{each.name:44} {sign} {each.bound:4g} {unit} {of:18} {found:12} {verdict}")
+    write_result({"budgets": measured})
 
 
 @app.command()
 def rules(
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results as an SVG chart.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Measure the time to find the next slot of typical and hostile rules, also with other installed libraries."""
     from lodger.bench.rules import measure
@@ -353,9 +326,7 @@ def rules(
         from lodger.bench.rule_picture import picture
 
         svg.write_text(picture(rows), encoding="utf-8")
-    if as_json:
-        write_json({"unit": "us", "rules": rows})
-        return
+    write_result({"unit": "us", "rules": rows})
     width = max(len(row["rule"]) for row in rows)
     say("Microseconds to find the next slot. The bars are logarithmic: five marks are a factor of ten.")
     for row in rows:
@@ -370,7 +341,6 @@ def frames(
     count: Annotated[int, typer.Option("--frames", min=1, max=100_000_000, help="Number of frames.")] = 1_000_000,
     seed: Annotated[int, typer.Option(help="Seed of the frames.")] = 1,
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless every bound holds.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Send mutated frames to the parent's end of a worker's socket, which must not raise, hang or grow in memory."""
     from lodger.bench.frames import MAX_GROWN_BYTES, SLOWEST_S, fuzz
@@ -378,27 +348,25 @@ def frames(
     started = perf_counter()
     found = fuzz(count, seed)
     took_s = perf_counter() - started
-    if as_json:
-        body: dict[str, Any] = {
-            "frames": found.frames,
-            "streams": found.streams,
-            "seed": seed,
-            "took_s": round(took_s, 1),
-            "outcomes": dict(found.outcomes),
-            "grown_bytes": found.grown_bytes,
-            "slowest_ms": round(found.slowest_s * 1000, 1),
-            "faults": found.faults,
-            "holds": found.good,
-            "promised": {"grown_bytes": MAX_GROWN_BYTES, "slowest_ms": SLOWEST_S * 1000},
-        }
-        write_json(body)
-    else:
-        say(f"{found.frames} frames of {found.streams} workers in {took_s:.0f} s, seed {seed}")
-        say(", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.most_common()))
-        say(f"grown by {found.grown_bytes / 1e6:.1f} MB; longest time to a verdict {found.slowest_s * 1000:.0f} ms")
-        for fault in found.faults:
-            say(f"FAULT {fault}")
-        say("ok" if found.good else "FAILED")
+    body: dict[str, Any] = {
+        "frames": found.frames,
+        "streams": found.streams,
+        "seed": seed,
+        "took_s": round(took_s, 1),
+        "outcomes": dict(found.outcomes),
+        "grown_bytes": found.grown_bytes,
+        "slowest_ms": round(found.slowest_s * 1000, 1),
+        "faults": found.faults,
+        "holds": found.good,
+        "promised": {"grown_bytes": MAX_GROWN_BYTES, "slowest_ms": SLOWEST_S * 1000},
+    }
+    write_result(body)
+    say(f"{found.frames} frames of {found.streams} workers in {took_s:.0f} s, seed {seed}")
+    say(", ".join(f"{count} {outcome}" for outcome, count in found.outcomes.most_common()))
+    say(f"grown by {found.grown_bytes / 1e6:.1f} MB; longest time to a verdict {found.slowest_s * 1000:.0f} ms")
+    for fault in found.faults:
+        say(f"FAULT {fault}")
+    say("ok" if found.good else "FAILED")
     if found.faults or (check and not found.good):
         raise typer.Exit(1)
 

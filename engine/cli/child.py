@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.settings import Settings
-from lodger.engine.output.result_output import say, write_json
+from lodger.engine.output.result_output import is_for_program, say, write_result
 
 #: Environment variable with the descriptor on which the API's process reports that it listens.
 READY = "LODGER_READY_FD"
@@ -27,16 +27,15 @@ def ready() -> None:
 class Child:
     """``lodger up --role api`` as a child process. It ends whenever this process ends, because its standard input is a pipe."""
 
-    def __init__(self, settings: Settings, expose: str | None, *, as_json: bool) -> None:
+    def __init__(self, settings: Settings, expose: str | None) -> None:
         self._command = [
             sys.executable, "-m", "lodger.engine.cli", "up", "--role", "api", "--with-parent",
-            *(["--expose", expose] if expose else []), *(["--json"] if as_json else []),
+            *(["--expose", expose] if expose else []), *(["--json"] if is_for_program() else []),
         ]  # fmt: skip
         # In the environment, not in the arguments, which every user can read: a database URL may hold a password.
         self._environment = {"LODGER_DATABASE": settings.database, "LODGER_API_PORT": str(settings.api_port)}
         if settings.platform is not None:
             self._environment["LODGER_PLATFORM"] = str(settings.platform)
-        self._as_json = as_json
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -90,11 +89,8 @@ class Child:
     def _tell(self, code: int, wait_s: float) -> None:
         """Print that the API's process ended with this exit code, and in how many seconds it is started again."""
         with suppress(OSError):
-            if self._as_json:
-                write_json({"kind": "api_ended", "code": code, "again_s": wait_s})
-            else:
-                say(f"the API process ended with exit code {code}; it is restarted in {wait_s:g} s")
-            sys.stdout.flush()
+            write_result({"kind": "api_ended", "code": code, "again_s": wait_s})
+            say(f"the API process ended with exit code {code}; it is restarted in {wait_s:g} s")
 
     async def stop(self) -> None:
         """End the API's process: close its pipe, and kill it if it has not ended after 15 seconds."""

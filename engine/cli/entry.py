@@ -16,9 +16,9 @@ from lodger.engine.core.plain_text import one_line
 from lodger.engine.core.version import VERSION
 from lodger.engine.output import result_output
 from lodger.engine.output.failure import TRACEBACK, tell
-from lodger.engine.output.result_output import say
+from lodger.engine.output.result_output import Group, say
 
-app = typer.Typer(
+app = Group(
     name="lodger",
     help="Run untrusted scripts on a schedule, in a sandbox.",
     no_args_is_help=True,
@@ -127,7 +127,7 @@ def add_commands(arguments: list[str]) -> None:
     unknown = word not in {*COMMANDS, *GROUPS, *nouns}
     for name, (module, function) in COMMANDS.items():
         if everything or unknown or name == word:
-            app.command(name)(getattr(_module(module), function))
+            app.command(name, as_json=name != "mcp")(getattr(_module(module), function))
     for name, module in GROUPS.items():
         if everything or unknown or name == word:
             app.add_typer(import_module(module).app)
@@ -208,9 +208,10 @@ def _prepare_streams() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
     for stream in (sys.stdout, sys.stderr):
-        # Output may hold text of scripts: a character that the terminal's encoding lacks is shown escaped.
+        # Output may hold text of scripts: a character that the terminal's encoding lacks is shown escaped. Readers of a pipe see each
+        # line at once.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="backslashreplace", line_buffering=True)
     _quiet()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, say, table, write_json
+from lodger.engine.output.result_output import is_for_program, say, table, write_result
 
 if TYPE_CHECKING:
     from lodger.escape.case import Case
@@ -42,7 +42,6 @@ def escape(
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JUnit XML.")] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the cases without running them.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Run attacks against the sandbox of this host; exit 1 if an attack escaped or had a wrong outcome."""
     from lodger.escape.runner import Suite
@@ -56,9 +55,9 @@ def escape(
             first.setdefault(case.number, case)
         chosen = tuple(first.values())
     if listed:
-        _list(chosen, as_json=as_json)
+        _list(chosen)
         return
-    run(Suite, chosen, (runtime,) if runtime else None, html=html, junit=junit, as_json=as_json)
+    run(Suite, chosen, (runtime,) if runtime else None, html=html, junit=junit)
 
 
 def choose(
@@ -86,7 +85,6 @@ def run(
     times: int = 1,
     html: Path | None,
     junit: Path | None,
-    as_json: bool,
 ) -> None:
     """Run cases and write their findings; exit 1 if an attack escaped.
 
@@ -97,7 +95,6 @@ def run(
         times: number of findings per case, for progress.
         html: path of the HTML page.
         junit: path of the JUnit XML.
-        as_json: print the JSON object instead of text.
     """
     from lodger.escape.arena import installed_runtimes
     from lodger.escape.report import as_json as body
@@ -108,12 +105,10 @@ def run(
     for place in (html, junit):
         if place is not None:
             _writable(place)
-    suite = _attack(kind, cases, runtimes or installed_runtimes(), times=times, quiet=as_json)
+    suite = _attack(kind, cases, runtimes or installed_runtimes(), times=times, quiet=is_for_program())
     _write(suite, html, junit)
-    if as_json:
-        write_json(body(suite.findings, suite.walls))
-    else:
-        _show(suite)
+    write_result(body(suite.findings, suite.walls))
+    _show(suite)
     if not passed(suite.findings):
         raise typer.Exit(1)
 
@@ -226,24 +221,22 @@ def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:
         junit.write_text(as_junit(suite.findings), "utf-8")
 
 
-def _list(cases: "Sequence[Case]", *, as_json: bool) -> None:
+def _list(cases: "Sequence[Case]") -> None:
     """Print the list of cases without running them."""
-    if as_json:
-        write_json(
-            {
-                "cases": [
-                    {
-                        "id": case.id,
-                        "class": case.number,
-                        "wall": case.wall,
-                        "mechanism": case.mechanism,
-                        "runtimes": list(case.runtimes),
-                    }
-                    for case in cases
-                ]
-            }
-        )
-        return
+    write_result(
+        {
+            "cases": [
+                {
+                    "id": case.id,
+                    "class": case.number,
+                    "wall": case.wall,
+                    "mechanism": case.mechanism,
+                    "runtimes": list(case.runtimes),
+                }
+                for case in cases
+            ]
+        }
+    )
     rows = [(case.id, " ".join(case.runtimes), case.wall, case.mechanism) for case in cases]
     table(("case", "runtimes", "wall", "mechanism"), rows)
 

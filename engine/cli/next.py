@@ -9,7 +9,7 @@ import typer
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.output.failure import human, under
-from lodger.engine.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import is_for_program, say, write_json
 
 Kind = Annotated[
     str | None,
@@ -38,7 +38,6 @@ def next_slots(
         bool,
         typer.Option("--batch", help="Read requests from stdin and write results to stdout, one line of JSON each."),
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Describe a recurrence rule, and show its next slots."""
     if batch:
@@ -49,9 +48,11 @@ def next_slots(
     from lodger.engine.recurrence.query import answer
 
     request = {"rule": rule, "kind": kind, "dtstart": dtstart, "tz": tz, "after": after, "exclude": exclude}
-    body = answer(request | {"inclusive": inclusive, "n": n, "previous": previous, "counts": not as_json}, now=_now())
+    body = answer(
+        request | {"inclusive": inclusive, "n": n, "previous": previous, "counts": not is_for_program()}, now=_now()
+    )
     error = body.get("error")
-    if as_json:
+    if is_for_program():
         write_json(body)
     elif error:
         sys.stderr.write(_refused(rule, error) + "\n")
@@ -79,7 +80,6 @@ def _answer_lines() -> None:
     lines = (line.decode("utf-8", "replace") for line in sys.stdin.buffer)
     for text in answer_lines(lines, now=_now()):
         sys.stdout.write(visible(text) + "\n")
-        sys.stdout.flush()
 
 
 def _refused(rule: str, error: dict[str, Any]) -> str:

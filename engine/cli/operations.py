@@ -22,7 +22,7 @@ from lodger.engine.core.plain_text import visible
 from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.features import TABLE, load
 from lodger.engine.output import groups, inputs, script_files, views
-from lodger.engine.output.result_output import AsJson, Database, Yes, write_json
+from lodger.engine.output.result_output import Database, Group, Yes, is_for_program, write_json
 from lodger.engine.service.operations.declaration import JOINED
 from lodger.engine.service.operations.help_texts import WORDS, explained, summary
 from lodger.engine.service.operations.route import wire
@@ -46,9 +46,9 @@ _EXAMPLES = {"rules": "'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'", "script": "NAME"}
 load("commands")  # the wings add commands, and the views of their results
 
 
-def group(word: str, what: str, special: typer.Typer | None) -> typer.Typer:
+def group(word: str, what: str, special: Group | None) -> Group:
     """Return the commands of a noun: the hand-written ones, and one for each other operation."""
-    app = special or typer.Typer(name=word, help=what, no_args_is_help=True)
+    app = special or Group(name=word, help=what, no_args_is_help=True)
     noun = next((noun for noun in TABLE.nouns if word in {noun, noun.removesuffix("s")}), None)
     for add in groups.COMMANDS[word]:
         add(app, opened)
@@ -80,9 +80,9 @@ def _function(operation: Operation) -> Callable[..., None]:
 
     def run_command(**said: Any) -> None:
         """Carry out the operation as the command line asks, and print its result."""
-        db, as_json = said.pop("db"), said.pop("as_json")
+        db = said.pop("db")
         if declared.confirm is not None:
-            confirm(declared.confirm, said, yes=said.pop("yes"), as_json=as_json)
+            confirm(declared.confirm, said, yes=said.pop("yes"))
         arguments, many = {}, ()
         for each in parameters:
             value = said[each.name]
@@ -95,7 +95,7 @@ def _function(operation: Operation) -> Callable[..., None]:
         with opened(db, creates=declared.changes) as engine:
             first = [arguments.pop(each.name) for each in parameters[:1] if many]
             result = getattr(getattr(engine, operation.noun), operation.verb)(*first, *many, **arguments)
-        if as_json:
+        if is_for_program():
             write_json(_body(operation, hints, said, positional, result))
         else:
             views.show(operation, result)
@@ -106,7 +106,7 @@ def _function(operation: Operation) -> Callable[..., None]:
     ordered = [by_name[name] for name in positional] + [each for each in parameters if each.name not in positional]
     signature = [_parameter(each, hints[each.name], helps, positional=each.name in positional) for each in ordered]
     signature += [_option("yes", Yes, False)] if declared.confirm else []
-    signature += [_option("db", Database, None), _option("as_json", AsJson, False)]
+    signature += [_option("db", Database, None)]
     run_command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # what the parser of options reads
     run_command.__annotations__ = {each.name: each.annotation for each in signature}
     run_command.__doc__ = re.sub(r"^Return ", "Show ", _sentence(summary(function)))
@@ -254,7 +254,7 @@ def _missing(name: str) -> Usage:
     return Usage("option_missing", option=called, meaning=what, example=_EXAMPLES.get(name, called.upper()))
 
 
-def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool) -> None:
+def confirm(question: str, said: Mapping[str, Any], *, yes: bool) -> None:
     """Ask for confirmation before something irreversible.
 
     Raises:
@@ -263,7 +263,7 @@ def confirm(question: str, said: Mapping[str, Any], *, yes: bool, as_json: bool)
     asked = re.sub(r"\{(\w+)\}", lambda found: str(said.get(found[1], found[0])), question)
     if yes:
         return
-    if as_json or not sys.stdin.isatty():
+    if is_for_program() or not sys.stdin.isatty():
         raise Usage("not_confirmed", question=asked)
     if not typer.confirm(visible(asked) + "?", err=True):
         raise Usage("not_confirmed.answered")

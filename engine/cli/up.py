@@ -11,7 +11,7 @@ import typer
 
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.output.result_output import Database, is_for_program, say, write_json, write_result
 from lodger.engine.web import dashboard_link
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ def up(
         bool, typer.Option("--with-parent", hidden=True, help="Stop when standard input ends.")
     ] = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run the service until Ctrl-C or SIGTERM: run due actions in sandboxed workers, and serve the HTTP API."""
     if role not in ROLES:
@@ -68,7 +67,7 @@ def up(
     if role != "node":
         _require_server()
     raise_descriptor_limit()
-    serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent, as_json=as_json)
+    serving = Serving(role, expose, prepare, name, settings, with_parent=with_parent)
     asyncio.run(serving.run())
 
 
@@ -93,7 +92,6 @@ class Serving:
         settings: Any,
         *,
         with_parent: bool,
-        as_json: bool,
     ) -> None:
         self._role = role
         self._expose = expose
@@ -101,7 +99,6 @@ class Serving:
         self._name = name
         self._settings = settings
         self._with_parent = with_parent
-        self._as_json = as_json
         self._up = False
         self._running: Node | None = None
         #: Code of the error that it waits for and has reported.
@@ -138,14 +135,12 @@ class Serving:
 
     def _waits(self, error: "Unavailable", left_s: float | None) -> None:
         """Report that the database does not answer yet, and for how many more seconds it is tried again; None: without end."""
-        if self._as_json:
-            left = None if left_s is None else round(left_s, 3)
-            write_json({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
-            sys.stdout.flush()
+        left = None if left_s is None else round(left_s, 3)
+        write_result({"kind": "waiting", "code": error.code, "why": error.why, "left_s": left})
         if left_s is not None:
-            self.say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
+            say(f"{error.what} ({error.why}); retrying for {left_s:.0f} s")
         elif error.code != self._said:
-            self.say(f"{error.what} ({error.why}); waiting. To continue: {error.fix}")
+            say(f"{error.what} ({error.why}); waiting. To continue: {error.fix}")
         self._said = error.code
 
     async def _serve(self) -> None:
@@ -179,18 +174,18 @@ class Serving:
             if self._role == "all":
                 from lodger.engine.cli.child import Child
 
-                child = Child(self._settings, self._expose, as_json=self._as_json)
+                child = Child(self._settings, self._expose)
                 await child.start()
                 stack.push_async_callback(child.stop)
             if not self._with_parent:  # else the port is the parent's
                 self._serve_metrics(stack, engine)
             if self._role != "api":
                 self._running = node = await self._node(stack, engine)
-                self.say(f"node {node.name} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
+                say(f"node {node.name} runs on {mask_password(self._settings.database)}; Ctrl-C stops it")
             self._up = True
             await self._until(stopping, engine)
             if not self._with_parent:
-                self.say("stopping; waiting for running attempts")
+                say("stopping; waiting for running attempts")
 
     async def _until(self, stopping: "asyncio.Event", engine: "Engine") -> None:
         """Wait for the request to stop; look once per lease whether the ledger is still the file that was opened.
@@ -207,12 +202,6 @@ class Serving:
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), self._settings.lease_s)
 
-    def say(self, *lines: str) -> None:
-        """Write lines for people, unless the output is for a program."""
-        if not self._as_json:
-            say(*lines)
-            sys.stdout.flush()
-
     async def _api(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Start the HTTP API and stop it with the stack."""
         from lodger.engine.cli.child import ready
@@ -222,14 +211,12 @@ class Serving:
         sys.setswitchinterval(SWITCH_S)
         server = Server(engine.inner)
         if not (has_dashboard := dashboard_link.add_dashboard(server.api)):
-            self.say(dashboard_link.MISSING)
+            say(dashboard_link.MISSING)
         await server.start()
         stack.push_async_callback(server.stop)
         ready()
-        if self._as_json:
-            write_json({"kind": "listening", "url": server.url})
-            sys.stdout.flush()
-        self.say(f"the HTTP API is at {server.url}/api/v1")
+        write_result({"kind": "listening", "url": server.url})
+        say(f"the HTTP API is at {server.url}/api/v1")
         if has_dashboard:
             self._sign_in_link(engine.inner, server.url)
 
@@ -240,13 +227,11 @@ class Serving:
         link = None
         with suppress(Unavailable):  # of several ledgers the first one creates it
             link = dashboard_link.link(engine, url) if dashboard_link.shows_secrets() else None
-        if self._as_json:
-            write_json({"kind": "dashboard", "url": f"{url}/"})
-            sys.stdout.flush()
-        elif link is not None:
-            self.say("link to the dashboard, which signs in once and expires after 15 minutes:", "", f"    {link}", "")
+        write_result({"kind": "dashboard", "url": f"{url}/"})
+        if link is not None:
+            say("link to the dashboard, which signs in once and expires after 15 minutes:", "", f"    {link}", "")
         else:
-            self.say(f"the dashboard is at {url}/; to print a link that signs in once, run: lodger token link")
+            say(f"the dashboard is at {url}/; to print a link that signs in once, run: lodger token link")
 
     def _serve_metrics(self, stack: "AsyncExitStack", engine: "Engine") -> None:
         """Serve this process's metrics for Prometheus, and its health, if the settings name a port."""
@@ -259,10 +244,8 @@ class Serving:
             engine.inner.process_metrics, partial(self._problems, engine.inner), host, self._settings.metrics_port
         )
         stack.callback(stop)
-        if self._as_json:
-            write_json({"kind": "metrics", "url": f"http://{host}:{port}/metrics"})
-            sys.stdout.flush()
-        self.say(f"metrics are at http://{host}:{port}/metrics")
+        write_result({"kind": "metrics", "url": f"http://{host}:{port}/metrics"})
+        say(f"metrics are at http://{host}:{port}/metrics")
 
     def _problems(self, engine: "sync.Engine") -> list[str]:
         """Return the reasons why this process is not ready."""
@@ -283,11 +266,10 @@ class Serving:
             """Print an event as one line."""
             # The reader of standard output may end, or its disk fill: the node goes on.
             with suppress(OSError):
-                if self._as_json:
+                if is_for_program():
                     write_json(event_lines.body(event))
                 else:
                     say(event_lines.line(event))
-                sys.stdout.flush()
 
         def forward_event(event: "Event") -> None:
             """Hand an event that is printed to the event loop's thread."""
@@ -310,9 +292,7 @@ class Serving:
             with nullcontext(engine) if self._role == "api" else Engine.open_all(self._settings) as system:
                 self._show_first_token(system)
         except Unavailable as error:
-            self.say(
-                f"{error.what} ({error.why}); to see whether there is an administrator's token: lodger token first"
-            )
+            say(f"{error.what} ({error.why}); to see whether there is an administrator's token: lodger token first")
 
     def _show_first_token(self, engine: "sync.Engine") -> None:
         """Create and print the first administrator's token if the output is a terminal; elsewhere print the command that does so."""
@@ -320,16 +300,14 @@ class Serving:
 
         if engine.tokens.any_administrator():
             return
-        if self._as_json:
-            write_json({"kind": "token_missing", "fix": "lodger token first"})
-            sys.stdout.flush()
-        elif not dashboard_link.shows_secrets():
-            self.say("there is no administrator's token yet; to create it, run: lodger token first")
+        write_result({"kind": "token_missing", "fix": "lodger token first"})
+        if is_for_program() or not dashboard_link.shows_secrets():
+            say("there is no administrator's token yet; to create it, run: lodger token first")
         else:
             with audit_as(via="cli"):
                 made = engine.tokens.first("first administrator")
             if made is not None:
-                self.say("token of the first administrator (shown only once):", "", f"    {made.text}", "")
+                say("token of the first administrator (shown only once):", "", f"    {made.text}", "")
 
 
 def raise_descriptor_limit() -> None:

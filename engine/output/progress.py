@@ -4,17 +4,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from lodger.engine.output.result_output import is_for_program
+
 
 @contextmanager
-def bar(what: str, unit: str, *, as_json: bool = False) -> Iterator[Callable[[int], None]]:
+def bar(what: str, unit: str, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
     """Show progress on stderr during the block; yields the function to call with the number of finished items.
 
     Args:
         what: the work, such as ``exporting acme``.
         unit: the counted items.
-        as_json: whether the output is for a program.
+        quiet: show none; nor is it shown beside the output for a program.
     """
-    if as_json or not sys.stderr.isatty():
+    if quiet or is_for_program() or not sys.stderr.isatty():
         yield lambda _done: None
         return
     from rich.console import Console

@@ -1,11 +1,16 @@
-"""Output of results: one JSON object for programs, or a table for people."""
+"""Output of results: one JSON object for programs, or lines and tables for people.
 
+A command writes both, each by its function here; ``--json`` decides which of them appear.
+"""
+
+import inspect
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
@@ -20,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Columns of output that no terminal shows; a column of a table is as wide as its longest cell.
 PIPED_WIDTH = 100_000
-AsJson = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
 Database = Annotated[
     str | None,
     typer.Option(
@@ -38,7 +42,53 @@ ActionId = Annotated[
 TenantId = Annotated[str, typer.Argument(metavar="TENANT", help="ID of the tenant.")]
 
 
-_zones: "list[ZoneInfo]" = []
+@dataclass(slots=True)
+class _Output:
+    """The present command's output: for a program or for people, and the zone of times that people chose; None for UTC."""
+
+    as_json: bool = False
+    zone: "ZoneInfo | None" = None
+
+
+_output = _Output()
+_AS_JSON = inspect.Parameter(
+    "as_json",
+    inspect.Parameter.KEYWORD_ONLY,
+    annotation=Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")],
+    default=False,
+)
+
+
+class Group(typer.Typer):
+    """Commands that have the option ``--json``."""
+
+    def command(self, name: str | None = None, *, as_json: bool = True, **more: Any) -> Callable[..., Any]:
+        """Add a function as a command, without the option if what it writes is a stream; see :class:`typer.Typer`."""
+        if not as_json:
+            return super().command(name, **more)
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            """Add the function with the option; return it unchanged."""
+
+            @wraps(function)
+            def run(as_json: bool, **options: Any) -> None:
+                """Call the function with the other options."""
+                _output.as_json = as_json
+                function(**options)
+
+            own = inspect.signature(function, eval_str=True)
+            found = own.replace(parameters=[*own.parameters.values(), _AS_JSON])
+            run.__signature__ = found  # type: ignore[attr-defined]  # what Typer reads
+            run.__annotations__ = {each.name: each.annotation for each in found.parameters.values()}
+            super(Group, self).command(name, **more)(run)
+            return function
+
+        return add
+
+
+def is_for_program() -> bool:
+    """Whether the present command writes JSON, because ``--json`` was given."""
+    return _output.as_json
 
 
 def show_zone(name: str | None) -> None:
@@ -47,7 +97,7 @@ def show_zone(name: str | None) -> None:
     Raises:
         RuleInvalid: zone_unknown.
     """
-    _zones[:] = [] if name is None else [_zone(name)]
+    _output.zone = None if name is None else _zone(name)
 
 
 def _zone(name: str) -> "ZoneInfo":
@@ -59,7 +109,7 @@ def _zone(name: str) -> "ZoneInfo":
 
 def shown_instant(instant: datetime, tz: str = "UTC") -> str:
     """Return an instant for people: in the zone that they chose, else in the zone ``tz``."""
-    zone = _zones[0] if _zones else None if tz == "UTC" else _zone(tz)
+    zone = _output.zone or (None if tz == "UTC" else _zone(tz))
     return zulu(instant) if zone is None else instant.astimezone(zone).isoformat()
 
 
@@ -68,7 +118,8 @@ def say(*lines: str) -> None:
 
     A line may quote scripts: invisible characters are escaped, and what follows a line end in it is marked.
     """
-    sys.stdout.write("".join(f"{marked(line)}\n" for line in lines or ("",)))
+    if not _output.as_json:
+        sys.stdout.write("".join(f"{marked(line)}\n" for line in lines or ("",)))
 
 
 def console() -> "Console":
@@ -81,6 +132,8 @@ def console() -> "Console":
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
     """Write a table for people; cells are plain text, never markup."""
+    if _output.as_json:
+        return
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -94,6 +147,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
             *(cell if isinstance(cell, Text) else Text(one_line("" if cell is None else str(cell))) for cell in row)
         )
     console().print(grid)
+
+
+def write_result(body: Any) -> None:
+    """Write a result as one line of JSON if the output is for a program."""
+    if _output.as_json:
+        write_json(body)
 
 
 def write_json(body: Any, out: TextIO | None = None) -> None:

@@ -14,7 +14,7 @@ from tests import console
 
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.progress import bar
-from lodger.engine.output.result_output import AsJson, say, table, write_json
+from lodger.engine.output.result_output import Group, say, table, write_result
 
 if TYPE_CHECKING:
     from tests.sim.simulator.plan import Plan
@@ -53,7 +53,6 @@ def sim(
         Path | None, typer.Option(dir_okay=False, help="Where to write the shortened plan of a world that broke a law.")
     ] = None,
     shorten: Annotated[float, typer.Option(min=0, help="Seconds for shortening the plan of such a world.")] = 60.0,
-    as_json: AsJson = False,
 ) -> None:
     """Play simulated worlds: nodes that crash, freeze and lose their leases, on the real SQLite ledger.
 
@@ -70,18 +69,16 @@ def sim(
     logging.getLogger("lodger").setLevel(logging.CRITICAL)  # failures of the database are expected
 
     def reported(played: "Played") -> None:
-        if not as_json:
-            say(_line(played))
-            sys.stdout.flush()  # a world takes seconds: flush, so that a reader of a pipe sees it at once
+        say(_line(played))
+        sys.stdout.flush()  # a world takes seconds: flush, so that a reader of a pipe sees it at once
 
     if plan is not None:
         given = _read(plan)
         played = play(given)
         reported(played)
-        if played.law is not None and not as_json:
+        if played.law is not None:
             _print_world(played, given)
-        if as_json:
-            write_json({"seed": played.seed, "law": played.law, "detail": played.detail, "recent": list(played.recent)})
+        write_result({"seed": played.seed, "law": played.law, "detail": played.detail, "recent": list(played.recent)})
         raise typer.Exit(int(played.law is not None))
 
     def enough(proof: "Proof") -> bool:
@@ -92,7 +89,7 @@ def sim(
 
     wanted = _seeds(seed, seeds, endless=slots is not None or minutes is not None)
     many = len(wanted) if isinstance(wanted, range) else None
-    with bar("worlds", "played", as_json=as_json or many == 1) as advance:
+    with bar("worlds", "played", quiet=many == 1) as advance:
         done = count(1)
 
         def heard(played: "Played") -> None:
@@ -102,27 +99,24 @@ def sim(
         jobs = jobs or len(os.sched_getaffinity(0))
         proof = prove(wanted, SHAPES[shape.value], heard, enough=enough, jobs=min(jobs, many or jobs))
     body = proof.as_dict()
-    if not as_json:
-        _print_sum(proof)
+    _print_sum(proof)
     if proof.failures:
         first = proof.failures[0]
         whole = draw_plan(first.seed, SHAPES[shape.value])
-        body["shortest"] = _shorten(first, whole, shorten, keep, as_json=as_json)
-    if as_json:
-        write_json(body)
+        body["shortest"] = _shorten(first, whole, shorten, keep)
+    write_result(body)
     raise typer.Exit(int(bool(proof.failures)))
 
 
-def _shorten(played: "Played", whole: "Plan", seconds: float, keep: Path | None, *, as_json: bool) -> list[str]:
+def _shorten(played: "Played", whole: "Plan", seconds: float, keep: Path | None) -> list[str]:
     """Shorten the plan of a world that broke a law, and print it; return the events that are left, as text."""
     from tests.sim.simulator.proof import play, shortened
 
     short = shortened(whole, played, seconds)
     if keep is not None:
         keep.write_text(short.plan.as_json())
-    if not as_json:
-        say(f"shortened from {len(whole.events)} events, {short.tried} worlds played for it:")
-        _print_world(play(short.plan), short.plan)
+    say(f"shortened from {len(whole.events)} events, {short.tried} worlds played for it:")
+    _print_world(play(short.plan), short.plan)
     return [str(each) for each in short.plan.events]
 
 
@@ -192,7 +186,7 @@ def _read(path: Path) -> "Plan":
         ) from None
 
 
-app = typer.Typer(add_completion=False)
+app = Group(add_completion=False)
 app.command()(sim)
 
 

@@ -1,6 +1,5 @@
 """``lodger action``: what ran, what is due, and why something did not run."""
 
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -9,24 +8,20 @@ import typer
 from lodger.engine.cli.commands import bulk
 from lodger.engine.cli.ledger import opened
 from lodger.engine.output import views
-from lodger.engine.output.result_output import ActionId, AsJson, Database, TenantId, say, shown_instant, write_json
+from lodger.engine.output.result_output import ActionId, Database, Group, TenantId, say, shown_instant, write_result
 from lodger.engine.service.humanize import humanize_duration
 
-app = typer.Typer(
-    name="action", help="Actions: what ran, what is due, and why something did not run.", no_args_is_help=True
-)
+app = Group(name="action", help="Actions: what ran, what is due, and why something did not run.", no_args_is_help=True)
 bulk.add("actions", app)
 
 
 @app.command()
-def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
+def show(tenant: TenantId, action: ActionId, db: Database = None) -> None:
     """Show one action: its schedule, times and outcome, with its attempts and deliveries."""
     with opened(db) as engine:
         found, tries = engine.actions.get(tenant, action), engine.actions.attempts(tenant, action)
         sent = engine.actions.deliveries(tenant, action)
-    if as_json:
-        write_json({"action": found, "attempts": tries, "deliveries": sent})
-        return
+    write_result({"action": found, "attempts": tries, "deliveries": sent})
     say(f"{found.id}: {views.ended(found)}")
     lines = {
         "schedule": found.schedule,
@@ -58,15 +53,13 @@ def show(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJso
 
 
 @app.command()
-def logs(tenant: TenantId, action: ActionId, db: Database = None, as_json: AsJson = False) -> None:
+def logs(tenant: TenantId, action: ActionId, db: Database = None) -> None:
     """Show the log of the action's finished attempts, by step and attempt."""
     with opened(db) as engine:
         tries = engine.actions.attempts(tenant, action)
-    if as_json:
-        write_json(
-            {"logs": [{"step": each.step, "attempt": each.n, **asdict(line)} for each in tries for line in each.logs]}
-        )
-        return
+    write_result(
+        {"logs": [{"step": each.step, "attempt": each.n, **asdict(line)} for each in tries for line in each.logs]}
+    )
     for each in tries:
         if len(tries) > 1:
             say(f"step {each.step + 1}, attempt {each.n}:")
@@ -79,21 +72,17 @@ def follow(
     tenant: TenantId,
     action: Annotated[str | None, typer.Argument(help="Follow only this action, with its log, until it ends.")] = None,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show live what happens, until Ctrl-C: a tenant's actions, or one action with its log."""
     from lodger.sandbox.job import LogLine
 
     with opened(db) as engine:
         for each in engine.live(tenant, action):
-            line = isinstance(each, LogLine)
-            if as_json:
-                write_json({"log" if line else "action": each})
-            elif isinstance(each, LogLine):
+            write_result({"log" if isinstance(each, LogLine) else "action": each})
+            if isinstance(each, LogLine):
                 say(f"  {each.level}: {each.text}")
             else:
                 took = f" in {views.took(each)}" if views.took(each) else ""
                 say(
                     f"{shown_instant(each.due_at)}  {each.schedule or each.script}  {views.ended(each)}{took}  {views.short(each.id)}"
                 )
-            sys.stdout.flush()

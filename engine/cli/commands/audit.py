@@ -8,14 +8,12 @@ from lodger.engine.cli.ledger import opened
 from lodger.engine.core.progress import STEP
 from lodger.engine.output import inputs
 from lodger.engine.output.progress import bar
-from lodger.engine.output.result_output import Database, say, write_json
+from lodger.engine.output.result_output import Database, Group, say, write_json
 
-app = typer.Typer(
-    name="audit", help="The audit log: actor, time, channel and reason of every change.", no_args_is_help=True
-)
+app = Group(name="audit", help="The audit log: actor, time, channel and reason of every change.", no_args_is_help=True)
 
 
-@app.command()
+@app.command(as_json=False)
 def export(
     tenant: Annotated[
         str | None,
@@ -34,7 +32,7 @@ def export(
     )
     count = 0
     # Lines that go to a terminal show by themselves how far it is.
-    with opened(db) as engine, bar("exporting the audit log", "entries", as_json=out is None) as progress:
+    with opened(db) as engine, bar("exporting the audit log", "entries", quiet=out is None) as progress:
         for entry in engine.audit.export(tenant, since=start, until=end):
             write_json(entry, out)
             count += 1

@@ -7,7 +7,7 @@ import typer
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
 from lodger.engine.output.progress import bar
-from lodger.engine.output.result_output import AsJson, Database, Yes, say, write_json
+from lodger.engine.output.result_output import Database, Yes, say, write_result
 
 #: What can be done to actions and to schedules.
 VERBS = {"actions": "retry, cancel or replay", "schedules": "pause, resume or run_now"}
@@ -24,24 +24,21 @@ def add(noun: str, app: typer.Typer) -> None:
         why: Annotated[str | None, typer.Option(help="Reason, for the audit log.")] = None,
         yes: Yes = False,
         db: Database = None,
-        as_json: AsJson = False,
     ) -> None:
         """Change everything that matches a filter; the number is shown and confirmed first."""
         with opened(db) as engine:
             verbs = getattr(engine, noun)
             found = verbs.count(tenant, filter=matching)
             about = f"{found.count}{'' if found.complete else ' or more'} {noun}"
-            confirm(f"{do} {about}", {}, yes=yes, as_json=as_json)
-            with bar(f"{do} {about}", noun, as_json=as_json) as progress:
+            confirm(f"{do} {about}", {}, yes=yes)
+            with bar(f"{do} {about}", noun) as progress:
                 result = verbs.bulk(tenant, do, filter=matching, why=why)
                 while result.next:
                     progress(result.done)
                     result = verbs.bulk(tenant, do, filter=matching, why=why, cursor=result.next)
-        if as_json:
-            write_json(result)
-        else:
-            say(f"{result.done} of {result.matched} {noun}: {do}")
-            for code, number in sorted(result.refused.items()):
-                say(f"  {number} refused: {code} (lodger errors {code})")
+        write_result(result)
+        say(f"{result.done} of {result.matched} {noun}: {do}")
+        for code, number in sorted(result.refused.items()):
+            say(f"  {number} refused: {code} (lodger errors {code})")
         if result.refused:
             raise typer.Exit(1)

@@ -7,7 +7,7 @@ import typer
 
 from lodger.engine.core.clock import zulu
 from lodger.engine.core.plain_text import visible
-from lodger.engine.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import say, write_result
 from lodger.engine.workbench import script_folder
 from lodger.engine.workbench.check import examine, throw_away
 from lodger.engine.workbench.findings import LEVELS, Finding
@@ -15,7 +15,7 @@ from lodger.engine.workbench.findings import LEVELS, Finding
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the scripts.")]
 
 
-def check(folder: Folder = Path(), as_json: AsJson = False) -> None:
+def check(folder: Folder = Path()) -> None:
     """Check a folder of scripts: syntax, imports, schedules.toml, rules and grants. Nothing is stored or sent."""
     read = script_folder.read(folder)
     with throw_away(read) as engine:
@@ -24,16 +24,14 @@ def check(folder: Folder = Path(), as_json: AsJson = False) -> None:
         findings, key=lambda each: (LEVELS.index(each.level), each.file, each.line or 0, each.column or 0)
     )
     failed = any(each.level == "error" for each in findings)
-    if as_json:
-        write_json({"ok": not failed, "findings": findings, "scripts": list(read.scripts), "schedules": planned})
-    else:
-        show(findings)
-        for one in planned:
-            slots = ", ".join(zulu(slot) for slot in one.next) or "no slot"
-            say(f"{one.name}: runs {one.script}: {one.text}", f"  next: {slots}")
-        say(
-            f"{_count(len(read.scripts), 'script')}, {_count(len(planned), 'schedule')}, {_count(len(findings), 'finding')}"
-        )
+    write_result({"ok": not failed, "findings": findings, "scripts": list(read.scripts), "schedules": planned})
+    show(findings)
+    for one in planned:
+        slots = ", ".join(zulu(slot) for slot in one.next) or "no slot"
+        say(f"{one.name}: runs {one.script}: {one.text}", f"  next: {slots}")
+    say(
+        f"{_count(len(read.scripts), 'script')}, {_count(len(planned), 'schedule')}, {_count(len(findings), 'finding')}"
+    )
     if failed:
         raise typer.Exit(1)
 

@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import typer
+from lodger.engine.output.result_output import Database, Group, table, write_result
 
-from lodger.engine.output.result_output import AsJson, Database, table, write_json
-
-app = typer.Typer(name="config", help="Show the settings.", no_args_is_help=True)
+app = Group(name="config", help="Show the settings.", no_args_is_help=True)
 
 
 @app.callback()
@@ -15,7 +13,7 @@ def _noun() -> None:
 
 
 @app.command("show")
-def show(db: Database = None, as_json: AsJson = False) -> None:
+def show(db: Database = None) -> None:
     """List every setting with its value, unit, default, source and description, and the server or ledger that commands use."""
     from lodger.engine.cli.place import chosen
     from lodger.engine.core.settings import load
@@ -46,9 +44,7 @@ def show(db: Database = None, as_json: AsJson = False) -> None:
         }
         for spec in LIMITS
     ]
-    if as_json:
-        write_json({"places": places, "settings": [row.as_dict() for row in rows], "limits": limits})
-        return
+    write_result({"places": places, "settings": [row.as_dict() for row in rows], "limits": limits})
     table(
         ("target", "value", "source"),
         ((each["name"], each["value"], each["source"]) for each in places),

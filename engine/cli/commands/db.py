@@ -9,14 +9,14 @@ import lodger.engine.features  # noqa: F401 - the wings' tables: to be created, 
 from lodger.engine.cli.ledger import each_ledger, inspected, opened
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.output.result_output import Database, Group, say, write_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lodger.engine.store.connection.inspection import Inspection
 
-app = typer.Typer(name="db", help="Manage the ledger's database.", no_args_is_help=True)
+app = Group(name="db", help="Manage the ledger's database.", no_args_is_help=True)
 #: An upgrade that does not get a lock in time, because nodes are at work, is begun again: so often, and after such a rest, seconds.
 TRIES, REST_S = 10, 0.5
 
@@ -31,7 +31,6 @@ def upgrade(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the migrations, and change nothing.")] = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Upgrade the database to this version's schema; create it if it does not exist."""
     from lodger.engine.store.connection import backups
@@ -43,26 +42,26 @@ def upgrade(
         """Upgrade one ledger."""
         found = inspected(name, place)
         if dry_run:
-            return _announced(found, as_json=as_json)
+            return _announced(found)
         body: dict[str, object] = {}
         if found.verdict == "behind":
             if backup is None and not without_backup:
                 raise Usage("backup_missing", revision=found.revision, wanted=found.wanted)
-            _announced(found, as_json=as_json)
+            _announced(found)
             if backup is not None:
                 backups.backup(place, backup)
                 body["backup"] = str(backup)
-                _tell(f"backed up to {backup}", as_json=as_json)
-        body["applied"] = _upgraded(place, as_json=as_json)
+                say(f"backed up to {backup}")
+        body["applied"] = _upgraded(place)
         if found.verdict == "behind" and not body["applied"]:
-            _tell("another process has upgraded the database at the same time", as_json=as_json)
+            say("another process has upgraded the database at the same time")
             body["upgraded_elsewhere"] = True
         elif not body["applied"]:
-            _tell("the database is up to date", as_json=as_json)
+            say("the database is up to date")
         return body
 
     # The first one last: it is asked for the tenants of the others.
-    _each(db, upgrade_one, as_json=as_json, last_first=True)
+    _each(db, upgrade_one, last_first=True)
 
 
 def _one(db: str | None) -> tuple[str | None, str]:
@@ -77,9 +76,7 @@ def _one(db: str | None) -> tuple[str | None, str]:
     return found[0]
 
 
-def _each(
-    db: str | None, work: "Callable[[str | None, str], dict[str, Any]]", *, as_json: bool, last_first: bool = False
-) -> None:
+def _each(db: str | None, work: "Callable[[str | None, str], dict[str, Any]]", *, last_first: bool = False) -> None:
     """Call a function with the name and address of each ledger, go on after one that fails, and write the results.
 
     Args:
@@ -92,28 +89,21 @@ def _each(
     for name, place in found[::-1] if last_first else found:
         of = {"ledger": name} if len(found) > 1 else {}
         if of:
-            _tell(f"ledger {name}:", as_json=as_json)
+            say(f"ledger {name}:")
         try:
             results.append(of | work(name, place))
         except Explained as error:
             if not of:
                 raise
             results.append(of | {"ok": False, "error": error.as_dict()})
-            _tell(f"{error.what} ({error.why}); {error.fix}", as_json=as_json)
+            say(f"{error.what} ({error.why}); {error.fix}")
     states = [each.pop("ok", True) for each in results]
-    if as_json:
-        write_json({"ledgers": results} if len(found) > 1 else results[0])
+    write_result({"ledgers": results} if len(found) > 1 else results[0])
     if not all(states):
         raise typer.Exit(1)
 
 
-def _tell(line: str, *, as_json: bool) -> None:
-    """Write a line for people."""
-    if not as_json:
-        say(line)
-
-
-def _announced(found: "Inspection", *, as_json: bool) -> dict[str, object]:
+def _announced(found: "Inspection") -> dict[str, object]:
     """Show what an upgrade would do; return it as JSON."""
     from lodger.engine.store.migrations.revision import compatible_with
     from lodger.engine.store.migrations.upgrade import pending
@@ -125,12 +115,12 @@ def _announced(found: "Inspection", *, as_json: bool) -> dict[str, object]:
         *(f"  {step.revision}  {step.sentence}" for step in steps),
         *([f"nodes of releases with schema {oldest} or later can use the new schema"] if found.revision else []),
     ):
-        _tell(line, as_json=as_json)
+        say(line)
     listed = [{"revision": step.revision, "sentence": step.sentence} for step in steps]
     return {"revision": found.revision, "wanted": found.wanted, "pending": listed, "compatible_with": oldest}
 
 
-def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
+def _upgraded(place: str) -> list[dict[str, object]]:
     """Upgrade, and return the migrations that were applied; waits for locks that nodes hold."""
     import time
 
@@ -143,14 +133,14 @@ def _upgraded(place: str, *, as_json: bool) -> list[dict[str, object]]:
         def show_step(revision: str, sentence: str, number: int, total: int, done: list[Any] = done) -> None:
             """Print one step of the upgrade, and keep it for ``--json``."""
             done.append({"revision": revision, "sentence": sentence})
-            _tell(f"{number}/{total}  {revision}  {sentence}", as_json=as_json)
+            say(f"{number}/{total}  {revision}  {sentence}")
 
         try:
             Ledger(place, progress=show_step, upgrade=True).close()
         except Unavailable as error:
             if error.code != "database_busy" or not left:
                 raise
-            _tell("the tables are in use; nothing was changed, and the upgrade is tried again", as_json=as_json)
+            say("the tables are in use; nothing was changed, and the upgrade is tried again")
             time.sleep(REST_S)
         else:
             return done
@@ -163,7 +153,6 @@ def check(
         bool, typer.Option("--schema-only", help="Only compare the schema's revision; do not check the data.")
     ] = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check the schema's revision, the database's integrity and the laws of the ledger; change nothing."""
     from lodger.engine.store.connection import backups
@@ -177,18 +166,17 @@ def check(
             *(f"damaged: {damage}" for damage in damages),
             *(f"broken: {law['law']}: {law['rows']}" for law in broken),
         ):
-            _tell(line, as_json=as_json)
+            say(line)
         ok = found.usable and not damages and not broken
         return found.as_dict() | {"damages": damages, "broken": broken, "ok": ok}
 
-    _each(db, check_one, as_json=as_json)
+    _each(db, check_one)
 
 
 @app.command(name="repair-clock")
 def repair_clock(
     yes: Annotated[bool, typer.Option("--yes", help="Bring the rows back; without it they are only listed.")] = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """List what a clock that was ahead has written in the future: slots, retries, leases, expiries; with --yes, bring it back."""
     from lodger.engine.store.lifecycle import wrong_clock
@@ -206,21 +194,20 @@ def repair_clock(
                     context.database.driver.allow_scans(connection)
                     found = wrong_clock.find(connection, now_us)
         if not found:
-            _tell("no row was written in the future", as_json=as_json)
+            say("no row was written in the future")
         for each in found:
-            _tell(f"{each.table}: {each.rows} {'brought back' if yes else 'in the future'}", as_json=as_json)
+            say(f"{each.table}: {each.rows} {'brought back' if yes else 'in the future'}")
         if found and not yes:
-            _tell("to bring them back, once this host's clock is right: lodger db repair-clock --yes", as_json=as_json)
+            say("to bring them back, once this host's clock is right: lodger db repair-clock --yes")
         return {"tables": {each.table: each.rows for each in found}, "brought_back": yes}
 
-    _each(db, repair_one, as_json=as_json)
+    _each(db, repair_one)
 
 
 @app.command()
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Path of the new file.")],
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write a consistent copy of the database to a new file, while nodes work on it."""
     from lodger.engine.store.connection import backups
@@ -228,10 +215,8 @@ def backup(
     name, place = _one(db)
     inspected(name, place)
     backups.backup(place, file)
-    if as_json:
-        write_json({"backup": str(file), "bytes": file.stat().st_size})
-    else:
-        say(f"{file}: {file.stat().st_size} bytes; encryption keys (LODGER_SECRET_KEYS) are not included")
+    write_result({"backup": str(file), "bytes": file.stat().st_size})
+    say(f"{file}: {file.stat().st_size} bytes; encryption keys (LODGER_SECRET_KEYS) are not included")
 
 
 @app.command()
@@ -244,7 +229,6 @@ def restore(
         ),
     ] = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Load a backup where no ledger is. Slots since the backup are missed slots; what was running runs again."""
     from lodger.engine.store.connection import backups
@@ -252,9 +236,7 @@ def restore(
     name, place = _one(db)
     found = backups.restore(place, file, drop_unsent=drop_unsent)
     inspected(name, place, other="ledger_other.restored")
-    if as_json:
-        write_json(found.as_dict())
-        return
+    write_result(found.as_dict())
     say(f"restored: schema {found.revision}, last used {found.last.isoformat() if found.last else 'never'}")
     say("slots since then are missed; the policy missed of each schedule decides whether they run")
     if found.running:
@@ -274,7 +256,6 @@ def prepare(
         typer.Option(help="With --sql: database user that Lodger will connect as. Default: the user of --db."),
     ] = None,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create Lodger's objects in databases with exposed tables: receipts, and on PostgreSQL views and a role."""
     from lodger.engine.data.changes.prepare import printed
@@ -296,13 +277,13 @@ def prepare(
                     planned[place] = printed(engine.datasets, each, connection, user)
         for place, listed in planned.items():
             if sql:
-                _tell(f"-- {place}", as_json=as_json)
+                say(f"-- {place}")
                 for statement in listed:
                     for line in f"{statement};".splitlines():
-                        _tell(line, as_json=as_json)
+                        say(line)
             else:
                 done = f"{place}: {len(listed)} statements" if listed else f"{place}: nothing to change"
-                _tell(done, as_json=as_json)
+                say(done)
         return {"prepared": not sql, "statements": planned}
 
-    _each(db, prepare_one, as_json=as_json)
+    _each(db, prepare_one)

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import is_for_program, say, write_result
 
 KEPT = Path("lodger-demo")
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h)?", re.ASCII)
@@ -31,14 +30,13 @@ def demo(
     serve: Annotated[
         bool, typer.Option("--serve", help="Keep the engine and its dashboard up after --for, until Ctrl-C.")
     ] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Run a demonstration with two shops, ten schedules of nine scripts, and slots that were missed during a hundred days."""
     for_s = None if lasting is None else seconds(lasting)
     with contextlib.ExitStack() as stack:
         folder = KEPT if keep else Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lodger-demo-")))
-        _play(folder, for_s, serve=serve, as_json=as_json)
-        if keep and not as_json:
+        _play(folder, for_s, serve=serve)
+        if keep:
             say(f"The ledger is kept; list its actions with: lodger action list bluebird --db {folder / 'ledger.db'}")
 
 
@@ -55,7 +53,7 @@ def seconds(text: str) -> float:
     return length
 
 
-def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> None:
+def _play(folder: Path, for_s: float | None, *, serve: bool) -> None:
     """Run the demonstration in a folder."""
     import asyncio
 
@@ -70,20 +68,7 @@ def _play(folder: Path, for_s: float | None, *, serve: bool, as_json: bool) -> N
     # What the node notes is told among the demo's lines.
     logging.getLogger("lodger.node").propagate = False
     logging.getLogger("lodger.node").addHandler(logging.NullHandler())
-    write = _silent if as_json else _print_now
-    summary = asyncio.run(play(folder, for_s, write, serve=serve, dashboard=serve or not as_json))
-    if as_json:
-        write_json(summary)
-    else:
-        say()
-        shown(summary, say)
-
-
-def _silent(_text: str) -> None:
-    """Print nothing: the output is for a program."""
-
-
-def _print_now(text: str) -> None:
-    """Print a line and flush it at once."""
-    say(text)
-    sys.stdout.flush()
+    summary = asyncio.run(play(folder, for_s, say, serve=serve, dashboard=serve or not is_for_program()))
+    write_result(summary)
+    say()
+    shown(summary, say)

@@ -10,7 +10,7 @@ from lodger.engine.cli.commands.check import show
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
 from lodger.engine.core.clock import zulu
-from lodger.engine.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
+from lodger.engine.output.result_output import Database, TenantId, Yes, say, write_result
 from lodger.engine.workbench import deployment, script_folder
 from lodger.engine.workbench.deployment import Step
 
@@ -32,27 +32,25 @@ def deploy(
     why: Annotated[str | None, typer.Option(metavar="TEXT", help="Reason of the change, for the audit log.")] = None,
     yes: Yes = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Store a folder's scripts and schedules for a tenant: the plan is shown, then applied."""
     read = script_folder.read(folder)
     with opened(db) as engine:
         steps, findings = deployment.make_plan(engine, tenant, read, prune=prune)
         writes = [each for each in steps if each.writes]
-        if not as_json:
-            show(findings)
-            for step in steps:
-                for line in step_lines(step):
-                    say(line)
+        show(findings)
+        for step in steps:
+            for line in step_lines(step):
+                say(line)
         if findings or plan_only or not writes:
-            _end(read.file.name, steps, [], findings=[each.as_dict() for each in findings], as_json=as_json)
+            _end(read.file.name, steps, [], findings=[each.as_dict() for each in findings])
             if findings:
                 raise typer.Exit(1)
             return
-        confirm(f"apply {_count(len(writes))} to {tenant}", {}, yes=yes, as_json=as_json)
+        confirm(f"apply {_count(len(writes))} to {tenant}", {}, yes=yes)
         applied: list[Step] = []
         deployment.apply(engine, tenant, read, steps, why, applied.append)
-    _end(read.file.name, steps, applied, findings=[], as_json=as_json)
+    _end(read.file.name, steps, applied, findings=[])
 
 
 def _count(number: int) -> str:
@@ -60,15 +58,12 @@ def _count(number: int) -> str:
     return f"{number} change{'' if number == 1 else 's'}"
 
 
-def _end(
-    name: str, steps: list[Step], applied: list[Step], *, findings: list[dict[str, object]], as_json: bool
-) -> None:
-    """Print how many changes of a deployment were applied or are planned; with ``as_json`` its steps and findings."""
-    if as_json:
-        write_json({
-            "deployment": name, "findings": findings, "steps": [asdict(each) for each in steps], "applied": len(applied),
-        })  # fmt: skip
-    elif applied:
+def _end(name: str, steps: list[Step], applied: list[Step], *, findings: list[dict[str, object]]) -> None:
+    """Print how many changes of a deployment were applied or are planned, with its steps and findings."""
+    write_result({
+        "deployment": name, "findings": findings, "steps": [asdict(each) for each in steps], "applied": len(applied),
+    })  # fmt: skip
+    if applied:
         say(f"{_count(len(applied))} applied")
     elif not findings:
         waiting = sum(each.writes for each in steps)

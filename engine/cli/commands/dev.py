@@ -19,7 +19,7 @@ from lodger.engine.core.clock import zulu
 from lodger.engine.core.errors import Usage
 from lodger.engine.core.plain_text import visible
 from lodger.engine.output import inputs
-from lodger.engine.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import is_for_program, say, write_result
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -95,7 +95,6 @@ def dev(
         bool, typer.Option("--allow-fetch", help="Send requests that have no recording in NAME.fetches.json.")
     ] = False,
     platform: File = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a folder of scripts on a virtual clock, in the real sandbox; scripts are reloaded when they are saved."""
     from lodger.engine.workbench.dev_session import open_session
@@ -105,19 +104,17 @@ def dev(
         raise Usage("instant_unreadable.start", first=MIN_YEAR, last=MAX_YEAR)
     end = _end(begin, until, length)
     failed: list[bool] = []
-    terminal = end is None and steps is None and not run and not as_json and sys.stdout.isatty() and sys.stdin.isatty()
+    bounded = end is not None or steps is not None or bool(run)
+    terminal = not bounded and not is_for_program() and sys.stdout.isatty() and sys.stdin.isatty()
 
     def write_report(given: "Report") -> None:
         """Print a report, and note whether it tells of a failure."""
         failed.append(_is_failure(given))
-        if as_json:
-            write_json({name: value for name, value in given.items() if name != "frame"})
-        else:
-            for line in report_lines(given):
-                say(line)
-        sys.stdout.flush()
+        write_result({name: value for name, value in given.items() if name != "frame"})
+        for line in report_lines(given):
+            say(line)
 
-    if not terminal and end is None and steps is None and not run:
+    if not terminal and not bounded:
         raise Usage("dev_unbounded")
     with open_session(folder, begin, write_report, allow_fetch=allow_fetch, functions=functions(platform)) as session:
         if terminal:

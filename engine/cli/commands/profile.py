@@ -7,9 +7,9 @@ import typer
 
 from lodger.engine.cli.place import Profile, Profiles, server_said
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, say, table, write_json
+from lodger.engine.output.result_output import Group, say, table, write_result
 
-app = typer.Typer(name="profile", help="Manage profiles: named servers and ledgers.", no_args_is_help=True)
+app = Group(name="profile", help="Manage profiles: named servers and ledgers.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the profile.")]
 
@@ -25,7 +25,6 @@ def put(
         typer.Option("--db", metavar="PLACE", help="SQLite file or database URL of a ledger, instead of a server."),
     ] = None,
     use: Annotated[bool, typer.Option("--use", help="Make this profile the default.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Store a profile. A token is read from stdin (asked for on a terminal), never from the command line."""
     from lodger.engine.store.connection.database import mask_password
@@ -40,14 +39,12 @@ def put(
 
         address, _headers = connection(address, token)
     Profiles().put(Profile(name, address, token, db), use=use)
-    if as_json:
-        write_json({"profile": name, "server": address, "db": mask_password(db) if db else db})
-    else:
-        say(f"profile {name} is {mask_password(address or db or '')}")
+    write_result({"profile": name, "server": address, "db": mask_password(db) if db else db})
+    say(f"profile {name} is {mask_password(address or db or '')}")
 
 
 @app.command("list")
-def show_all(as_json: AsJson = False) -> None:
+def show_all() -> None:
     """List the profiles, without their tokens."""
     from lodger.engine.store.connection.database import mask_password
 
@@ -62,31 +59,25 @@ def show_all(as_json: AsJson = False) -> None:
         }
         for each in found
     ]
-    if as_json:
-        write_json({"profiles": shown})
-    else:
-        rows = ((each["name"], each["server"] or each["db"], "default" if each["current"] else "") for each in shown)
-        table(("profile", "place", ""), rows)
+    write_result({"profiles": shown})
+    rows = ((each["name"], each["server"] or each["db"], "default" if each["current"] else "") for each in shown)
+    table(("profile", "place", ""), rows)
 
 
 @app.command()
-def use(name: Name, as_json: AsJson = False) -> None:
+def use(name: Name) -> None:
     """Make a profile the default."""
     Profiles().use(name)
-    if as_json:
-        write_json({"current": name})
-    else:
-        say(f"profile {name} is the default")
+    write_result({"current": name})
+    say(f"profile {name} is the default")
 
 
 @app.command()
-def remove(name: Name, as_json: AsJson = False) -> None:
+def remove(name: Name) -> None:
     """Remove a profile with its token; the token itself stays valid until it is revoked."""
     Profiles().remove(name)
-    if as_json:
-        write_json({"removed": name})
-    else:
-        say(f"profile {name} is removed; to revoke its token: lodger token revoke")
+    write_result({"removed": name})
+    say(f"profile {name} is removed; to revoke its token: lodger token revoke")
 
 
 def _token() -> str:

@@ -8,7 +8,7 @@ import typer
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.operations import confirm
 from lodger.engine.output import script_files
-from lodger.engine.output.result_output import AsJson, Database, TenantId, Yes, say, write_json
+from lodger.engine.output.result_output import Database, TenantId, Yes, say, write_result
 from lodger.engine.workbench import schedules_file, script_folder
 from lodger.engine.workbench.pull import new_file, read_scripts, table_of
 
@@ -18,7 +18,6 @@ def pull(
     tenant: TenantId,
     yes: Yes = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write a tenant's scripts and schedules into a folder."""
     with opened(db) as engine:
@@ -30,14 +29,12 @@ def pull(
         written[schedules_file.NAME] = file.encode()
     if replaced := [path for path in written if (folder / path).exists()]:
         more = " …" if len(replaced) > 5 else ""
-        confirm(f"replace {', '.join(replaced[:5])}{more} in {folder}", {}, yes=yes, as_json=as_json)
+        confirm(f"replace {', '.join(replaced[:5])}{more} in {folder}", {}, yes=yes)
     for path, text in written.items():
         script_files.put(folder, path, text)
     there = script_folder.read(folder).scripts if folder.is_dir() else {}
     others = [name for name in there if not any(path.startswith((f"{name}/", f"{name}.")) for path in files)]
-    if as_json:
-        write_json({"folder": str(folder), "written": list(written), "left_out": left_out, "others": others})
-        return
+    write_result({"folder": str(folder), "written": list(written), "left_out": left_out, "others": others})
     for path in written:
         say(f"written: {path}")
     for name, reason in left_out.items():

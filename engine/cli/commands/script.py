@@ -8,10 +8,10 @@ from lodger.engine.cli import place
 from lodger.engine.cli.ledger import opened
 from lodger.engine.cli.platform import Expose, File, preparation
 from lodger.engine.output import inputs, script_files
-from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.output.result_output import Database, Group, TenantId, say, write_result
 
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="Name of the script.")]
-app = typer.Typer(name="script", help="Manage scripts and their versions.", no_args_is_help=True)
+app = Group(name="script", help="Manage scripts and their versions.", no_args_is_help=True)
 
 
 @app.command("dry-run")
@@ -36,7 +36,6 @@ def dry_run(
         str | None, typer.Option(metavar="INSTANT", help="Instant that the script sees as now and as its slot.")
     ] = None,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run a script once on current data; show its changes without applying them."""
     from pathlib import Path
@@ -58,7 +57,7 @@ def dry_run(
         )
     files = shown if isinstance(shown, dict) else {}
     text = files.get((ended.error.file if ended.error else None) or next(iter(files), ""), "")
-    present(to_jsonable(ended) | {"walls": {}}, text, name, as_json=as_json)
+    present(to_jsonable(ended) | {"walls": {}}, text, name)
 
 
 @app.command()
@@ -68,13 +67,11 @@ def module(
     out: Annotated[typer.FileBinaryWrite, typer.Option("--out", help="Output file; - writes to stdout.")],
     version: Annotated[int | None, typer.Option(help="Version number. Default: the latest.")] = None,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write a WebAssembly module's bytes to a file."""
     with opened(db) as engine:
         content = engine.scripts.module(tenant, name, version)
     out.write(content)
-    if as_json and out.name != "<stdout>":
-        write_json({"bytes": len(content)})
-    elif out.name != "<stdout>":
+    if out.name != "<stdout>":
+        write_result({"bytes": len(content)})
         say(f"{len(content)} bytes")

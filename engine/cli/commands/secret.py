@@ -8,11 +8,9 @@ import typer
 
 from lodger.engine.cli.ledger import opened
 from lodger.engine.core.errors import Usage
-from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.output.result_output import Database, Group, TenantId, say, write_result
 
-app = typer.Typer(
-    name="secret", help="Manage secrets, which scripts send in headers of requests.", no_args_is_help=True
-)
+app = Group(name="secret", help="Manage secrets, which scripts send in headers of requests.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the secret, such as STRIPE_KEY.")]
 
@@ -27,31 +25,25 @@ def put(
     ] = None,
     grant: Annotated[bool, typer.Option("--grant", help="Also grant secret:NAME to the tenant.")] = False,
     db: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Store a secret or its new value, read from stdin (prompted on a terminal), never from the command line."""
     with opened(db, creates=True) as engine:
         made = engine.secrets.put(tenant, name, _value(name), hosts=host or (), grant=grant)
-    if as_json:
-        write_json(made)
-    else:
-        say(f"secret {name} of {tenant} is stored; allowed hosts: {', '.join(made.hosts) or 'none'}")
+    write_result(made)
+    say(f"secret {name} of {tenant} is stored; allowed hosts: {', '.join(made.hosts) or 'none'}")
 
 
 @app.command()
 def keygen(
     file: Annotated[Path, typer.Argument(help="Path of the new key file, for the setting LODGER_SECRET_KEYS.")],
-    as_json: AsJson = False,
 ) -> None:
     """Create a key file with a first key. Keep a copy apart from the ledger: without it no secret can be decrypted."""
     from lodger.engine.vault.keyring import Keyring, refuse_existing
 
     refuse_existing(file)
     made = Keyring(file).add()
-    if as_json:
-        write_json({"file": str(file), "key": made})
-    else:
-        say(f"key {made} is in {file}; set LODGER_SECRET_KEYS={file} on every node")
+    write_result({"file": str(file), "key": made})
+    say(f"key {made} is in {file}; set LODGER_SECRET_KEYS={file} on every node")
 
 
 def _value(name: str) -> str:

@@ -1,11 +1,9 @@
 """``lodger tenant``: customers of the platform."""
 
-import typer
-
 from lodger.engine.cli.ledger import opened
-from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.output.result_output import Database, Group, TenantId, say, write_result
 
-app = typer.Typer(
+app = Group(
     name="tenant",
     help="Manage tenants: customers of the platform, with their own scripts and data.",
     no_args_is_help=True,
@@ -13,18 +11,16 @@ app = typer.Typer(
 
 
 @app.command()
-def show(tenant: TenantId, db: Database = None, as_json: AsJson = False) -> None:
+def show(tenant: TenantId, db: Database = None) -> None:
     """Show one tenant: state, limits, grants and people."""
     with opened(db) as engine:
         found = engine.tenants.get(tenant)
         held = engine.grants.list(tenant)
-    if as_json:
-        write_json(
-            {"id": found.id, "name": found.name, "state": found.state, "limits": found.limits, "grants": held,
-             "people": found.people, "plan": found.plan, "tz": found.tz,
-             "limits_in_effect": found.limits_in_effect, "created_at": found.created_at}
-        )  # fmt: skip
-        return
+    write_result(
+        {"id": found.id, "name": found.name, "state": found.state, "limits": found.limits, "grants": held,
+         "people": found.people, "plan": found.plan, "tz": found.tz,
+         "limits_in_effect": found.limits_in_effect, "created_at": found.created_at}
+    )  # fmt: skip
     say(f"{found.id}: {found.name}, {found.state}")
     limits = sorted(found.limits_in_effect.items())
     say("limits  " + (", ".join(f"{name} {value}" for name, value in limits) or "the defaults"))

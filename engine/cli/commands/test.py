@@ -11,7 +11,7 @@ from lodger.engine.cli.commands.check import Folder, show
 from lodger.engine.cli.platform import File, functions
 from lodger.engine.core.errors import Usage
 from lodger.engine.output import script_files
-from lodger.engine.output.result_output import AsJson, say, write_json
+from lodger.engine.output.result_output import say, write_result
 from lodger.engine.workbench import script_folder
 from lodger.engine.workbench.script_folder import ScriptFolder
 
@@ -26,7 +26,6 @@ def run(
         typer.Option("--record", help="Send requests without a recording, and write the responses beside the test."),
     ] = False,
     platform: File = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run the tests (NAME.test.js, NAME.test.ts) of a folder of scripts: real sandbox, fake time, seeded data, recorded responses."""
     from lodger.engine.workbench.cases import recordings_of, run_tests
@@ -45,24 +44,22 @@ def run(
             written.append(place.name)
     failed = [case for case in done.cases if case.failures]
     broken = any(each.level == "error" for each in done.findings)
-    if as_json:
-        write_json({
-            "ok": not failed and not broken, "passed": len(done.cases) - len(failed), "failed": len(failed),
-            "findings": done.findings, "recorded": written,
-            "cases": [
-                {"file": case.path.name, "name": case.name, "ok": not case.failures, "failures": case.failures}
-                for case in done.cases
-            ],
-        })  # fmt: skip
-    else:
-        show(done.findings)
-        for case in done.cases:
-            say(f"{'failed' if case.failures else 'ok':6}  {case.key}")
-            for each in case.failures:
-                _show(read, case.path, each)
-        for name in written:
-            say(f"written: {name}")
-        say(f"{len(done.cases) - len(failed)} passed, {len(failed)} failed")
+    write_result({
+        "ok": not failed and not broken, "passed": len(done.cases) - len(failed), "failed": len(failed),
+        "findings": done.findings, "recorded": written,
+        "cases": [
+            {"file": case.path.name, "name": case.name, "ok": not case.failures, "failures": case.failures}
+            for case in done.cases
+        ],
+    })  # fmt: skip
+    show(done.findings)
+    for case in done.cases:
+        say(f"{'failed' if case.failures else 'ok':6}  {case.key}")
+        for each in case.failures:
+            _show(read, case.path, each)
+    for name in written:
+        say(f"written: {name}")
+    say(f"{len(done.cases) - len(failed)} passed, {len(failed)} failed")
     if failed or broken:
         raise typer.Exit(1)
 

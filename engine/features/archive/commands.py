@@ -10,7 +10,7 @@ from lodger.engine.features.archive.export import MAX_BYTES
 from lodger.engine.output import groups, views
 from lodger.engine.output.files import read_whole, write_whole
 from lodger.engine.output.progress import bar
-from lodger.engine.output.result_output import AsJson, Database, TenantId, say, write_json
+from lodger.engine.output.result_output import Database, TenantId, say, write_result
 
 
 def _add(app: typer.Typer, opened: groups.Opened) -> None:
@@ -21,21 +21,18 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
         tenant: TenantId,
         out: Annotated[str, typer.Option("--out", metavar="FILE", help="Path of the archive; - writes to stdout.")],
         db: Database = None,
-        as_json: AsJson = False,
     ) -> None:
         """Export a suspended tenant to one file, for lodger tenant restore elsewhere."""
         with (
             opened(db) as engine,
-            bar(f"exporting {tenant}", "rows", as_json=as_json) as progress,
+            bar(f"exporting {tenant}", "rows") as progress,
             report_progress_to(progress),
         ):
             archive = engine.tenants.export(tenant)
         if not write_whole(out, archive):
             return
-        if as_json:
-            write_json({"bytes": len(archive)})
-        else:
-            say(f"{len(archive)} bytes; tokens, URLs, shadows and unread changes of feeds are not included")
+        write_result({"bytes": len(archive)})
+        say(f"{len(archive)} bytes; tokens, URLs, shadows and unread changes of feeds are not included")
 
     @app.command()
     def restore(
@@ -46,20 +43,17 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
             typer.Option("--of", metavar="TENANT", help="ID in the archive, to restore it under another one."),
         ] = None,
         db: Database = None,
-        as_json: AsJson = False,
     ) -> None:
         """Restore a tenant from an archive, suspended; lodger tenant resume resumes it."""
         content = read_whole(file, maximum=MAX_BYTES)
         with (
             opened(db, creates=True) as engine,
-            bar(f"restoring {tenant}", "rows", as_json=as_json) as progress,
+            bar(f"restoring {tenant}", "rows") as progress,
             report_progress_to(progress),
         ):
             made = engine.tenants.restore(tenant, content, of=of)
-        if as_json:
-            write_json(made)
-        else:
-            views.tenant(made)
+        write_result(made)
+        views.tenant(made)
 
 
 groups.COMMANDS["tenant"].append(_add)

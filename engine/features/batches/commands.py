@@ -12,7 +12,7 @@ from lodger.engine.features.batches.items import MAX_ITEMS
 from lodger.engine.output import groups
 from lodger.engine.output.files import read_whole
 from lodger.engine.output.progress import bar
-from lodger.engine.output.result_output import AsJson, Database, say, write_json
+from lodger.engine.output.result_output import Database, say, write_result
 from lodger.sandbox import prescan
 
 #: Maximum size of a file, and number of objects and of characters of one batch: what a server takes by default.
@@ -78,12 +78,11 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
             bool, typer.Option("--keep", help="Leave existing objects alone: an interrupted import can be repeated.")
         ] = False,
         db: Database = None,
-        as_json: AsJson = False,
     ) -> None:
         """Create the tenants, scripts and schedules of a file; 2000 of them at most in one transaction."""
         given = _read(file)
         total = dict.fromkeys((*_KINDS, "kept", "unchecked"), 0)
-        with opened(db, creates=True) as engine, bar("importing", "objects", as_json=as_json) as progress:
+        with opened(db, creates=True) as engine, bar("importing", "objects") as progress:
             done, before = 0, dict.fromkeys(_KINDS, 0)
             for part in _parts(given):
                 try:
@@ -95,10 +94,8 @@ def _add(app: typer.Typer, opened: groups.Opened) -> None:
                 done += sum(map(len, part.values()))
                 before |= {kind: before[kind] + len(items) for kind, items in part.items()}
                 progress(done)
-        if as_json:
-            write_json(total)
-        else:
-            say(", ".join(f"{number} {name}" for name, number in total.items()))
+        write_result(total)
+        say(", ".join(f"{number} {name}" for name, number in total.items()))
 
 
 groups.HELP["batch"] = "Create many tenants, scripts and schedules at once."

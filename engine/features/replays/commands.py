@@ -8,7 +8,7 @@ import typer
 from lodger.engine.core.errors import Usage
 from lodger.engine.output import groups, inputs
 from lodger.engine.output.progress import bar, to_stderr
-from lodger.engine.output.result_output import ActionId, AsJson, Database, TenantId, write_json
+from lodger.engine.output.result_output import ActionId, Database, TenantId, write_json, write_result
 
 
 def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
@@ -22,7 +22,6 @@ def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
             int | None, typer.Option(help="Number of the attempt. Default: the last recorded one.")
         ] = None,
         db: Database = None,
-        as_json: AsJson = False,
     ) -> None:
         """Write what an attempt was told, as JSON for replay-locally on another machine. Secrets are left out."""
         with opened(db) as engine:
@@ -43,7 +42,6 @@ def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
         ] = None,
         script: Annotated[Path | None, typer.Option(help="Edited source to run instead: a file or a folder.")] = None,
         db: Database = None,
-        as_json: AsJson = False,
     ) -> None:
         """Run a recorded attempt again on this machine, in the sandbox, with the recorded answers.
 
@@ -62,11 +60,9 @@ def _add_replays(app: typer.Typer, opened: groups.Opened) -> None:
                 found = engine.actions.record(tenant, action, attempt)
         edited = None if script is None else local_replays.edited_source(script)
         replayed = local_replays.run(found, edited, to_stderr)
-        if as_json:
-            write_json(replay_views.as_dict(replayed))
-        else:
-            source = found.modules if edited is None else edited
-            replay_views.show(replayed, source if isinstance(source, dict) else {})
+        write_result(replay_views.as_dict(replayed))
+        source = found.modules if edited is None else edited
+        replay_views.show(replayed, source if isinstance(source, dict) else {})
         if replayed.verdict == "departs":
             raise typer.Exit(1)
 
@@ -87,7 +83,6 @@ def _add_rehearsals(app: typer.Typer, opened: groups.Opened) -> None:
         version: Annotated[int | None, typer.Option(help="Stored version to compare. Default: the latest.")] = None,
         limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Maximum number of runs.")] = 100,
         db: Database = None,
-        as_json: AsJson = False,
     ) -> None:
         """Run recorded runs of a script again with another version, in the sandbox of this machine, and compare both.
 
@@ -99,13 +94,11 @@ def _add_rehearsals(app: typer.Typer, opened: groups.Opened) -> None:
             raise Usage("usage.exclusive")
         since = inputs.instant("--last", f"-{last}")
         new = version if file is None else local_replays.edited_source(Path(file))
-        with opened(db) as engine, bar(f"rehearsing {name}", "runs", as_json=as_json) as done:
+        with opened(db) as engine, bar(f"rehearsing {name}", "runs") as done:
             found = local_replays.rehearse(engine, tenant, name, since, new, limit, done=done, progress=to_stderr)
         counted = local_replays.summary(found)
-        if as_json:
-            write_json({"summary": counted, "runs": found})
-        else:
-            replay_views.show_rehearsal(found)
+        write_result({"summary": counted, "runs": found})
+        replay_views.show_rehearsal(found)
         if counted["differs"]:
             raise typer.Exit(1)
         if not counted["agrees"]:

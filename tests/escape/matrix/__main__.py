@@ -10,7 +10,7 @@ from tests.escape.matrix.runner import Matrix
 from tests.everyday_share import runs_all
 
 from lodger.engine.cli import escape
-from lodger.engine.output.result_output import AsJson
+from lodger.engine.output.result_output import Group
 from lodger.escape.arena import installed_runtimes
 
 
@@ -26,7 +26,6 @@ def matrix(
     extra: Annotated[Path | None, typer.Option("--with", metavar="FILE", help="Also the CASES of a file.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as an HTML page.")] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JUnit XML.")] = None,
-    as_json: AsJson = False,
 ) -> None:
     """Run each case behind all walls, behind only its own (must hold) and behind none (must escape).
 
@@ -34,10 +33,10 @@ def matrix(
     """
     chosen = escape.choose(runtime, classes, ids, wall, extra)
     everyday = tuple(each for each in installed_runtimes() if runs_all() or each != "quickjs-native")
-    escape.run(Matrix, chosen, (runtime,) if runtime else everyday, times=2, html=html, junit=junit, as_json=as_json)
+    escape.run(Matrix, chosen, (runtime,) if runtime else everyday, times=2, html=html, junit=junit)
 
 
-app = typer.Typer(add_completion=False)
+app = Group(add_completion=False)
 app.command()(matrix)
 
 if __name__ == "__main__":
