@@ -1,13 +1,16 @@
 """``lodger escape``: attacks this host's walls with the whole suite and reports which walls held."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lodger.engine.core.errors import Usage
+from lodger.engine.output.progress import bar
 from lodger.engine.output.result_output import is_for_program, say, table, write_result
 
 if TYPE_CHECKING:
@@ -105,7 +108,7 @@ def run(
     for place in (html, junit):
         if place is not None:
             _writable(place)
-    suite = _attack(kind, cases, runtimes or installed_runtimes(), times=times, quiet=is_for_program())
+    suite = _attack(kind, cases, runtimes or installed_runtimes(), times=times)
     _write(suite, html, junit)
     write_result(body(suite.findings, suite.walls))
     _show(suite)
@@ -154,55 +157,24 @@ def _own(path: Path) -> "tuple[Case, ...]":
     return tuple(found)
 
 
-def _attack(
-    kind: "type[Suite]", cases: "Sequence[Case]", runtimes: tuple[str, ...], *, times: int, quiet: bool
-) -> "Suite":
-    """Run attacks on these runtimes with a progress bar, unless quiet; return the suite with its findings."""
+def _attack(kind: "type[Suite]", cases: "Sequence[Case]", runtimes: tuple[str, ...], *, times: int) -> "Suite":
+    """Run attacks on these runtimes with a progress bar; return the suite with its findings."""
     import asyncio
 
-    runs = sum(runtime in case.runtimes for case in cases for runtime in runtimes)
-    progress, done = (_ignore, _nothing) if quiet else _progress(runs * times)
-    suite = kind(tuple(cases), runtimes=runtimes, progress=progress)
-    try:
-        asyncio.run(suite.run())
-    finally:
-        done()
-    return suite
-
-
-def _ignore(_found: "Finding") -> None:
-    """Show no progress."""
-
-
-def _nothing() -> None:
-    """Do nothing: there is no progress bar to stop."""
-
-
-def _progress(total: int) -> "tuple[Callable[[Finding], None], Callable[[], None]]":
-    """Return functions that show a finding, and that end the progress bar."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    bar = Progress(
-        TextColumn("attacking"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task("attacking", total=total)
-    bar.start()
+    runs, done = sum(runtime in case.runtimes for case in cases for runtime in runtimes), count(1)
     reported: set[str] = set()
+    with bar("attacking", f"of {runs * times} runs") as advance:
 
-    def show_finding(found: "Finding") -> None:
-        """Move the bar on, and print a case that has escaped or failed."""
-        bar.advance(task)
-        if found.status in ("escaped", "failed") and found.case.id not in reported:
-            reported.add(found.case.id)
-            bar.console.print(f"{found.status:10} {found.case.id}", markup=False, highlight=False)
+        def show_finding(found: "Finding") -> None:
+            """Move the bar on, and print a case that has escaped or failed."""
+            advance(next(done))
+            if found.status in ("escaped", "failed") and found.case.id not in reported and not is_for_program():
+                reported.add(found.case.id)
+                sys.stderr.write(f"{found.status:10} {found.case.id}\n")
 
-    return show_finding, bar.stop
+        suite = kind(tuple(cases), runtimes=runtimes, progress=show_finding)
+        asyncio.run(suite.run())
+    return suite
 
 
 def _write(suite: "Suite", html: Path | None, junit: Path | None) -> None:

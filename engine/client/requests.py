@@ -177,7 +177,7 @@ def _headers(route: Route) -> dict[str, str]:
             headers["lodger-why"] = quote(why, safe=" ")
         if acting_as:
             headers["lodger-acting-as"] = quote(acting_as, safe=" ")
-        if not route.secret:
+        if not route.declared.secret:
             headers["idempotency-key"] = str(uuid.uuid4())
     return headers
 
@@ -221,7 +221,7 @@ def call(url: str, operation: Operation, args: tuple[Any, ...], kwargs: Mapping[
     found: Page[Any] = Page()
     pages = 0
     while wanted is None or len(found) < wanted:
-        left = route.max_page if wanted is None else min(route.max_page, wanted - len(found))
+        left = route.declared.max_page if wanted is None else min(route.declared.max_page, wanted - len(found))
         page = result_of(route, (yield from ask(url, replace(sent, query=sent.query | {"limit": str(left)}))))
         found.extend(page)
         found.next = page.next

@@ -5,16 +5,9 @@ exception: see :class:`lodger.sandbox.outcome.Outcome`.
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-
-class Taught(Protocol):
-    """Any error with a code and texts, such as those of the sandbox."""
-
-    code: str
-    what: str
-    why: str
-    fix: str
+from lodger.sandbox.errors import SandboxError
 
 
 class Explained(Exception):
@@ -82,7 +75,7 @@ class Explained(Exception):
         return error
 
     @classmethod
-    def of(cls, error: "Taught") -> Self:
+    def of(cls, error: "Explained | SandboxError") -> Self:
         """Return an error of another kind as one of this kind, with the same code and texts."""
         return cls.told(error.code, error.what, error.why, error.fix)
 

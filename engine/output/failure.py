@@ -4,11 +4,12 @@ import errno
 import sqlite3
 import sys
 import traceback
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from lodger.engine.core.errors import Unavailable, Usage
+from lodger.engine.core.errors import Explained, Unavailable, Usage
 from lodger.engine.core.plain_text import code_frame, marked, visible
 from lodger.engine.output.result_output import write_json
+from lodger.sandbox.errors import SandboxError
 
 _MAX_CHARACTERS = 1000
 #: A larger number of a line comes from no script.
@@ -17,17 +18,9 @@ _MAX_LINE = 1_000_000
 TRACEBACK = "LODGER_TRACEBACK"
 
 
-@runtime_checkable
-class Teaching(Protocol):
-    """Any error with a code, reason and fix: :mod:`lodger.engine.core.errors`, :mod:`lodger.sandbox.errors`."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return code, message, and where known why, fix, index and further fields."""
-
-
 def described(error: BaseException) -> dict[str, Any]:
     """Return any exception as code, message, why and fix; an unexpected one as a fault of Lodger."""
-    if isinstance(error, Teaching):
+    if isinstance(error, Explained | SandboxError):
         return error.as_dict()
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, sqlite3.Error):

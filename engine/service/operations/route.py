@@ -76,16 +76,6 @@ class Route(Endpoint):
     declared: Declared
 
     @property
-    def secret(self) -> bool:
-        """Whether request or result contain a secret, so that no response is kept for an idempotency key."""
-        return self.declared.secret
-
-    @property
-    def max_page(self) -> int:
-        """Maximum number of entries of one page."""
-        return self.declared.max_page
-
-    @property
     def name(self) -> str:
         """Full name of the route's operation, such as ``tenants.create``."""
         return f"{self.noun}.{self.verb}"
@@ -99,11 +89,6 @@ class Route(Endpoint):
     def long(self) -> bool:
         """Whether the operation takes seconds, because it starts its own sandbox or reads a whole archive."""
         return self.declared.slow or self.raw is not None
-
-    @property
-    def tagged(self) -> bool:
-        """Whether the operation changes a resource with an ETag, so that If-Match is accepted."""
-        return self.declared.tagged
 
     @property
     def of_tenant(self) -> bool:

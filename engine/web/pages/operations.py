@@ -123,7 +123,7 @@ def operation(reader: Reader) -> tuple[str, Values]:
     return "operation.html", {
         "route": route,
         "title": title_of,
-        "match": stored.get("_match") if route.tagged and route.method in {"PUT", "PATCH"} else None,
+        "match": stored.get("_match") if route.declared.tagged and route.method in {"PUT", "PATCH"} else None,
         "help": plain(route.described.partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]),
         "allowed": allowed,
         "fields": shown,
