@@ -63,6 +63,8 @@ def _of_ledgers(db: str | None, clock: Clock) -> list[Check]:
             yield Check(
                 "ledger", "warn", server, "its settings can only be checked on its host", "run it there with --db"
             )
+            with opened(db) as engine:
+                yield from (nodes(engine), *_locks(engine))
             return
         places = each_ledger(db)
         if len(places) == 1:
@@ -177,7 +179,7 @@ def _ledger(db: str | None, name: str | None, place: str, clock: Clock) -> Itera
             yield from engine.context.database.driver.check_settings(connection)
         yield _clock(engine, clock)
         yield _written(engine)
-        yield _nodes(engine)
+        yield from (nodes(engine), *_locks(engine))
         yield _retention(engine)
 
 
@@ -222,7 +224,7 @@ def _written(engine: "Engine") -> Check:
     )  # fmt: skip
 
 
-def _nodes(engine: "Engine") -> Check:
+def nodes(engine: "Engine") -> Check:
     """Check the nodes of the ledger."""
     from lodger.engine.policy.placement import SATURATED
 
@@ -235,12 +237,30 @@ def _nodes(engine: "Engine") -> Check:
             "nodes", "warn", f"{len(alive)}, several of one name: {' '.join(twice)}",
             "placement and pausing by name take any of them, and their figures are mixed", "lodger up --name NAME, a name for each node",
         )  # fmt: skip
-    full = [each.name for each in alive if (each.saturation or 0.0) >= SATURATED]
-    if full:
+    if full := [f"{each.name} {each.saturation:.0%}" for each in alive if (each.saturation or 0.0) >= SATURATED]:
         return Check(
-            "nodes", "warn", f"{len(alive)}, saturated: {' '.join(full)}", "runs start late", "add a node or CPUs"
-        )
+            "nodes", "warn", f"{len(alive)}, saturated: {', '.join(full)}",
+            "they had no free slot or too little CPU time in this part of the last minute, so runs start late",
+            "add a node or CPUs, raise LODGER_SLOTS while CPUs are idle, or run schedules less often",
+        )  # fmt: skip
     return Check("nodes", "ok", str(len(alive)))
+
+
+def _locks(engine: "Engine") -> list[Check]:
+    """Check that no session of the database waits long for a lock; each that does is a check of its own."""
+    found = [
+        Check(
+            "locks", "warn", f"session {each.waits.pid} has waited {each.waited_s:.1f} s",
+            "; ".join([f"{each.waits.application}: {each.waits.query}", *(
+                f"blocked by session {one.pid} ({one.application}, {one.state}, "
+                f"transaction open for {one.transaction_s:.1f} s): {one.query}"
+                for one in each.blockers
+            )]),
+            f"to end what blocks it: SELECT pg_terminate_backend({each.blockers[-1].pid})" if each.blockers else "lodger metrics blocked",
+        )
+        for each in engine.metrics.blocked()
+    ]  # fmt: skip
+    return found or [Check("locks", "ok", "no session waits")]
 
 
 def _retention(engine: "Engine") -> Check:

@@ -85,7 +85,7 @@ def test_ready_is_an_exit_code_and_a_line_for_each_check(tmp_path: Path) -> None
     code, current = ready()
     assert code == 0
     assert {"walls", "tzdata", "open files", "disk of the cache", "schema", "disk of the ledger", "journal mode", "synchronous", "clock",
-            "ledger's files", "ledger's past", "patience", "nodes", "retention"} == set(current)  # fmt: skip
+            "ledger's files", "ledger's past", "patience", "nodes", "locks", "retention"} == set(current)  # fmt: skip
     assert (current["journal mode"]["value"], current["synchronous"]["state"]) == ("wal", "ok")
     assert current["nodes"]["state"] == "warn"
     code, weaker = ready(LODGER_SQLITE_SYNCHRONOUS="NORMAL")

