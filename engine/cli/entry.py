@@ -102,7 +102,7 @@ NOUNS = {
     "metrics": "Read the engine's metrics.",
 }
 #: Those with a module of their own.
-SPECIAL = {"tenant", "grant", "secret", "script", "schedule", "action", "token", "audit"}
+SPECIAL = {"tenant", "grant", "secret", "script", "action", "token", "audit"}
 _COMPLETING = "_LODGER_COMPLETE"
 
 
@@ -136,7 +136,7 @@ def add_commands(arguments: list[str]) -> None:
             from lodger.engine.cli.operations import group
 
             special = _module(f"commands.{noun}").app if noun in SPECIAL else None
-            app.add_typer(group(noun, what, special), name=noun, help=what)
+            app.add_typer(group(noun, special), name=noun, help=what)
         else:
             app.add_typer(typer.Typer(name=noun, help=what), name=noun)
 

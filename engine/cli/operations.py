@@ -46,10 +46,14 @@ _EXAMPLES = {"rules": "'FREQ=DAILY;BYHOUR=9;BYMINUTE=0'", "script": "NAME"}
 load("commands")  # the wings add commands, and the views of their results
 
 
-def group(word: str, what: str, special: Group | None) -> Group:
+def group(word: str, special: Group | None) -> Group:
     """Return the commands of a noun: the hand-written ones, and one for each other operation."""
-    app = special or Group(name=word, help=what, no_args_is_help=True)
+    from lodger.engine.cli.commands import bulk
+
+    app = special or Group(no_args_is_help=True)
     noun = next((noun for noun in TABLE.nouns if word in {noun, noun.removesuffix("s")}), None)
+    if noun in bulk.VERBS:
+        bulk.add(noun, app)
     for add in groups.COMMANDS[word]:
         add(app, opened)
     there = {each.name or (each.callback.__name__ if each.callback else "") for each in app.registered_commands}

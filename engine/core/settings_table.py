@@ -22,10 +22,6 @@ class Row:
     source: str
     help: str
 
-    def as_dict(self) -> dict[str, str]:
-        """Return the setting as the object that ``--json`` shows."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 _UNITS = {"_per_s": "per second", "_s": "seconds", "_ms": "milliseconds", "_bytes": "bytes", "_dir": "path"}
 

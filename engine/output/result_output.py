@@ -74,7 +74,10 @@ class Group(typer.Typer):
             def run(as_json: bool, **options: Any) -> None:
                 """Call the function with the other options."""
                 _output.as_json = as_json
-                function(**options)
+                try:
+                    function(**options)
+                finally:
+                    _output.as_json = False
 
             own = inspect.signature(function, eval_str=True)
             found = own.replace(parameters=[*own.parameters.values(), _AS_JSON])
@@ -130,7 +133,7 @@ def console() -> "Console":
     return Console(highlight=False, width=width)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+def table(columns: Sequence[str], rows: Iterable[Iterable[object]], *, title: str | None = None) -> None:
     """Write a table for people; cells are plain text, never markup."""
     if _output.as_json:
         return

@@ -2,8 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 #: An error makes a deployment impossible; a warning and a hint do not.
 LEVELS = ("error", "warning", "hint")
@@ -20,10 +19,6 @@ class Finding:
     code: str
     message: str
     fix: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the finding as the object that ``--json`` shows."""
-        return asdict(self)
 
     def __str__(self) -> str:
         place = ":".join(str(each) for each in (self.file, self.line, self.column) if each is not None)

@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from lodger.engine.cli.commands import bulk
 from lodger.engine.cli.ledger import opened
 from lodger.engine.output import views
 from lodger.engine.output.result_output import ActionId, Database, Group, TenantId, say, shown_instant, write_result
 from lodger.engine.service.humanize import humanize_duration
 
-app = Group(name="action", help="Actions: what ran, what is due, and why something did not run.", no_args_is_help=True)
-bulk.add("actions", app)
+app = Group(no_args_is_help=True)
 
 
 @app.command()

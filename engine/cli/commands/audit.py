@@ -10,7 +10,7 @@ from lodger.engine.output import inputs
 from lodger.engine.output.progress import bar
 from lodger.engine.output.result_output import Database, Group, say, write_json
 
-app = Group(name="audit", help="The audit log: actor, time, channel and reason of every change.", no_args_is_help=True)
+app = Group(no_args_is_help=True)
 
 
 @app.command(as_json=False)

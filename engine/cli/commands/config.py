@@ -33,21 +33,12 @@ def show(db: Database = None) -> None:
         replace(row, value=mask_password(row.value), source=place.database_source) if row.name == "database" else row
         for row in rows_of(settings)
     ]
-    limits = [
-        {
-            "name": spec.name,
-            "default": spec.default,
-            "minimum": spec.minimum,
-            "maximum": spec.maximum,
-            "outcome": spec.outcome.value,
-            "help": spec.help,
-        }
-        for spec in LIMITS
-    ]
-    write_result({"places": places, "settings": [row.as_dict() for row in rows], "limits": limits})
+    names = ("name", "default", "minimum", "maximum", "outcome", "help")
+    limits = [{name: getattr(spec, name) for name in names} for spec in LIMITS]
+    write_result({"places": places, "settings": rows, "limits": limits})
     table(
         ("target", "value", "source"),
-        ((each["name"], each["value"], each["source"]) for each in places),
+        (each.values() for each in places),
         title=f"Target of commands (profile {place.profile})" if place.profile else "Target of commands",
     )
     table(
@@ -60,9 +51,6 @@ def show(db: Database = None) -> None:
     )
     table(
         ("limit", "default", "from", "to", "outcome", "description"),
-        (
-            (each["name"], each["default"], each["minimum"], each["maximum"], each["outcome"], each["help"])
-            for each in limits
-        ),
+        (each.values() for each in limits),
         title="Limits of one attempt (tenants and scripts can only lower them)",
     )

@@ -1,6 +1,5 @@
 """``lodger deploy``: shows what would change in a tenant's scripts and schedules, and applies it."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from lodger.engine.core.clock import zulu
 from lodger.engine.output.result_output import Database, TenantId, Yes, say, write_result
 from lodger.engine.workbench import deployment, script_folder
 from lodger.engine.workbench.deployment import Step
+from lodger.engine.workbench.findings import Finding
 
 #: Maximum number of lines that are shown of one difference.
 MAX_LINES = 60
@@ -43,14 +43,14 @@ def deploy(
             for line in step_lines(step):
                 say(line)
         if findings or plan_only or not writes:
-            _end(read.file.name, steps, [], findings=[each.as_dict() for each in findings])
+            _end(read.file.name, steps, [], findings)
             if findings:
                 raise typer.Exit(1)
             return
         confirm(f"apply {_count(len(writes))} to {tenant}", {}, yes=yes)
         applied: list[Step] = []
         deployment.apply(engine, tenant, read, steps, why, applied.append)
-    _end(read.file.name, steps, applied, findings=[])
+    _end(read.file.name, steps, applied, [])
 
 
 def _count(number: int) -> str:
@@ -58,10 +58,10 @@ def _count(number: int) -> str:
     return f"{number} change{'' if number == 1 else 's'}"
 
 
-def _end(name: str, steps: list[Step], applied: list[Step], *, findings: list[dict[str, object]]) -> None:
+def _end(name: str, steps: list[Step], applied: list[Step], findings: list[Finding]) -> None:
     """Print how many changes of a deployment were applied or are planned, with its steps and findings."""
     write_result({
-        "deployment": name, "findings": findings, "steps": [asdict(each) for each in steps], "applied": len(applied),
+        "deployment": name, "findings": findings, "steps": steps, "applied": len(applied),
     })  # fmt: skip
     if applied:
         say(f"{_count(len(applied))} applied")

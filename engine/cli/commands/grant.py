@@ -8,7 +8,7 @@ import typer
 from lodger.engine.cli.ledger import opened
 from lodger.engine.output.result_output import Database, Group, TenantId, say, table, write_result
 
-app = Group(name="grant", help="Manage grants: permissions of a tenant's scripts.", no_args_is_help=True)
+app = Group(no_args_is_help=True)
 
 Words = Annotated[
     list[str], typer.Argument(metavar="GRANT...", help="Grants in the form that `lodger grant table` shows.")

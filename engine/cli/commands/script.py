@@ -11,7 +11,7 @@ from lodger.engine.output import inputs, script_files
 from lodger.engine.output.result_output import Database, Group, TenantId, say, write_result
 
 ScriptName = Annotated[str, typer.Argument(metavar="SCRIPT", help="Name of the script.")]
-app = Group(name="script", help="Manage scripts and their versions.", no_args_is_help=True)
+app = Group(no_args_is_help=True)
 
 
 @app.command("dry-run")

@@ -10,7 +10,7 @@ from lodger.engine.cli.ledger import opened
 from lodger.engine.core.errors import Usage
 from lodger.engine.output.result_output import Database, Group, TenantId, say, write_result
 
-app = Group(name="secret", help="Manage secrets, which scripts send in headers of requests.", no_args_is_help=True)
+app = Group(no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the secret, such as STRIPE_KEY.")]
 

@@ -3,11 +3,7 @@
 from lodger.engine.cli.ledger import opened
 from lodger.engine.output.result_output import Database, Group, TenantId, say, write_result
 
-app = Group(
-    name="tenant",
-    help="Manage tenants: customers of the platform, with their own scripts and data.",
-    no_args_is_help=True,
-)
+app = Group(no_args_is_help=True)
 
 
 @app.command()

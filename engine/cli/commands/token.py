@@ -10,7 +10,7 @@ from lodger.engine.output import views
 from lodger.engine.output.result_output import Database, Group, say, write_result
 from lodger.engine.web import dashboard_link
 
-app = Group(name="token", help="Manage access tokens of the HTTP API.", no_args_is_help=True)
+app = Group(no_args_is_help=True)
 
 
 @app.command()
