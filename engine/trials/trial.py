@@ -23,6 +23,7 @@ from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.finished import Finished
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.by_kind import with_checked_params
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import Ran, SandboxExecutor, demanded
 from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.store.schema.metadata import metadata
@@ -83,10 +84,10 @@ async def on_memory(
     store, datasets = MemoryStore(), Datasets()
     for each in functions:
         datasets.put_function(each)
-    executor = SandboxExecutor(
-        _pool(settings, runtime, wasm=wasm, progress=progress), store.read, datasets, SystemClock(),
-        people=no_addresses, way_out=WayOut(settings), check_script=unchecked,
-    )  # fmt: skip
+    side = HostSide(
+        store.read, datasets, SystemClock(), people=no_addresses, way_out=WayOut(settings), check_script=unchecked
+    )
+    executor = SandboxExecutor(_pool(settings, runtime, wasm=wasm, progress=progress), side)
     try:
         async with _started(executor):
             yield executor

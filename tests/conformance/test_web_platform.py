@@ -19,6 +19,7 @@ from tests.unit.data.shop import Frozen, Shop
 from lodger.engine.core.access.grants import parse
 from lodger.engine.effects.finished import Finished
 from lodger.engine.egress.way_out import WayOut
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
@@ -43,7 +44,7 @@ def results(runtime: str) -> dict[str, Finished]:
 
     async def go(address: str) -> dict[str, Finished]:
         pool = Pool(runtime=runtime, size=1, cores=1, profile="trusted")
-        executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen(), way_out=WayOut(opened(peer)))
+        executor = SandboxExecutor(pool, HostSide(shop.read, shop.datasets, Frozen(), way_out=WayOut(opened(peer))))
         await executor.start()
         try:
             found = {}

@@ -10,6 +10,7 @@ from tests.unit.data.shop import ALL, NOW_US, Frozen, Shop
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Finished
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -19,7 +20,7 @@ from lodger.sandbox.pool import Pool
 async def running(shop: Shop) -> AsyncIterator[SandboxExecutor]:
     """Yield an executor with one worker, for scripts of the shop."""
     pool = Pool(size=1, cores=1, profile="trusted")
-    executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen())
+    executor = SandboxExecutor(pool, HostSide(shop.read, shop.datasets, Frozen()))
     await executor.start()
     try:
         yield executor

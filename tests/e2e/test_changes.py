@@ -17,6 +17,7 @@ from lodger.engine.core.settings import Settings
 from lodger.engine.data.changes import feed
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.store.schema.feeds import cursors
@@ -237,7 +238,7 @@ def test_a_real_script_in_real_walls(url: str) -> None:
             signals = Signals(engine)
             pool = Pool(size=1, cores=1, profile="trusted")
             reads = ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s)
-            executor = SandboxExecutor(pool, reads, engine.datasets, engine.context.clock)
+            executor = SandboxExecutor(pool, HostSide(reads, engine.datasets, engine.context.clock))
             values = "(1, 'one', 'a'), (2, 'one', 'a'), (3, 'one', 'a'), (4, 'one', 'a')"
             await change(engine, f"INSERT INTO parcels VALUES {values}")
             async with engine.node(executor):

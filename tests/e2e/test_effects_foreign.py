@@ -17,6 +17,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.pool import Pool
 
@@ -159,7 +160,7 @@ def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
             pool = Pool(size=1, cores=1, profile="trusted")
             clock = engine.context.clock
             reads = ThreadReads(engine.context.database, elapsed_s=clock.elapsed_s)
-            async with engine.node(SandboxExecutor(pool, reads, engine.datasets, clock)):
+            async with engine.node(SandboxExecutor(pool, HostSide(reads, engine.datasets, clock))):
                 asked = await engine.run_in("one", "job", 0)
                 await signals.wait("finished")
             assert outcomes(signals.events) == ["ok"]

@@ -97,9 +97,16 @@ class HostSide:
         self._learn_s, self._learning = -math.inf, asyncio.Lock()
 
     @classmethod
-    def of(cls, host: NodeEnvironment) -> Self:
-        """Return the host side of a node, with threads of its own for reads."""
-        return cls(**parts(host))
+    def of(cls, host: NodeEnvironment, *, way_out: WayOut | None = None) -> Self:
+        """Return the host side of a node, with threads of its own for reads; ``way_out`` sends requests in place of the node's own."""
+        store, own = host.store, WayOut(host.store.settings)
+        reads = ThreadReads(store.database, elapsed_s=store.clock.elapsed_s)
+        return cls(
+            reads, host.datasets, store.clock, people=None if host.is_own is None else PlatformAddresses(reads, host.is_own),
+            way_out=way_out or own, vault=host.vault, reservations=BudgetReservations(store), tracer=host.tracer,
+            tokens=next((make(store, host.vault, own) for make in TOKENS), None),
+            recorder=next((make(reads, store.clock) for make in RECORDERS), None), of_ledger=True,
+        )  # fmt: skip
 
     def hear(self, listener: Callable[[Claim, LogLine], None]) -> None:
         """Call a further listener with each log line of attempts that begin from now on."""
@@ -226,23 +233,3 @@ class PlatformAddresses:
     async def __call__(self, tenant_id: str, addresses: Collection[str], /) -> Collection[str]:
         """Return those of the addresses that belong to the tenant."""
         return await self._read(lambda _connection: {each for each in addresses if self._is_own(tenant_id, each)})
-
-
-def parts(host: NodeEnvironment) -> dict[str, Any]:
-    """Create the threads and services of a node's host side; return them as the arguments of :class:`HostSide`."""
-    store = host.store
-    reads = ThreadReads(store.database, elapsed_s=store.clock.elapsed_s)
-    way_out = WayOut(store.settings)
-    return {
-        "read": reads,
-        "datasets": host.datasets,
-        "clock": store.clock,
-        "people": None if host.is_own is None else PlatformAddresses(reads, host.is_own),
-        "way_out": way_out,
-        "tokens": next((make(store, host.vault, way_out) for make in TOKENS), None),
-        "vault": host.vault,
-        "reservations": BudgetReservations(store),
-        "tracer": host.tracer,
-        "recorder": next((make(reads, store.clock) for make in RECORDERS), None),
-        "of_ledger": True,
-    }

@@ -4,16 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from lodger.engine.capabilities.session import QueryRunner
 from lodger.engine.core import strict_json
-from lodger.engine.core.clock import Clock
 from lodger.engine.core.execution import SET_ELSEWHERE, SLOT, Claim
 from lodger.engine.core.settings import Settings
-from lodger.engine.data.sets.datasets import Datasets
 from lodger.engine.effects.finished import Finished, Recording, Stopped
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.executors.attempt import UNANSWERED, Attempt
-from lodger.engine.node.executors.host_side import HostSide, parts
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.node_environment import NodeEnvironment
 from lodger.engine.store.stored_modules import MAP
 from lodger.sandbox.job import Bundle, Job, JobCancelled, LogLine, Report, Usage
@@ -46,12 +43,12 @@ class SandboxExecutor:
 
     Args:
         pool: of the sandbox; started and stopped with the executor.
-        read, datasets, clock, more: of its :class:`lodger.engine.node.executors.host_side.HostSide`.
+        side: answers the host calls of the attempts; closed with the executor.
     """
 
-    def __init__(self, pool: Pool | WasmPool, read: QueryRunner, datasets: Datasets, clock: Clock, **more: Any) -> None:
+    def __init__(self, pool: Pool | WasmPool, side: HostSide) -> None:
         self.pool = pool
-        self.side = HostSide(read, datasets, clock, **more)
+        self.side = side
 
     @classmethod
     def of(cls, host: NodeEnvironment, *, workers: int | None = None, way_out: WayOut | None = None) -> Self:
@@ -69,7 +66,7 @@ class SandboxExecutor:
             cgroup=worker_cgroup(settings),
             **demanded(settings),
         )
-        return cls(pool, **parts(host) | ({} if way_out is None else {"way_out": way_out}))
+        return cls(pool, HostSide.of(host, way_out=way_out))
 
     def walls(self) -> dict[str, str]:
         """Return the report of the zygote: maps each wall to "", or to the reason why it is not active; empty before it started."""

@@ -5,10 +5,9 @@ import json
 import threading
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lodger.engine.core.errors import InputError, Unavailable
-from lodger.engine.core.functions import PlatformFunction
 from lodger.engine.service.checks.trial_budget import TrialBudget
 from lodger.engine.service.effect_diff import lines
 from lodger.engine.store.connection.database import read_together
@@ -90,14 +89,6 @@ class TrialRuns:
             effects=ended.effects,
             diff=tuple(lines(ended.effects)),
         )
-
-    def described(self) -> dict[str, dict[str, Any]]:
-        """Return the exposed datasets by name, as scripts of this process see them."""
-        return self._engine.datasets.described()
-
-    def functions(self) -> tuple[PlatformFunction, ...]:
-        """Return the functions of the platform that this process knows."""
-        return self._engine.datasets.functions
 
     def check(self, tenant_id: str, source: ScriptInput) -> Checked:
         """Parse a script by the runtime, without running it."""

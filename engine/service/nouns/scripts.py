@@ -120,6 +120,7 @@ class Scripts(Noun[M]):
 
     def __init__(self, engine: "Engine") -> None:
         super().__init__(engine)
+        self._engine = engine
         self._budget = TrialBudget(engine.context)
         self.module_check = ModuleCheck(engine.context.settings, self._budget)
         self.source_check = SourceCheck(engine.context.settings, self._budget)
@@ -307,7 +308,7 @@ class Scripts(Noun[M]):
             tenant = tenants.get(connection, tenant_id)
             documents = collections.list_all(connection, tenant_id)
         granted = self.context.content_cache.grants(encode(tenant.grants), None)
-        tables = self.trial_runs.described()
+        tables = self._engine.datasets.described()
         found = [
             ReadableSet(each, "table", about["key"], dict(about["columns"]))
             for each, about in tables.items()
@@ -324,7 +325,7 @@ class Scripts(Noun[M]):
     def functions(self, tenant_id: str) -> FunctionList:
         """List the functions of the platform that scripts of a tenant may call, by name: those that this process knows."""
         granted = self.context.content_cache.grants(encode(self._read(tenants.get, tenant_id).grants), None)
-        known = sorted(self.trial_runs.functions(), key=lambda each: each.name)
+        known = sorted(self._engine.datasets.functions, key=lambda each: each.name)
         return [
             CallableFunction(each.name, signature(each), each.help) for each in known if granted.of_function(each.name)
         ]

@@ -17,6 +17,7 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.data.sets.dataset import TableDataset
 from lodger.engine.effects import commit
 from lodger.engine.effects.finished import Finished
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.pool import Pool
@@ -70,7 +71,7 @@ def pictures(bare: Shop) -> Iterator[TableDataset]:
 def run(shop: Shop, runtime: str, source: str, params: Any = None) -> Finished:
     async def go() -> Finished:
         pool = Pool(runtime=runtime, size=1, cores=1, profile="trusted")
-        executor = SandboxExecutor(pool, shop.read, shop.datasets, Frozen())
+        executor = SandboxExecutor(pool, HostSide(shop.read, shop.datasets, Frozen()))
         claim = Claim(
             action_id=str(uuid.uuid4()), tenant_id=TENANT, schedule_id=None, script_name="t", script_version=1,
             modules={"main.js": source}, attempt=1, step=0, lease_epoch=1, origin="run_now", slot_us=None, due_us=NOW_US,

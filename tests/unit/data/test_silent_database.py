@@ -17,6 +17,7 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.core.settings import Settings
 from lodger.engine.data.sets import reads
 from lodger.engine.effects.finished import Finished
+from lodger.engine.node.executors.host_side import HostSide
 from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
 from lodger.engine.store.drivers.patience import PATIENCE_S
 from lodger.sandbox.job import CallHandlerGone
@@ -30,7 +31,7 @@ WALL = Limits(wall_ms=600)
 
 def run(shop: Shop, read: Callable[..., object], source: str) -> Finished:
     async def go() -> Finished:
-        executor = SandboxExecutor(Pool(size=1, cores=1, profile="trusted"), read, shop.datasets, Frozen())  # type: ignore[arg-type]  # a server's part
+        executor = SandboxExecutor(Pool(size=1, cores=1, profile="trusted"), HostSide(read, shop.datasets, Frozen()))  # type: ignore[arg-type]  # a server's part
         await executor.start()
         try:
             return await executor.execute(claim(source, limits=WALL))
