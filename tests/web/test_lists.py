@@ -295,3 +295,14 @@ def test_lists_without_pages_are_sorted_by_each_column_and_so_are_their_files(pa
         page.locator("thead th a").nth(number).click()
         page.wait_for_url("**sort=*")
         page.goto(lodge.url + "/nodes")
+
+
+def test_a_list_is_sorted_on_a_phone(page: Page, lodge: RunningApi) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(lodge.url + "/tenants")
+    page.get_by_role("link", name="Id", exact=True).click()
+    page.get_by_role("link", name="Id", exact=True).click()
+    page.wait_for_url("**filter=sort%3A-id*")
+    found = page.locator("tbody td:first-child > a:not(.aside)").all_inner_texts()
+    assert found == sorted(found, reverse=True)
+    assert len(found) == 50
