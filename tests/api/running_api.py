@@ -9,11 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 import httpx2
-from fastapi._compat import v2
-from pydantic import TypeAdapter
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.settings import Settings
@@ -103,22 +100,10 @@ def body_of(answer: bytes) -> dict[str, Any]:
     return json.loads(answer.partition(b"\r\n\r\n")[2])
 
 
-_adapters: dict[tuple[object, ...], TypeAdapter[Any]] = {}
-
-
-def _kept_adapter(kind: Any, *, config: Any = None) -> TypeAdapter[Any]:
-    """Return pydantic's adapter of a field, shared by all APIs of this process: building theirs anew was half of what one costs."""
-    key = kind.__origin__, repr(kind.__metadata__), repr(config)
-    if key not in _adapters:
-        _adapters[key] = TypeAdapter(kind, config=config)
-    return _adapters[key]
-
-
 @contextmanager
 def serving(engine: Engine) -> Iterator[Server]:
     """Serve an engine's API in a thread for the block."""
-    with patch.object(v2, "TypeAdapter", _kept_adapter):
-        server = Server(engine)
+    server = Server(engine)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="test-api")
     thread.start()
