@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from tests.api.every_verb import carry_out_every_verb
-from tests.api.running_api import RunningApi, running_api
+from tests.api.running_api import NO_CERTIFICATES, RunningApi, running_api
 from tests.node.harness import OK as DONE
 from tests.node.harness import Script, Signals
 from tests.store.bench import OK, THROWN, Bench
@@ -260,7 +260,9 @@ def test_a_page_costs_at_most_eight(proxy: SlowProxy) -> None:
         paths = [each for path in dashboard.PAGES for each in filled(path, objects)]
         paths += ["/actions?filter=state:failed", "/t/acme/scripts/job?older=1&newer=2", "/?range=30d"]
         fresh = {"accept": "text/html", "cache-control": "no-cache"}
-        with httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers=fresh) as browser:
+        with httpx2.Client(
+            base_url=lodge.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers=fresh
+        ) as browser:
             browser.post("/api/v1/session", json={"token": token}).raise_for_status()
             costs = {
                 path: min(round_trips_of(proxy, lambda path=path: answered(browser, path)) for _ in range(3))  # type: ignore[misc]  # its default

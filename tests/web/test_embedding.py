@@ -9,7 +9,7 @@ import httpx2
 import pytest
 import trustme
 from pydantic import ValidationError
-from tests.api.running_api import RunningApi, running_api
+from tests.api.running_api import NO_CERTIFICATES, RunningApi, running_api
 from tests.web.browsing import Browser, opened
 
 from lodger.engine.core.settings import Settings
@@ -20,7 +20,7 @@ JSON = {"accept": "application/json"}
 
 def opened_by(lodge: RunningApi, path: str) -> httpx2.Response:
     """The session that a link begins, as the API tells it; what the link answers if it begins none."""
-    with httpx2.Client(base_url=lodge.url, trust_env=False, headers=JSON) as browser:
+    with httpx2.Client(base_url=lodge.url, trust_env=False, verify=NO_CERTIFICATES, headers=JSON) as browser:
         answer = browser.get(path)
         return browser.get("/api/v1/session") if answer.status_code == 200 else answer
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 import pytest
-from tests.api.running_api import RunningApi
+from tests.api.running_api import NO_CERTIFICATES, RunningApi
 from tests.web.browsing import Browser, Page, opened
 from tests.web.every_page import NAME, hostile_api, paths
 
@@ -48,7 +48,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
 def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
     hostile: RunningApi, role: str | None, tenant: str | None
 ) -> None:
-    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+    with httpx2.Client(
+        base_url=hostile.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+    ) as browser:
         if role is not None:
             browser.post("/api/v1/session", json={"token": hostile.token(role, tenant)}).raise_for_status()
         for path in paths(hostile):
@@ -121,7 +123,9 @@ def test_a_page_asked_for_what_cannot_be_says_so(hostile: RunningApi) -> None:
     ]
     for path in ("/", "/tenants", "/actions", "/t/acme/schedules", "/t/acme/scripts/first"):
         asked += [f"{path}?{urlencode({each: next(odds)})}" for each in queries]
-    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+    with httpx2.Client(
+        base_url=hostile.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+    ) as browser:
         browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
         answers = {path: browser.get(path).status_code for path in dict.fromkeys(asked)}
     assert {path: status for path, status in answers.items() if status not in {200, 400, 404, 422}} == {}

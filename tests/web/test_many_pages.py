@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 from sqlalchemy import event
-from tests.api.running_api import serving
+from tests.api.running_api import NO_CERTIFICATES, serving
 
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
@@ -23,7 +23,7 @@ SETTINGS = Settings(sqlite_synchronous="NORMAL", api_port=0, api_requests_per_mi
 async def _keep_open(url: str, token: str) -> list[int]:
     """Open the pages with one session, let each fetch itself now and then, and return their statuses."""
     async with httpx2.AsyncClient(
-        base_url=url, timeout=50, trust_env=False, limits=httpx2.Limits(max_connections=PAGES)
+        base_url=url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, limits=httpx2.Limits(max_connections=PAGES)
     ) as client:
         (await client.post("/api/v1/session", json={"token": token})).raise_for_status()
 
@@ -71,7 +71,7 @@ def test_slots_run_beside_two_hundred_open_pages(tmp_path: Path) -> None:
         alone = len(asked)
         with serving(engine) as server:
             Dashboard(server.api).add()
-            with httpx2.Client(base_url=server.url, trust_env=False, timeout=50) as client:
+            with httpx2.Client(base_url=server.url, trust_env=False, verify=NO_CERTIFICATES, timeout=50) as client:
                 client.post("/api/v1/session", json={"token": token}).raise_for_status()
                 assert client.get("/t/acme", headers={"accept": "text/html"}).status_code == 200
         one = len(asked) - alone

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.api.running_api import RunningApi, running_api
+from tests.api.running_api import NO_CERTIFICATES, RunningApi, running_api
 from tests.api.workers import worked
 from tests.node.small_disk import fill, small
 
@@ -116,7 +116,9 @@ def signed_in_at(lodge: RunningApi) -> Iterator[httpx2.Client]:
     """A browser of an operator, at a furnished server with the dashboard."""
     lodge.furnish()
     Dashboard(lodge.api).add()
-    with httpx2.Client(base_url=lodge.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+    with httpx2.Client(
+        base_url=lodge.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+    ) as browser:
         assert browser.post("/api/v1/session", json={"token": lodge.token("operator")}).status_code == 201
         yield browser
 

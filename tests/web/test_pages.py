@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 from sqlalchemy import event
-from tests.api.running_api import RunningApi
+from tests.api.running_api import NO_CERTIFICATES, RunningApi
 from tests.api.workers import worked
 
 from lodger.engine.store.tenants import sign_in_codes
@@ -46,7 +46,9 @@ def test_a_link_signs_in_once(lodge: RunningApi) -> None:
     assert sign_in.link(lodge.engine) is None, "there is no administrator yet"
     lodge.token("admin")
     path = sign_in.link(lodge.engine)
-    with httpx2.Client(base_url=lodge.url, trust_env=False, headers={"accept": "text/html"}) as browser:
+    with httpx2.Client(
+        base_url=lodge.url, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+    ) as browser:
         answer = browser.get(str(path), headers={"sec-fetch-site": "none"})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert "HttpOnly" in answer.headers["set-cookie"]
@@ -63,7 +65,7 @@ def test_a_link_signs_in_once(lodge: RunningApi) -> None:
 def test_the_code_of_a_link_is_no_session(lodge: RunningApi) -> None:
     made = lodge.token("admin")
     codes = [str(sign_in.link(lodge.engine)).partition("code=")[2] for _ in range(3)]
-    with httpx2.Client(base_url=lodge.url, trust_env=False) as thief:
+    with httpx2.Client(base_url=lodge.url, trust_env=False, verify=NO_CERTIFICATES) as thief:
         for code in codes:
             for headers in ({"cookie": f"lodger={code}"}, {"authorization": f"Bearer {code}"}):
                 assert thief.get("/api/v1/me", headers=headers).status_code == 401

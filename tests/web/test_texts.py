@@ -8,7 +8,7 @@ import httpx2
 import polib
 import pytest
 from tests import page_texts
-from tests.api.running_api import RunningApi
+from tests.api.running_api import NO_CERTIFICATES, RunningApi
 from tests.web.every_page import hostile_api, paths
 
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
@@ -72,7 +72,9 @@ WRITTEN = re.compile(
 def test_every_page_is_in_the_readers_language(hostile: RunningApi) -> None:
     known = texts.catalogue("de")
     same = {text for text in known if known[text] == text} | {"Mo", "Fr", "Sa", "Last", *DATA}
-    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+    with httpx2.Client(
+        base_url=hostile.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+    ) as browser:
         browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
         untranslated = {}
         for path in [*paths(hostile), "/t/none", "/sign-in"]:
@@ -128,7 +130,9 @@ def test_a_run_may_have_many_values() -> None:
 
 
 def test_scripts_get_the_texts_of_the_page(hostile: RunningApi) -> None:
-    with httpx2.Client(base_url=hostile.url, timeout=50, trust_env=False, headers={"accept": "text/html"}) as browser:
+    with httpx2.Client(
+        base_url=hostile.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+    ) as browser:
         browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
         page = browser.get("/nodes", headers={"accept-language": "de"})
         (script,) = re.findall(r'src="(/static/texts-de.js[^"]*)"', page.text)
