@@ -678,7 +678,8 @@ class _Grammar:
             most, name = 5, WEEKDAYS[after.value]
             beside = self.peek(self.separators())
             if self.peek().kind in ("and", ",") and self.peek().text != ";" and beside.kind == "weekday":
-                texts = f"{counted(numbers[-1])} {WEEKDAYS[beside.value]}", f"every {WEEKDAYS[beside.value]}"
+                day, all_numbers = WEEKDAYS[beside.value], joined([counted(each) for each in numbers])
+                texts = f"{all_numbers} {day}", f"every {day}"
                 raise self.unread("the weekday may be counted in the month too, or stand for each", beside, *texts)
         else:
             if after.text.startswith("weekend") or not self._workday_set():

@@ -7,6 +7,7 @@ from heapq import merge
 from itertools import groupby, islice
 from pathlib import Path
 
+import pytest
 from tests.unit.recurrence.plain_phrases import START, meanings, table
 
 from lodger.engine.recurrence.parse import parse_rule, recognise, resolved
@@ -97,3 +98,18 @@ def test_a_refusal_names_accepted_texts_that_say_what_was_meant() -> None:
             if refusal(text) or recognise(text) not in Kind:
                 failures.append(f"{phrase!r}: {text!r} is refused")
     assert failures == []
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "Monday morning at 9 and evening at 6",
+        "at 9 every morning and 6 every evening",
+        "daily at 7 o'clock in the evening",
+    ],
+)
+def test_a_refusal_puts_no_other_day_or_time_in_place_of_a_part_of_the_day(phrase: str) -> None:
+    error = refusal(phrase)
+    assert error is not None
+    texts = (error.fix or "").split("`")[1::2]
+    assert [text for text in texts if "every day at 6" in text or "18:00" in text] == []
