@@ -54,7 +54,7 @@ def test_the_minimum_is_the_operators(judged: Said, tmp_path: Path) -> None:
     assert said.json["problem"]["fix"]
     refused = lodger("exec", "-", "--json", stdin="return 1;", **more)
     assert (refused.code, refused.json["error"]["code"]) == (1, "too_few_walls")
-    assert "walls are active" in lodger("up", "--db", tmp_path / "ledger.db", **more).err
+    assert "walls are active" in lodger("up", "--port", "0", "--db", tmp_path / "ledger.db", **more).err
     assert lodger("exec", "-", stdin="return 1;", LODGER_PROFILE="trusted", **more).code == 0
     trusted = lodger("doctor", LODGER_PROFILE="trusted", **more)
     assert trusted.code == 0
