@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +19,7 @@ from lodger.engine.store.lifecycle import claims, leases, tick
 from lodger.engine.sync import Engine
 from lodger.sandbox.outcome import Outcome
 
-RATE = 50.0
+RATE, LONE_RATE = 50.0, 10.0
 TENANTS = 20
 #: Actions of a batch whose statements are counted, and the most of a tick, a claim and a finish.
 BATCH = 100
@@ -65,26 +65,28 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
         url: an empty PostgreSQL database; None for SQLite alone.
         folder: where the peers are installed, see :mod:`lodger.bench.peers`.
     """
+    queue = peers.measure(folder, url).get("graphile-worker", {})
     lone = runs.measure(number, TENANTS, RATE, folder=folder)
-    yield from whole_runs("SQLite", lone, 0.7, None, 0.5)
+    lone = replace(lone, peers=lone.peers | {"graphile-worker": queue})
+    yield from whole_runs("SQLite", lone, 0.7, 1.0, 0.5)
     if (isolate := lone.peers.get("isolated-vm")) is not None:
         rows = attempts.measure("quickjs", min(3.0, number / 100), lambda _row: None)
         yield Budget("trivial script", "isolated-vm", 1.0, False, attempts.ratios(rows, isolate)["answer"])
-    queue = _noop_jobs_per_s(folder, url)
     for place, where, bound in (("SQLite", None, 2.0), ("PostgreSQL", url, 1.0)):
         if place == "SQLite" or where is not None:
             with _opened(where) as engine:
                 yield from statements(place, engine)
             rate = _noop_actions_per_s(number * NOOPS, where)
-            yield _ratio(f"no-op actions, {place}", "graphile-worker", bound, rate, queue)
+            yield _ratio(f"no-op actions, {place}", "graphile-worker", bound, rate, queue.get("per_s"))
     if url is not None:
         near = runs.measure(number, TENANTS, RATE, url=url, folder=folder)
         yield from whole_runs("PostgreSQL", near, 0.5, 0.8, 0.7)
-        far = runs.measure(number, TENANTS, RATE, url=url, folder=folder, rtt_ms=1.0)
-        yield _ratio("whole runs, PostgreSQL 1 ms away", "loopback", 0.8, far.rows[0].per_s, near.rows[0].per_s)
-        yield _ratio("whole runs, PostgreSQL 1 ms away", "graphile-worker", 0.8, far.rows[0].per_s, _jobs_per_s(far))
-    for row in asyncio.run(scripts.measure(max(3, number // 20), folder, lambda _row: None)):
+        yield from far_runs(runs.measure(number, TENANTS, LONE_RATE, url=url, folder=folder, rtt_ms=1.0), near)
+    one_line, *packages = asyncio.run(scripts.measure(max(3, number // 20), folder, lambda _row: None))
+    for row in (one_line, *packages):
         yield Budget(f"script with {row.script}", "isolated-vm", row.bound, at_least=False, ratio=row.ratio)
+    for row in packages:
+        yield Budget(f"importing {row.script}, ms of CPU", "", 2.0, at_least=False, ratio=row.ms - one_line.ms)
     for rule in rules.measure():
         if rule["cronsim"] is not None:
             yield Budget(f"next slot of {rule['rule']}", "cronsim", 0.5, False, rule["lodger"] / rule["cronsim"])
@@ -147,24 +149,31 @@ def _noop_actions_per_s(number: int, url: str | None) -> float:
     return number / storm.measure(number, TENANTS, url).done_s
 
 
-def _noop_jobs_per_s(folder: Path | None, url: str | None) -> float | None:
-    """Return the queue's jobs that do nothing and are stored before the clock starts."""
-    return peers.measure(folder, url).get("graphile-worker", {}).get("per_s")
-
-
-def whole_runs(
-    place: str, measured: runs.Measured, of_pool: float, of_queue: float | None, engine: float
-) -> Iterator[Budget]:
-    """Judge whole runs by the promised shares of the pool, of the queue (None: not promised), and of the attempt's CPU."""
+def whole_runs(place: str, measured: runs.Measured, of_pool: float, of_queue: float, engine: float) -> Iterator[Budget]:
+    """Judge whole runs by the promised shares of the pool, of the queue, and of the attempt's CPU."""
     burst, half, _alone = measured.rows
     pool = measured.pool
     yield _ratio(f"whole runs, {place}", "the bare pool", of_pool, burst.per_s, pool.per_s)
-    if of_queue is not None:
-        yield _ratio(f"whole runs, {place}", "graphile-worker", of_queue, burst.per_s, _jobs_per_s(measured))
+    yield _ratio(f"whole runs, {place}", "graphile-worker", of_queue, burst.per_s, _jobs_per_s(measured))
     cpu = half.engine_ms / (half.zygote_ms + half.worker_ms)
     yield Budget(f"engine's CPU of a run, {place}", "the attempt's", engine, at_least=False, ratio=cpu)
     for name, delay_ms, bound in (("p50", half.start_p50_ms, 1.0), ("p99", half.start_p99_ms, 5.0)):
         yield Budget(f"due to start, {name}, {place}", "the pool's answer", bound, False, delay_ms / pool.answer_p50_ms)
+
+
+def far_runs(far: runs.Measured, near: runs.Measured) -> Iterator[Budget]:
+    """Judge whole runs with the server a millisecond away, so that milliseconds are round trips, beside those with it near."""
+    burst, half, alone = far.rows
+    place = "PostgreSQL 1 ms away"
+    yield _ratio(f"whole runs, {place}", "loopback", 0.8, burst.per_s, near.rows[0].per_s)
+    yield _ratio(f"whole runs, {place}", "graphile-worker", 0.8, burst.per_s, _jobs_per_s(far))
+    done_ms = alone.done_p50_ms - far.pool.answer_p50_ms
+    for name, bound, ms in (
+        ("due to start, p50, ms", 2.0, half.start_p50_ms),
+        ("due to start, p99, ms", 20.0, half.start_p99_ms),
+        ("due to done, alone, ms more than the pool", 8.0, done_ms),
+    ):
+        yield Budget(f"{name}, {place}", "", bound, at_least=False, ratio=ms)
 
 
 def _ratio(name: str, peer: str, bound: float, ours: float, theirs: float | None) -> Budget:

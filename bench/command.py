@@ -307,8 +307,8 @@ def budgets(
         verdict = "" if each.missed is None else f"missed by {each.missed:.0%}" if each.missed else "kept"
         sign = "at least" if each.at_least else "at most"
         unit, of = ("x", each.peer) if each.peer else (" ", "")
-        found = found if each.peer else f"{each.ratio:9.0f}    "
-        say(f"{each.name:44} {sign} {each.bound:4g} {unit} {of:18} {found:12} {verdict}")
+        found = found if each.peer else f"{each.ratio:9.3g}    "
+        say(f"{each.name:60} {sign} {each.bound:4g} {unit} {of:18} {found:12} {verdict}")
     write_result({"budgets": measured})
 
 

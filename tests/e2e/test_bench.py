@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.ready import lodger
 
 from lodger.bench.attempts import Row, broken, ratios
-from lodger.bench.budgets import MAX_STATEMENTS, statements, whole_runs
+from lodger.bench.budgets import MAX_STATEMENTS, far_runs, statements, whole_runs
 from lodger.bench.runs import Measured
 from lodger.bench.runs import Row as RunRow
 from lodger.bench.wall_cases import RUNTIMES, cases
@@ -191,6 +191,13 @@ def test_what_is_kept_and_what_is_missed_is_said_beside_each_peer() -> None:
         ("engine's CPU of a run, PostgreSQL", "the attempt's"): 0.2,
         ("due to start, p50, PostgreSQL", "the pool's answer"): 0,
         ("due to start, p99, PostgreSQL", "the pool's answer"): 0,
+    }
+    far = {each.name: each.missed for each in far_runs(replace(found, peers=peers), measured(500, 2.4, 1.5))}
+    assert {name: missed and round(missed, 2) for name, missed in far.items()} == {
+        "whole runs, PostgreSQL 1 ms away": 0,
+        "due to start, p50, ms, PostgreSQL 1 ms away": 0,
+        "due to start, p99, ms, PostgreSQL 1 ms away": 0,
+        "due to done, alone, ms more than the pool, PostgreSQL 1 ms away": 1.31,
     }
     unknown = [each.missed for each in whole_runs("PostgreSQL", found, 0.5, 0.8, 0.5) if each.peer == "graphile-worker"]
     assert unknown == [None], "a peer that is not here keeps nothing and misses nothing"

@@ -52,6 +52,8 @@ from lodger.sandbox.outcome import Outcome
 _a = tables.actions.c
 #: The condition of the indexes of actions that are not done.
 is_undone = _a.state != literal_column("'done'")
+#: The condition of the indexes of the actions of all tenants, which is true of every action.
+_is_of_any_tenant = cast(_a.id, String) != literal_column("''")
 #: The column of an action's id.
 IDENTITY = _a.id
 FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
@@ -336,6 +338,8 @@ def _looked_up(condition: list_filter.Condition) -> list_filter.Condition:
 def _filtered(filters: ActionFilter) -> Select[Any]:
     """Select the actions that filters match."""
     statement = _select()
+    if filters.tenant_id is None and filters.schedule_id is None:
+        statement = statement.where(_is_of_any_tenant)
     if filters.schedule_id is not None:
         statement = statement.where(_a.schedule_id == filters.schedule_id)
     if filters.tenant_id is not None:
@@ -441,8 +445,8 @@ class _Part:
                 which += [] if ids else [false()]
         if len(ids) == 1:
             which.append(_a.schedule_id == ids[0])
-        elif filters.tenant_id is not None:
-            which.append(_a.tenant_id == filters.tenant_id)
+        else:
+            which.append(_is_of_any_tenant if filters.tenant_id is None else _a.tenant_id == filters.tenant_id)
         ended = [found.positive[name][1] for name in ("ended_since", "ended_until") if name in found.positive]
         if ended:
             column = _a.finished_us

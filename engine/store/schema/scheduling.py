@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.states import ActionState, Origin, ScheduleState, TenantState
-from lodger.engine.store.drivers.expressions import Id, partial
+from lodger.engine.store.drivers.expressions import Id, of_any_tenant, partial
 from lodger.engine.store.drivers.guards import Churn, Stored, guards
 from lodger.engine.store.schema.metadata import metadata, table_of_tenants
 
@@ -368,11 +368,11 @@ actions = table_of_tenants(
     Index("ix_lodger_actions_of_schedule", "schedule_id", "id", **partial("schedule_id IS NOT NULL")),
     # Lists of actions in any other state than that of most.
     Index("ix_lodger_actions_undone", "tenant_id", "id", **partial("state <> 'done'")),
-    Index("ix_lodger_actions_undone_id", "id", **partial("state <> 'done'")),
+    Index("ix_lodger_actions_undone_id", "id", **of_any_tenant("state <> 'done'")),
     # The last run of a schedule, also for scripts.
     Index("ix_lodger_actions_started", "schedule_id", "started_us", **partial("started_us IS NOT NULL")),
     # Lists over all tenants; the overview of the last hours.
-    Index("ix_lodger_actions_id", "id"),
+    Index("ix_lodger_actions_id", "id", **of_any_tenant()),
     Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
     Index("ix_lodger_actions_failed", "finished_us", "tenant_id", **partial(is_failed)),
     # The number of a tenant's requested runs that wait is bounded.
