@@ -102,7 +102,7 @@ class Third(SqliteDriver):
 
 def test_a_third_database_is_one_more_driver(tmp_path: Path) -> None:
     third, place = Third(), tmp_path / "ledger.db"
-    with pytest.raises(InputError, match="Lodger cannot use the database"):
+    with pytest.raises(InputError, match="Lodger does not support thirdlite"):
         Engine.open(f"{third.name}:///{place}")
     register(third)
     clock = VirtualClock()
