@@ -158,7 +158,7 @@ def test_a_query_that_is_not_taken(steady: RunningApi, query: str) -> None:
     else:
         assert answer.status_code in {400, 422}
         assert answer.json()["code"] in {
-            "request_invalid", "cursor_invalid", "state_unknown", "text_unstorable", "path_invalid",
+            "request_invalid", "cursor_invalid", "state_unknown", "filter_invalid", "text_unstorable", "path_invalid",
         }  # fmt: skip
 
 
