@@ -46,12 +46,12 @@ def test_it_is_what_the_edit_does_and_stores_nothing(bench: Bench) -> None:
     since, until = MONDAY, MONDAY + timedelta(days=2)
     old = bench.engine.schedules.preview(["0 * * * *"], after=since - timedelta(seconds=1), n=48).slots
     reported = bench.engine.schedules.what_if(
-        "acme", "s", rules="every 90m", exclusions="0 3 * * *", since=since, until=until
+        "acme", "s", rules="*/30 * * * *", exclusions="0 3 * * *", since=since, until=until
     )
     assert bench.engine.schedules.get("acme", "s") == before
-    edited = bench.engine.schedules.edit("acme", "s", rules="every 90m", exclusions="0 3 * * *")
+    edited = bench.engine.schedules.edit("acme", "s", rules="*/30 * * * *", exclusions="0 3 * * *")
     new = bench.engine.schedules.preview(
-        edited.rules.rules, exclusions=edited.rules.exclusions, after=since - timedelta(seconds=1), n=46
+        edited.rules.rules, exclusions=edited.rules.exclusions, after=since - timedelta(seconds=1), n=94
     ).slots
     assert set(reported.dropped) == set(old) - set(new)
     assert set(reported.added) == set(new) - set(old)
