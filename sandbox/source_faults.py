@@ -39,7 +39,9 @@ _MODULE_EXPORTS = re.compile(
     r"(?<![\w$.])(?:module\s*+(?:\.\s*+exports|\[\s*+\])|exports)(?:\s*+(?:\.\s*+[\w$]++|\[\s*+\])){0,4}+\s*+=(?![=>])"
 )
 _REQUIRE = re.compile(r"""(?<![\w$.])require\s*\(\s*(["'`])""")
-_AS_DEFAULT = re.compile(r"(?<![\w$.])export\s*+\{[^{}]*?(?P<value>)(?P<name>[A-Za-z_$][\w$]*+)\s++as\s++default\b")
+_AS_DEFAULT = re.compile(
+    r"(?<![\w$.])export\s*+\{[^{}]*?(?P<value>)(?P<name>[A-Za-z_$][\w$]*+)\s++as\s++default\b[^{}]*+\}(?!\s*+from\b)"
+)
 _DIRECTIVE = re.compile(r"""^\s*+(?:(["'])\s*+\1[ \t]*+(?:;|\n|\Z)\s*+)++""")
 _OWN_REQUIRE = re.compile(r"(?:typeof|function|const|let|var|,|\()\s*require\b(?!\s*\()")
 _NAMED = re.compile(r"(?<![\w$.])(?:function\s*\*?|class|const|let|var)\s+([\w$]+)")
@@ -52,9 +54,11 @@ _ARROW = re.compile(
     r"(?<![\w$])(?:const|let|var)\s++[\w$]++[^=;\n]{0,500}+=\s*+(?:async\s++)?"
     r"(?:function\b[^{;]{0,500}+\{\s*+\}|(?:\(\s*+\)|[\w$]++)[^=;\n]{0,500}+=>\s*+(?:\{\s*+\}|[^;\n{]*+))"
 )
-_VALUE = r"(?:\{\s*+\}|\[\s*+\]|[\"'`][\s\w]{0,500}+[\"'`]|[+-]?\d[\w.]*+|(?:true|false|null|undefined)\b)\s*+(?:;|as\b|satisfies\b|\n|\Z)"
+# A statement ends before these: other text on the next line may continue the expression.
+_END = r"\s*+(?:;|\Z|(?:as|satisfies|import|export|const|let|var|function|async|class)\b)"
+_VALUE = rf"(?:\{{\s*+\}}|\[\s*+\]|[\"'`][\s\w]{{0,500}}+[\"'`]|[+-]?\d[\w.]*+|(?:true|false|null|undefined)\b){_END}"
 _NO_FUNCTION = re.compile(
-    rf"(?<![\w$.])export\s++default\s++(?:(?P<value>class\b|new\b|(?:async\s++)?function\s*+\*|{_VALUE})|(?P<name>[A-Za-z_$][\w$]*+)\s*+(?:;|\n|\Z))"
+    rf"(?<![\w$.])export\s++default\s++(?:(?P<value>class\b|(?:async\s++)?function\s*+\*|{_VALUE})|(?P<name>[A-Za-z_$][\w$]*+){_END})"
 )
 _SAID = {"{": "an object", "[": "a list", "c": "a class", "'": "a text", '"': "a text", "`": "a text"} | dict.fromkeys(
     "-+0123456789", "a number"
@@ -204,10 +208,11 @@ def _exports(text: str) -> set[str] | None:
     return {*_DECLARED.findall(code), *listed, *(["default"] if _DEFAULT.search(code) else [])}
 
 
-def no_function(text: str) -> ScriptError | None:
-    """Return the error of a default export that is seen to be no function, with no file; None otherwise."""
+def no_function(modules: Mapping[str, str]) -> ScriptError | None:
+    """Return the error of an entry whose default export is seen to be no function; None for any that may be one."""
+    file, text = next(iter(modules.items()), ("", ""))
     outline = Outline(text)
-    if len(text) > MAX_CHARACTERS or not outline.has_default:
+    if file.startswith("index.") or len(text) > MAX_CHARACTERS or not outline.has_default:
         return None
     top = outermost(outline.code)
     found = _NO_FUNCTION.search(top) or _AS_DEFAULT.search(outline.code)
@@ -216,6 +221,8 @@ def no_function(text: str) -> ScriptError | None:
         value = re.search(
             rf"(?<![\w$.])(?:const\s++{name}\s*+=\s*+(?P<value>{_VALUE})|(?P<class>class\s++{name}\b))", top
         )
+        if value and value["class"] and re.search(rf"(?<![\w$.]){name}\s*+=(?![=>])", outline.code):
+            return None  # the name of a class can be given another value
         start = (value["class"] or value["value"])[0] if value else ""
     else:
         start = found["value"][0] if found else ""
@@ -225,7 +232,7 @@ def no_function(text: str) -> ScriptError | None:
     said = f"the default export is {shown}, and Lodger calls it: write {SHAPE}"
     if start == "{" and re.search(r"\b(?:fetch|scheduled)\b", outline.code):
         said += "; what a request to the script's URL brings is action.input"
-    return _at("", text, found.start(), "TypeError", said)
+    return _at(file, text, found.start(), "TypeError", said)
 
 
 def _common_js(modules: Mapping[str, str], file: str, outline: Outline) -> Iterator[ScriptError]:

@@ -15,7 +15,7 @@ from lodger.engine.workbench import schedules_file
 from lodger.engine.workbench.findings import Finding
 from lodger.engine.workbench.schedules_file import SchedulesFile
 from lodger.sandbox.runtimes.js.modules import joined
-from lodger.sandbox.source_faults import Outline
+from lodger.sandbox.source_faults import Outline, no_function
 
 #: Endings of script files, and of the tests beside them.
 SCRIPTS = (".js", ".ts", ".wasm")
@@ -70,7 +70,7 @@ class ScriptFolder:
         tests: files with tests, by path.
         file: the content of schedules.toml.
         findings: faults of the files themselves.
-        modules: files that export nothing by default: they are no scripts, and scripts import them.
+        modules: files that export no function by default: they are no scripts, and scripts import them.
     """
 
     path: Path
@@ -94,8 +94,8 @@ class ScriptFolder:
 def read(path: Path) -> ScriptFolder:
     """Read a folder: each ``NAME.js``, ``NAME.ts`` and ``NAME.wasm``, and each sub-folder with a main.js, is the script NAME.
 
-    A file that exports something and nothing by default is a module of the scripts that import it. Hidden files, declarations, tests,
-    settings of tools and node_modules are no scripts.
+    A file that exports something and nothing by default is a module of the scripts that import it, and so is an imported one whose
+    default export is no function. Hidden files, declarations, tests, settings of tools and node_modules are no scripts.
 
     Raises:
         Usage: folder_missing.
@@ -126,10 +126,22 @@ def read(path: Path) -> ScriptFolder:
             found[name] = script
         if len(found) > MAX_SCRIPTS:
             raise Usage("folder_too_large", path=str(path), maximum=MAX_SCRIPTS)
+    modules += [found.pop(name).path.name for name in _of_values(path, found)]
     file = schedules_file.read(path / schedules_file.NAME, schedules_file.default_name(path))
     scripts = {name: found[name] for name in _order(found)}
     findings += _left_out(path, scripts.values(), tests)
     return ScriptFolder(path, scripts, tuple(tests), file, (*findings, *file.findings), tuple(modules))
+
+
+def _of_values(path: Path, found: dict[str, FolderScript]) -> list[str]:
+    """Return the names of scripts that export a value by default, no function, and whose file another script imports."""
+    texts = {name: script.source for name, script in found.items() if isinstance(script.source, dict)}
+    return [
+        name
+        for name, source in texts.items()
+        if no_function(source)
+        and any(found[name].shown(path, None) in files for other, files in texts.items() if other != name)
+    ]
 
 
 def _leaves(script: FolderScript) -> bool:

@@ -1,7 +1,7 @@
 """Stores a folder's scripts and schedules in a ledger through the operations, and returns refusals as findings."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.access.grants import DEFAULT, Grants, parse
@@ -15,7 +15,7 @@ from lodger.engine.workbench.findings import Finding, nearest, similar
 from lodger.engine.workbench.schedules_file import place_of, script_names
 from lodger.engine.workbench.script_folder import FolderScript, ScriptFolder
 from lodger.sandbox.job import ScriptError
-from lodger.sandbox.source_faults import Outline, faults, no_function
+from lodger.sandbox.source_faults import Outline, faults
 from lodger.sandbox.source_names import unknown_names
 
 if TYPE_CHECKING:
@@ -121,7 +121,9 @@ def _problems(engine: "Engine", tenant_id: str, file: str, text: str, *, entry: 
         for wanted, at, _dynamic in reversed(outline.imports):
             text = text[:at] + NOWHERE + text[at + len(wanted) :]
         ends = "" if entry or outline.has_default else "\nexport default 0"
-        return engine.scripts.check(tenant_id, {file: text + ends}).problems
+        problems = engine.scripts.check(tenant_id, {file: text + ends}).problems
+        # A module may export any value.
+        return problems if entry else [each for each in problems if each.name != "TypeError"]
     except InputError as error:
         return (ScriptError(error.code, error.what, file=file, line=error.details.get("line")),)
 
@@ -226,18 +228,7 @@ def unknown(folder: ScriptFolder) -> list[Finding]:
             fix = "declare or import the name, or correct it; docs/reference/javascript.md names all that a script has"
             warning = Finding("warning", file, each.line, each.column, "name_unknown", each.message, fix)
             found[file, each.line, each.message] = warning
-    return [*found.values(), *_without_function(folder)]
-
-
-def _without_function(folder: ScriptFolder) -> Iterator[Finding]:
-    """Yield an error for each script whose default export cannot be called; one that others import is a module of theirs."""
-    scripts = [each for each in folder.scripts.values() if isinstance(each.source, dict) and not each.is_library]
-    for script in scripts:
-        shown = script.shown(folder.path, None)
-        wrong = no_function(script.text(None))
-        imported = any(shown in other.source for other in scripts if other is not script)
-        if wrong is not None and not imported:
-            yield Finding("error", shown, wrong.line, wrong.column, "source_refused", wrong.message)
+    return list(found.values())
 
 
 def _grants_of(text: str, script: str, held: Grants) -> Iterable[tuple[int, str]]:

@@ -164,3 +164,11 @@ def test_exec_runs_no_file_that_is_no_script(name: str, tmp_path: Path) -> None:
 def test_what_runs_is_not_refused(source: str, tmp_path: Path) -> None:
     (tmp_path / "fine.js").write_text(source)
     assert inside("exec", tmp_path / "fine.js", "--json").json["outcome"] == "ok"
+
+
+def test_a_module_may_export_a_value_by_default(tmp_path: Path) -> None:
+    (tmp_path / "table.js").write_text("export default { days: 7 };\n")
+    (tmp_path / "job.js").write_text('import table from "./table.js";\nexport default () => table.days;\n')
+    (tmp_path / "alone.js").write_text("export default { days: 7 };\n")
+    findings = inside("check", tmp_path, "--json").json["findings"]
+    assert [(each["file"], each["line"], each["code"]) for each in findings] == [("alone.js", 1, "source_refused")]

@@ -136,7 +136,6 @@ ODD = [
     "// export nothing\nreturn 1",
     "let export_ = 1; return export_",
     "return 'export default'",
-    "export default 5",
     "export const a = 1",
     "export default async () => { await import('./x.js') }",
     "await 1",
@@ -161,7 +160,7 @@ ODD = [
     "/[/",
     "`${`",
     "export { x }",
-    "export { x as default }; const x = 1",
+    "export { x as default }; const x = () => 1",
     "export * from './lib.js'",
     "import { q } from 'lodger:x'\nexport default q",
     "}",
@@ -175,7 +174,6 @@ ODD = [
     "const x: number = 1; return x",
     "export default () => <div/>",
     "delete x",
-    "export default class {}",
     "if (1) function f(){}",
     "using x = 1",
     "return /*",
@@ -316,6 +314,23 @@ def test_a_module_with_nothing_to_call_is_refused_and_never_begun(engine: Engine
         {"main.js": "export { f as default } from './lib.js'", "lib.js": lib},
     ):
         assert engine.scripts.put("acme", "job", source).unchecked is None
+
+
+def test_a_default_export_that_is_no_function_is_refused(engine: Engine) -> None:
+    for source, line in (
+        ("export default 5", 1),
+        ("// settings\nexport default { days: 7, run() {} };", 2),
+        ("\n\nexport default class {}", 3),
+    ):
+        (problem,) = engine.scripts.check("acme", source).problems
+        with pytest.raises(InputError) as refused:
+            engine.scripts.put("acme", "job", source)
+        assert (refused.value.code, refused.value.details["line"], problem.line) == ("source_refused", line, line)
+        assert "write export default async" in refused.value.what + refused.value.why
+    made = engine.scripts.put(
+        "acme", "job", {"main.js": "import d from './d.js'\nexport default () => d", "d.js": source}
+    )
+    assert made.unchecked is None
 
 
 def test_what_the_runtime_would_misexecute_is_refused(engine: Engine) -> None:

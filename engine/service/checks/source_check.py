@@ -14,7 +14,7 @@ from lodger.sandbox.job import Bundle, Job, ScriptError
 from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.regex_literals import misread
-from lodger.sandbox.source_faults import explained, faults, idle
+from lodger.sandbox.source_faults import explained, faults, idle, no_function
 
 if TYPE_CHECKING:
     from lodger.engine.service.checks.trial_budget import TrialBudget
@@ -161,7 +161,7 @@ class SourceCheck:
             if problem is not None:
                 return problem
         problem = next(faults(modules), None) or self._parsed(tenant_id, modules, held)
-        return explained(problem, modules) or idle(modules)
+        return explained(problem, modules) or idle(modules) or no_function(modules)
 
     def _parsed(self, tenant_id: str, modules: dict[str, str], held: Limits) -> ScriptError | None:
         """Return the error that the runtime's parser finds, by each way in which the entry can be read."""

@@ -19,7 +19,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "imports": lambda text: Outline(text).imports,
     "flag v": lambda text: line_with_flag_v("RegExp " + text),
     "standard": lambda text: standard_modules.imported({"main.js": text}),
-    "no function": lambda text: no_function("export default x;" + text),
+    "no function": lambda text: no_function({"main.js": "export default x;" + text}),
     "exports": lambda text: next(faults({"main.js": 'import { a } from "./a.js"', "a.js": text}), None),
     "end": lambda text: explained(ScriptError("SyntaxError", "''", file="main.js", line=1), {"main.js": text}),
     "advice": lambda text: explained(ScriptError("SyntaxError", "x", file="main.js", line=1), {"main.js": text}),
@@ -100,7 +100,16 @@ def test_a_file_that_only_declares(source: str, runs_nothing: bool) -> None:
         ("const a = 1;\nexport { b, a as default };", "a number"),
         ("export { a as default } from './a.js'", None),
         ("export default async function* main() {}", "a generator function"),
-        ("export default new Map()", "a value"),
+        ("export default null\nconst a = 1", "a value"),
+        ("export default { a: 1 } as Config;", "an object"),
+        ("export default new Proxy(() => 1, {})", None),
+        ("export default 5 ? () => 1 : 2", None),
+        ("const f = () => 1;\nexport default [f]\n[0]", None),
+        ("const a = { f() {} };\nexport default a\n.f", None),
+        ("class A {}\nA = () => 1;\nexport { A as default }", None),
+        ("const a = 1;\nexport { a as default } from './a.js'", None),
+        ("export { main as default };\nasync function main() {}", None),
+        ("return `\nexport default 5\n`", None),
         ("export default { f() {} }.f", None),
         ("const h = () => 1;\nexport default h", None),
         ("export default script(async () => 1)", None),
@@ -108,7 +117,7 @@ def test_a_file_that_only_declares(source: str, runs_nothing: bool) -> None:
     ],
 )
 def test_a_default_export_that_is_no_function(source: str, shown: str | None) -> None:
-    found = no_function(source)
+    found = no_function({"main.js": source})
     assert (found and found.message.split(",")[0]) == (shown and f"the default export is {shown}")
 
 
