@@ -37,6 +37,8 @@ from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, joined, ordi
 
 _END = Token("end", "", "", 0, 0)
 _ALL = (Days(),)
+#: Minutes that a time of day in words names before its hour.
+_MINUTES_BEFORE = ("five", "ten", "twenty", "twenty-five")
 #: Kinds of tokens after which a bare number may be a time or a day.
 _AFTER_BARE = ("end", "and", ",", "zone", "on", "every", "weekday", "days", "in", "until", "except")
 #: Most days of one year's dates that a range excepts, less one.
@@ -935,15 +937,15 @@ class _Grammar:
         return time
 
     def _spoken_time(self) -> _Time:
-        """Read a time of day such as ``half past 9`` or ``quarter to 9``."""
+        """Read a time of day such as ``half past 9``, ``quarter to 9`` or ``ten to nine``."""
         begin, word = self.at, self.next()
         minutes = word.value if word.kind == "number" else 30 if word.text == "half" else 15
         sign = self.next()
-        if sign.kind == "past" or (sign.text == "to" and minutes == 15):
+        if sign.kind == "past" or (sign.text == "to" and minutes < 30):
             time = self.time()
             if time.minute:
                 raise self.unread("the hour has minutes", self.since(begin))
-            second = (time.second_of_day() + (minutes * 60 if sign.kind == "past" else -900)) % DAY_S
+            second = (time.second_of_day() + (minutes if sign.kind == "past" else -minutes) * 60) % DAY_S
             return _Time(*civil.clock(second), "", time.fixed or bool(time.half), self.left[begin].place, time.end)
         self.at -= 1
         if minutes == 30 and self.peek().kind == "number" and 1 <= self.peek().value <= 12:
@@ -957,17 +959,22 @@ class _Grammar:
         raise self.unexpected("past or to")
 
     def _minutes_past(self, ahead: int = 0) -> bool:
-        """Whether the next tokens are minutes past an hour, such as ``20 past 9``."""
-        kinds = [self.peek(ahead + each).kind for each in range(3)]
-        return kinds[:2] == ["number", "past"] and kinds[2] in ("number", "clock", "moment")
+        """Whether the next tokens are minutes past an hour, such as ``20 past 9``, or in words before it, as in ``at ten to nine``."""
+        minutes, sign, hour = (self.peek(ahead + each) for each in range(3))
+        before = minutes.text in _MINUTES_BEFORE and sign.text == "to" and self.peek(ahead - 1).kind == "at"
+        return (
+            minutes.kind == "number" and (sign.kind == "past" or before) and hour.kind in ("number", "clock", "moment")
+        )
 
     def _minutes_to(self) -> Unread:
-        """Return the error of ``at ten to nine``, which has another meaning than the numbers seem to have."""
+        """Return the error of ``at 10 to 9``, which has another meaning than the numbers seem to have."""
         place, minutes, sign, time = self.peek(-1).place, self.next().value, self.next().text, self.time()
         before = (time.second_of_day() - minutes * 60) % DAY_S
         texts = [f"at {clock(before)}"] if sign == "to" and minutes in (5, 10, 20, 25) else []
+        if not texts or minutes <= time.hour:
+            texts.append(f"from {minutes} to {self.text[time.place : time.end]}")
         what = "it may be minutes before an hour, or a range of hours"
-        return self.unread(what, (place, time.end), *texts, f"from {minutes} to {self.text[time.place : time.end]}")
+        return self.unread(what, (place, time.end), *texts)
 
     def _is_time(self, ahead: int, *, bare: bool) -> bool:
         """Whether a time of day begins at a following token; ``bare``: also a number alone."""
@@ -1031,7 +1038,8 @@ class _Grammar:
     def at_part(self, strong: bool, first: int) -> None:
         """Read what follows ``at``: times, minutes of the hour, weekends, or the end of the month."""
         after = self.peek(1)
-        if self.kinds("at", "number", "to") and after.value < 60 and self.peek(3).kind in ("number", "clock"):
+        ranged = self.kinds("at", "number", "to") and self.peek(3).kind in ("number", "clock", "moment")
+        if ranged and after.value < 60 and not self._minutes_past(1):
             self.next()
             raise self._minutes_to()
         if after.value == "minute" or after.kind == "past" or (self._past_the_hour(1) and not self._minutes_past(1)):

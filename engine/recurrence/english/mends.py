@@ -73,7 +73,7 @@ def _wordings_in(text: str) -> Iterator[Wording]:
 
 #: Words that change what is meant, so that a text without them is another wish.
 _MEANT = {
-    "nearest", "next", "this", "if", "unless", "when", "while", "night", "then", "any", "odd", "even", "before", "after", "never",
+    "nearest", "next", "this", "if", "unless", "when", "while", "night", "then", "any", "odd", "even", "before", "after", "never", "outside",
 }  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def _instead(text: str, unread: Unread) -> Iterator[str]:
 
 
 def _shortened(text: str, unread: Unread) -> Iterator[str]:
-    """Yield examples for an unknown place, then the text without its unknown words, or up to the first of them."""
+    """Yield examples for an unknown place, then the text without its unknown words."""
     try:
         unknown = [each for each in tokens(text) if each.kind == "unknown"]
     except Unread as failed:
@@ -198,8 +198,6 @@ def _shortened(text: str, unread: Unread) -> Iterator[str]:
         for token in reversed(unknown):
             rest = rest[: token.place] + rest[token.end :]
         yield rest
-        if unknown[0].text.isalpha():
-            yield text[: unknown[0].place]
 
 
 def _respelt(text: str) -> Iterator[str]:

@@ -54,7 +54,7 @@ _KINDS = {
     "per": "per", "time": "time", "run": "run",
 }  # fmt: skip
 _NUMBER_WORDS = {
-    **{name: number for number, name in enumerate(_NUMBERS.split(), 1)}, "thirty": 30, "forty": 40, "forty-five": 45, "fifty": 50,
+    **{name: number for number, name in enumerate(_NUMBERS.split(), 1)}, "twenty-five": 25, "thirty": 30, "forty": 40, "forty-five": 45, "fifty": 50,
     "sixty": 60, "ninety": 90,
 }  # fmt: skip
 
@@ -94,7 +94,7 @@ _TOKEN = re.compile(
     r"|(?P<length>(?:[0-9]+[a-z]+)+)\b"
     r"|:(?P<past>[0-9]{2})\b"
     r"|(?P<number>[0-9]+)"
-    r"|(?P<word>forty-five|o'clock|[^\W\d_]+(?:['’][^\W\d_]+)?)"
+    r"|(?P<word>(?:twenty|forty)-five|o'clock|[^\W\d_]+(?:['’][^\W\d_]+)?)"
     r"|(?P<sign>[^\s\w]))"
 )  # fmt: skip
 
