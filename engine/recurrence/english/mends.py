@@ -73,7 +73,8 @@ def _wordings_in(text: str) -> Iterator[Wording]:
 
 #: Words that change what is meant, so that a text without them is another wish.
 _MEANT = {
-    "nearest", "next", "this", "if", "unless", "when", "while", "night", "then", "any", "odd", "even", "before", "after", "never", "outside",
+    "nearest", "next", "this", "if", "unless", "when", "while", "night", "then", "any", "odd", "even", "before", "after", "never",
+    "outside",
 }  # fmt: skip
 
 

@@ -54,7 +54,8 @@ _KINDS = {
     "per": "per", "time": "time", "run": "run",
 }  # fmt: skip
 _NUMBER_WORDS = {
-    **{name: number for number, name in enumerate(_NUMBERS.split(), 1)}, "twenty-five": 25, "thirty": 30, "forty": 40, "forty-five": 45, "fifty": 50,
+    **{name: number for number, name in enumerate(_NUMBERS.split(), 1)}, "thirty": 30, "forty": 40, "forty-five": 45, "fifty": 50,
+    "twenty-five": 25,
     "sixty": 60, "ninety": 90,
 }  # fmt: skip
 
