@@ -99,6 +99,7 @@ def test_a_customer_of_a_node_application(tmp_path: Path) -> None:
             form = {"name": "follow-up", "rule": "every weekday at 09:00", "source": files["follow-up.js"]}
             wrong = customer.post(f"{url}/acme/automations", data=form | {"rule": "evry wekday at 9 oclock or so"})
             assert (wrong.status_code, 'role="alert"' in wrong.text, "follow-up.js" in wrong.text) == (422, True, False)
+            assert "Write `every weekday at 9" in wrong.text
             broken = customer.post(f"{url}/acme/automations", data=form | {"source": "export default () => {"})
             assert (broken.status_code, "line 1" in broken.text) == (422, True), broken.text
             saved = customer.post(f"{url}/acme/automations", data=form)
