@@ -165,6 +165,7 @@ def test_times_are_shown_and_typed_in_the_schedules_zone_then_in_the_chosen_one(
         page.get_by_label("Times in").select_option("browser")
         expect(slots).to_contain_text("2026-01-01 15:30:00")  # the choice reloads the page
         page.goto(f"{lodge.url}/t/acme/actions")
+        assert page.locator("[name=since]").get_attribute("max") == "9999-12-31T23:59", "a year has four digits"
         page.locator("[name=since]").fill("2026-01-01T00:00")
         page.get_by_role("button", name="Filter").click()
         page.wait_for_url("**since=2026-01-01T05%3A00%3A00.000Z**")

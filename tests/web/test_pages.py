@@ -38,6 +38,9 @@ def test_a_browser_without_a_session_is_sent_to_the_sign_in_page(lodge: RunningA
         assert (answer.status_code, answer.headers["content-type"]) == (200, media)
         again = lodge.http.get(f"{lodge.url}/static/{name}", headers={"if-none-match": answer.headers["etag"]})
         assert (again.status_code, again.content, answer.headers["content-encoding"]) == (304, b"", "gzip")
+        # A proxy that packs the file itself makes the tag weak.
+        weak = lodge.http.get(f"{lodge.url}/static/{name}", headers={"if-none-match": f"W/{answer.headers['etag']}"})
+        assert (weak.status_code, weak.content) == (304, b"")
         named = lodge.http.get(f"{lodge.url}/static/{name}?{answer.headers['etag'].strip(chr(34))}")
         assert "immutable" in named.headers["cache-control"]
 
@@ -277,6 +280,8 @@ def test_every_operation_has_its_form_or_its_result(lodge: RunningApi, signed_in
             answer = client.get(f"{base}/operations/{name}")
             assert answer.status_code == 200, (base, name)
             assert "Your role may not" not in answer.text, (base, name)
+            side_bar = answer.text.partition("<nav ")[2].partition("</nav>")[0]
+            assert side_bar.count("aria-current") == 1, (base, name)
     unset = admin.get("/t/acme/operations/tenants.place").text
     assert ("this engine has one ledger" in unset, "To fix it: set LODGER_LEDGERS" in unset) == (True, True)
     found = admin.get("/operations/locks.list").text
