@@ -221,8 +221,12 @@ def no_function(modules: Mapping[str, str]) -> ScriptError | None:
         value = re.search(
             rf"(?<![\w$.])(?:const\s++{name}\s*+=\s*+(?P<value>{_VALUE})|(?P<class>class\s++{name}\b))", top
         )
-        if value and value["class"] and re.search(rf"(?<![\w$.]){name}\s*+=(?![=>])", outline.code):
-            return None  # the name of a class can be given another value
+        if (
+            value
+            and value["class"]
+            and re.search(rf"(?<![\w$.]){name}(?![\w$])(?!{_END}|\s*+(?:[.({{]|extends\b))", outline.code)
+        ):
+            return None  # the name of a class may be given another value
         start = (value["class"] or value["value"])[0] if value else ""
     else:
         start = found["value"][0] if found else ""

@@ -107,6 +107,8 @@ def test_a_file_that_only_declares(source: str, runs_nothing: bool) -> None:
         ("const f = () => 1;\nexport default [f]\n[0]", None),
         ("const a = { f() {} };\nexport default a\n.f", None),
         ("class A {}\nA = () => 1;\nexport { A as default }", None),
+        ("class A {}\n[A] = [() => 1];\nexport default A", None),
+        ("export { A as default };\nclass A extends B {}\nnew A().f();", "a class"),
         ("const a = 1;\nexport { a as default } from './a.js'", None),
         ("export { main as default };\nasync function main() {}", None),
         ("return `\nexport default 5\n`", None),
