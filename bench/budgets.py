@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 from sqlalchemy import event
 
 from lodger.bench import attempts, peers, rules, runs, scripts, storm
+from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.core.settings import Settings
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.finished import Finished
 from lodger.engine.store.lifecycle import claims, leases, tick
 from lodger.engine.sync import Engine
+from lodger.engine.testing.clock import FakeClock
 from lodger.sandbox.outcome import Outcome
 
 RATE, LONE_RATE = 50.0, 10.0
@@ -74,7 +77,7 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
         yield Budget("trivial script", "isolated-vm", 1.0, False, attempts.ratios(rows, isolate)["answer"])
     for place, where, bound in (("SQLite", None, 2.0), ("PostgreSQL", url, 1.0)):
         if place == "SQLite" or where is not None:
-            with _opened(where) as engine:
+            with opened_behind(where) as engine:
                 yield from statements(place, engine)
             rate = _noop_actions_per_s(number * NOOPS, where)
             yield _ratio(f"no-op actions, {place}", "graphile-worker", bound, rate, queue.get("per_s"))
@@ -93,9 +96,16 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
 
 
 @contextmanager
-def _opened(url: str | None) -> Iterator[Engine]:
-    """Open an empty database, or a new SQLite file, for the block."""
-    with TemporaryDirectory() as folder, Engine.open(url or f"{folder}/ledger.db", settings=_SETTINGS) as engine:
+def opened_behind(url: str | None) -> Iterator[Engine]:
+    """Open an empty database, or a new SQLite file, for the block.
+
+    Its clock is behind: the days by which the block moves on are not ahead of the nodes that later use the database.
+    """
+    clock = FakeClock(from_us(SystemClock().now_us()) - timedelta(days=2, hours=12))
+    with (
+        TemporaryDirectory() as folder,
+        Engine.open(url or f"{folder}/ledger.db", settings=_SETTINGS, clock=clock) as engine,
+    ):
         yield engine
 
 

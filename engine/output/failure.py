@@ -25,8 +25,8 @@ def described(error: BaseException) -> dict[str, Any]:
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(cause)
-    if isinstance(error, OSError):
-        row = _SYSTEM.get(error.errno or 0, "system_error")
+    if isinstance(error, OSError) and error.errno is not None:  # a deadline of asyncio has none
+        row = _SYSTEM.get(error.errno, "system_error")
         return Unavailable(row, path=error.filename or "a file", reason=error.strerror or error).as_dict()
     last = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in last)

@@ -11,12 +11,12 @@ import pytest
 from tests.e2e.ready import lodger
 
 from lodger.bench.attempts import Row, broken, ratios
-from lodger.bench.budgets import MAX_STATEMENTS, far_runs, statements, whole_runs
+from lodger.bench.budgets import MAX_STATEMENTS, far_runs, opened_behind, statements, whole_runs
 from lodger.bench.runs import Measured
 from lodger.bench.runs import Row as RunRow
 from lodger.bench.wall_cases import RUNTIMES, cases
 from lodger.bench.walls import figure, spread
-from lodger.engine.core.settings import Settings
+from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.sync import Engine
 
 
@@ -168,12 +168,16 @@ def test_budgets_of_whole_runs_are_judged() -> None:
     ]
 
 
-def test_statements_of_a_batch_are_counted(tmp_path: Path) -> None:
-    settings = Settings(concurrent_runs=100, min_interval_s=1, check_scripts=False)
-    with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
+def test_statements_of_a_batch_are_counted_on_days_that_are_over(tmp_path: Path) -> None:
+    """A database that has seen a later time starts nothing until then, and later budgets are measured in it."""
+    url = str(tmp_path / "ledger.db")
+    with opened_behind(url) as engine:
         found = list(statements("SQLite", engine))
     assert [each.bound for each in found] == list(MAX_STATEMENTS.values())
     assert all(each.ratio and each.missed == 0 for each in found), found
+    with Engine.open(url) as engine:
+        ticked = next(iter(engine.actions.list(limit=1))).due_at
+        assert ticked < from_us(SystemClock().now_us())
 
 
 def test_what_is_kept_and_what_is_missed_is_said_beside_each_peer() -> None:

@@ -64,6 +64,15 @@ def test_a_system_error_names_the_file() -> None:
     assert "'/some/file'" in described(PermissionError(13, "Permission denied", "/some/file"))["message"]
 
 
+def test_a_deadline_is_no_error_of_a_file() -> None:
+    try:
+        raise TimeoutError
+    except TimeoutError as error:
+        body = described(error)
+    assert body["code"] == "internal_error"
+    assert "TimeoutError" in body["message"]
+
+
 def test_the_caret_stands_beneath_the_character() -> None:
     text, caret = under("FREQ=DALY", 5).split("\n")
     assert text[caret.index("^")] == "D"
