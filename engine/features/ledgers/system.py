@@ -38,14 +38,19 @@ from lodger.engine.service.operations.declaration import Sync
 from lodger.engine.service.operations.table import Operation
 from lodger.engine.store import signing_keys
 from lodger.engine.store.connection.database import mask_password
+from lodger.engine.store.drivers import patience
 from lodger.engine.store.lifecycle import ledger_identity
 from lodger.engine.store.records import Page
 from lodger.engine.store.tenants import tenants
 
 T = TypeVar("T")
-#: Seconds for which a ledger that could not be reached is not asked again.
+#: Seconds for which a ledger that a second try could not reach is not asked again.
 RETRY_S = 1.0
-#: Ledgers that are asked at once.
+#: Seconds to wait for an answer to a look at a ledger: at its part of a list, at the directory, or whether it can be reached.
+LOOK_S = 5.0
+#: Seconds to wait for an answer within a call on one ledger that is not slow: longer than for a lock.
+CALL_S = 15.0
+#: Parts of lists that are read from one ledger at once.
 THREADS = 16
 #: Seconds for which the numbers of tenants by ledger are reused where new tenants are placed.
 COUNTED_S = 30.0
@@ -66,23 +71,44 @@ class Member:
         self.engine: Engine | None = None
         self._open = open_engine
         self._opening = threading.Lock()
-        self._failed: tuple[float, Unavailable] | None = None
+        #: Until when it is not asked, and why. Not the error, whose traceback would keep the lost connection open.
+        self._failed: tuple[float, str] | None = None
+        #: For parts of lists. Threads of its own, so that a ledger that does not answer holds none of the others'.
+        self.pool = ThreadPoolExecutor(THREADS, "lodger-ledger", partial(patience.adopt, LOOK_S))
 
     def opened(self) -> Engine:
-        """Return the engine.
+        """Return the engine; one call at a time asks a ledger that could not be reached, and the others are refused meanwhile.
 
         Raises:
             Unavailable: ledger_unreachable.
         """
-        with self._opening:
-            if self._failed is not None and monotonic() < self._failed[0]:
-                raise self._failed[1]
-            if self.engine is None:
-                try:
-                    self.engine = self._open(self)
-                except (Unavailable, InputError) as error:
-                    raise self.explained(error) from error
+        failed = self._failed
+        if not self._opening.acquire(blocking=failed is None):
+            raise LedgerUnreachable(self.name, failed[1] if failed else "")
+        try:
+            failed = self._failed
+            if failed is not None and monotonic() < failed[0]:
+                raise LedgerUnreachable(self.name, failed[1])
+            if self.engine is None or failed is not None:
+                self.engine = self._tried()
+                self._failed = None
             return self.engine
+        finally:
+            self._opening.release()
+
+    def _tried(self) -> Engine:
+        """Return the engine, opened if need be, of a ledger that answers.
+
+        Raises:
+            Unavailable: ledger_unreachable.
+        """
+        try:
+            with patience.waiting(LOOK_S):
+                engine = self.engine or self._open(self)
+                _look(engine, tenants.get, PLATFORM)
+        except (Unavailable, InputError) as error:
+            raise self.explained(error, RETRY_S) from error
+        return engine
 
     def run(self, work: Callable[[Engine], T]) -> T:
         """Return what a function of the engine returns.
@@ -98,17 +124,26 @@ class Member:
         self._failed = None
         return found
 
+    def look(self, work: Callable[[Engine], T]) -> T:
+        """Return what a function of the engine returns that waits for each answer for a short time; see :meth:`run`."""
+        with patience.waiting(LOOK_S):
+            return self.run(work)
+
     def fails(self, error: Explained) -> bool:
         """Whether an error concerns the ledger as a whole; one that is busy answers the next call."""
         return error.code.startswith(_OF_LEDGER) and error.code != "database_busy"
 
-    def explained(self, error: Explained) -> Explained:
-        """Return the error that names this ledger, if it cannot be reached; else the error itself."""
+    def explained(self, error: Explained, wait_s: float = 0.0) -> Explained:
+        """Return the error that names this ledger, if it cannot be reached; else the error itself.
+
+        Args:
+            wait_s: time until it is asked again; a call whose answer did not come may have asked too much of it.
+        """
         if isinstance(error, LedgerUnreachable) or not self.fails(error):
             return error
-        made = LedgerUnreachable(self.name, f"{error.what} ({error.code})")
-        self._failed = (monotonic() + RETRY_S, made)
-        return made
+        reason = f"{error.what} ({error.code})"
+        self._failed = (monotonic() + wait_s, reason)
+        return LedgerUnreachable(self.name, reason)
 
 
 class System(table.Nouns[Sync]):
@@ -126,7 +161,7 @@ class System(table.Nouns[Sync]):
         except BaseException:
             self.engine.close()
             raise
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lodger-ledger")
+        self._copying = ThreadPoolExecutor(1, thread_name_prefix="lodger-copy")
         self._counted = float("-inf"), Counter[str]()
         #: When to compare the copies of the operators' tokens, what was copied in which hour, and the ledgers that lack it.
         self._copy_at_s = 0.0
@@ -235,7 +270,7 @@ class System(table.Nouns[Sync]):
 
     def _read(self, look: Callable[..., T], *args: Any) -> T:
         """Run a query on the directory in the first ledger."""
-        return self.home.run(lambda engine: _look(engine, look, *args))
+        return self.home.look(lambda engine: _look(engine, look, *args))
 
     def _write(self, change: Callable[..., T], *args: Any) -> T:
         """Run a change of the directory in a transaction of the first ledger."""
@@ -254,15 +289,15 @@ class System(table.Nouns[Sync]):
 
     def close(self) -> None:
         """Release all ledgers; safe to call twice."""
-        self._pool.shutdown()
+        for pool in (self._copying, *(each.pool for each in self._members.values())):
+            pool.shutdown()
         for engine in {self.engine, *(each.engine for each in self._members.values())}:
             if engine is not None:
                 engine.close()
 
     def unready(self) -> list[str]:
         """Return the problems of the first ledger, if no other one can be reached."""
-        found = self.engine.unready()
-        return [] if any(_problem(each) is None for each in self._others) else found
+        return [] if any(_problem(each) is None for each in self._others) else self.engine.unready()
 
     def at(self, tenant_id: str | None) -> Engine:
         """Return the engine of the ledger that a tenant lives in; see :meth:`lodger.engine.sync.Engine.at`."""
@@ -286,7 +321,7 @@ class System(table.Nouns[Sync]):
         now_us, latest, found = self.engine.context.clock.now_us(), 0, None
         for each in self._others:
             with suppress(Unavailable):
-                at_us = each.run(lambda engine: _look(engine, directory.copied_us, engine.context, now_us))
+                at_us = each.look(lambda engine: _look(engine, directory.copied_us, engine.context, now_us))
                 if at_us > latest:
                     latest, found = at_us, each
         return found
@@ -357,10 +392,10 @@ class System(table.Nouns[Sync]):
         failed = None
         if monotonic() > self._copy_at_s:
             self._copy_at_s = monotonic() + COPY_S
-            self._pool.submit(self._copy_changed)
+            self._copying.submit(self._copy_changed)
         for each in self._members.values():
             try:
-                found = each.run(look)
+                found = each.look(look)
             except LedgerUnreachable as error:
                 failed = failed or error
                 continue
@@ -440,6 +475,11 @@ class System(table.Nouns[Sync]):
         """Carry out an operation for a proxy in the ledgers that it concerns, and return the merged answer."""
         if operation.name in self._own:
             return self._own[operation.name](*args, **kwargs)
+        with nullcontext() if operation.is_slow else patience.waiting(CALL_S):
+            return self._route(operation, args, kwargs)
+
+    def _route(self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Carry out an operation that has no function of its own here."""
         given = proxy.signature(operation.function).bind(*args, **kwargs)
         given.apply_defaults()
         tenant_id = given.arguments.get("tenant_id")
@@ -487,7 +527,7 @@ class System(table.Nouns[Sync]):
         Raises:
             Unavailable: ledger_unreachable, if none can. NotFound: as all of them.
         """
-        asked = {each: self._pool.submit(copy_context().run, work, each) for each in self._members.values()}
+        asked = {each: each.pool.submit(copy_context().run, work, each) for each in self._members.values()}
         answers: dict[Member, T] = {}
         failed: list[Exception] = []
         note_unreachable(*self._unlisted())
@@ -579,7 +619,7 @@ class System(table.Nouns[Sync]):
         for name in self._unlisted():
             raise LedgerUnreachable(name, UNLISTED)
         for each in self._members.values():
-            each.run(lambda engine: engine.tenants.get(PLATFORM))
+            each.look(lambda engine: engine.tenants.get(PLATFORM))
 
     def _rotate(self, *, new_key: bool = False, drop: bool = False) -> Any:
         """Encrypt the secrets of all ledgers anew; keys are dropped when none of them uses them."""
@@ -770,7 +810,7 @@ def _lives_in(tenant_id: str, engine: Engine) -> Engine | None:
 def _problem(member: Member) -> Unavailable | None:
     """Return the error of a ledger that cannot be reached, or None."""
     try:
-        member.run(lambda engine: engine.tenants.get(PLATFORM))
+        member.look(lambda engine: engine.tenants.get(PLATFORM))
     except Unavailable as error:
         return error
     return None
@@ -779,6 +819,6 @@ def _problem(member: Member) -> Unavailable | None:
 def _nodes(member: Member) -> tuple[str, ...]:
     """Return the names of a ledger's living nodes; none if it cannot be reached."""
     try:
-        return tuple(each.name for each in member.run(lambda engine: engine.nodes.list()) if each.state == "alive")
+        return tuple(each.name for each in member.look(lambda engine: engine.nodes.list()) if each.state == "alive")
     except Unavailable:
         return ()
