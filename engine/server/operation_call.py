@@ -129,12 +129,10 @@ class Calls:
             return None if found is None else (engine.context, found)
 
         tenant_id = request.path_params.get("tenant_id")
-        if tenant_id is not None:
-            return find_in_ledger(self._engine.at(tenant_id))
         try:
-            return self._engine.ask_each(find_in_ledger)
+            return self._engine.ask_each(find_in_ledger, tenant_id=tenant_id)
         except Unavailable as error:
-            if error.code != "ledger_unreachable":
+            if tenant_id is not None or error.code != "ledger_unreachable":
                 raise
             return None  # an operation that this ledger has carried out is refused itself
 

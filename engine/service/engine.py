@@ -142,8 +142,11 @@ class Engine(Nouns[Sync]):
         """Let all reads of this context about a tenant, or about all of them, be of one snapshot."""
         return self.context.database.snapshot()
 
-    def ask_each(self, look: "Callable[[Engine], T | None]") -> T | None:
+    def ask_each(self, look: "Callable[[Engine], T | None]", *, tenant_id: str | None = None) -> T | None:
         """Return the result of a function that is asked in one ledger after the other; None if it finds nothing in any.
+
+        Args:
+            tenant_id: ask the ledger of this tenant alone.
 
         Raises:
             Unavailable: ledger_unreachable, if it found nothing in the others.

@@ -387,8 +387,10 @@ class System(table.Nouns[Sync]):
             if each.engine is not None:
                 function(each.engine)
 
-    def ask_each(self, look: Callable[[Engine], T | None]) -> T | None:
+    def ask_each(self, look: Callable[[Engine], T | None], *, tenant_id: str | None = None) -> T | None:
         """Return what a function finds in one ledger after the other; see :meth:`lodger.engine.sync.Engine.ask_each`."""
+        if tenant_id is not None:
+            return self.where(tenant_id).look(look)
         failed = None
         if monotonic() > self._copy_at_s:
             self._copy_at_s = monotonic() + COPY_S
