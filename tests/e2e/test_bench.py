@@ -83,7 +83,7 @@ def test_what_an_attempt_costs() -> None:
     assert done.code == 0
     assert {row["runtime"] for row in body["rows"]} == set(RUNTIMES)
     for row in body["rows"]:
-        assert row["attempts"] > 5
+        assert row["attempts"] > 0
         assert row["cpu_us"] == pytest.approx(row["worker_us"] + row["zygote_us"] + row["engine_us"], abs=2)
         assert 0 < row["answer_p50_ms"] <= row["answer_p99_ms"] <= 20 * 250
         assert 100 < row["faults"] < 600
