@@ -40,7 +40,7 @@ _MODULE_EXPORTS = re.compile(
 )
 _REQUIRE = re.compile(r"""(?<![\w$.])require\s*\(\s*(["'`])""")
 _AS_DEFAULT = re.compile(
-    r"(?<![\w$.])export\s*+\{[^{}]*?(?P<value>)(?P<name>[A-Za-z_$][\w$]*+)\s++as\s++default\b[^{}]*+\}(?!\s*+from\b)"
+    r"(?<![\w$.])export\s*+\{(?=[^{}]*+\}(?!\s*+from\b))[^{}]*?(?P<value>)(?<![\w$])(?P<name>[A-Za-z_$][\w$]*+)\s++as\s++default\b"
 )
 _DIRECTIVE = re.compile(r"""^\s*+(?:(["'])\s*+\1[ \t]*+(?:;|\n|\Z)\s*+)++""")
 _OWN_REQUIRE = re.compile(r"(?:typeof|function|const|let|var|,|\()\s*require\b(?!\s*\()")

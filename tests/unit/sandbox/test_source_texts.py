@@ -20,6 +20,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "flag v": lambda text: line_with_flag_v("RegExp " + text),
     "standard": lambda text: standard_modules.imported({"main.js": text}),
     "no function": lambda text: no_function({"main.js": "export default x;" + text}),
+    "no function in a list": lambda text: no_function({"main.js": f"export {{{text}}};\nexport default main()"}),
+    "no function of another": lambda text: no_function({"main.js": f"export {{{text}}} from './a.js'"}),
     "exports": lambda text: next(faults({"main.js": 'import { a } from "./a.js"', "a.js": text}), None),
     "end": lambda text: explained(ScriptError("SyntaxError", "''", file="main.js", line=1), {"main.js": text}),
     "advice": lambda text: explained(ScriptError("SyntaxError", "x", file="main.js", line=1), {"main.js": text}),
@@ -30,7 +32,7 @@ import |import\n|import a |from "a";|import type |import type a; |export { |expo
 export default function |export default async |export default script( |export default ({ |function|function a() |
 async function a()\n|class a |class a extends b {} ;|const a |const a\n|const a = async |const a = b |const a = function |
 const a = (b) |RegExp( |RegExp("' |import { |export const a,\n|
-((|{{|[{a=|a<|a: |require ( |exports. |\t
+((|{{|[{a=|a<|a: |require ( |exports. |\t|a|a as default,
 """.replace("\n", "")
     .replace("\\n", "\n")
     .replace("\\t", "\t")
