@@ -105,7 +105,7 @@ class Member:
         try:
             with patience.waiting(LOOK_S):
                 engine = self.engine or self._open(self)
-                _look(engine, tenants.get, PLATFORM)
+                _answered(engine)
         except (Unavailable, InputError) as error:
             raise self.explained(error, RETRY_S) from error
         return engine
@@ -134,7 +134,7 @@ class Member:
         return error.code.startswith(_OF_LEDGER) and error.code != "database_busy"
 
     def explained(self, error: Explained, wait_s: float = 0.0) -> Explained:
-        """Return the error that names this ledger, if it cannot be reached; else the error itself.
+        """Return the error that names this ledger, if it cannot be reached, and note that it could not; else the error itself.
 
         Args:
             wait_s: time until it is asked again; a call whose answer did not come may have asked too much of it.
@@ -621,7 +621,7 @@ class System(table.Nouns[Sync]):
         for name in self._unlisted():
             raise LedgerUnreachable(name, UNLISTED)
         for each in self._members.values():
-            each.look(lambda engine: engine.tenants.get(PLATFORM))
+            each.look(_answered)
 
     def _rotate(self, *, new_key: bool = False, drop: bool = False) -> Any:
         """Encrypt the secrets of all ledgers anew; keys are dropped when none of them uses them."""
@@ -801,6 +801,15 @@ def _change(engine: Engine, change: Callable[..., T], *args: Any) -> T:
         return change(connection, *args)
 
 
+def _answered(engine: Engine) -> None:
+    """Return when the ledger has answered the question for its own tenant.
+
+    Raises:
+        Unavailable: errors of its database.
+    """
+    _look(engine, tenants.get, PLATFORM)
+
+
 def _lives_in(tenant_id: str, engine: Engine) -> Engine | None:
     """Return the engine if a tenant lives in its ledger; a copy of one that moves does not."""
     with suppress(NotFound):
@@ -812,7 +821,7 @@ def _lives_in(tenant_id: str, engine: Engine) -> Engine | None:
 def _problem(member: Member) -> Unavailable | None:
     """Return the error of a ledger that cannot be reached, or None."""
     try:
-        member.look(lambda engine: engine.tenants.get(PLATFORM))
+        member.look(_answered)
     except Unavailable as error:
         return error
     return None

@@ -44,9 +44,7 @@ def ledger_url(place: str) -> tuple[Driver, URL]:
     """
     try:
         parsed = parse(place)
-        driver = driver_named(parsed.get_backend_name())
-        if driver is None:
-            raise InputError("database_url.dialect", dialect=parsed.get_backend_name())
+        driver = _driver_of(parsed)
         url = driver.ledger_url(parsed)
         url.get_dialect().import_dbapi()
     except UNOPENABLE as error:
@@ -71,10 +69,19 @@ def opened_url(url: URL) -> URL:
     Raises:
         InputError: database_url.
     """
+    return _driver_of(url).ledger_url(url)
+
+
+def _driver_of(url: URL) -> Driver:
+    """Return the driver of an address.
+
+    Raises:
+        InputError: database_url.
+    """
     driver = driver_named(url.get_backend_name())
     if driver is None:
         raise InputError("database_url.dialect", dialect=url.get_backend_name())
-    return driver.ledger_url(url)
+    return driver
 
 
 def mask_password(url: str) -> str:
