@@ -19,7 +19,7 @@ from lodger.engine.server.operation_call import authenticated
 from lodger.engine.server.problems import Refused
 from lodger.engine.service.operations.route import ROOT, Route
 from lodger.engine.store.tenants import sessions
-from lodger.engine.web import sign_in
+from lodger.engine.web import rule_form, sign_in
 from lodger.engine.web.page import root_of
 from lodger.engine.web.pages import operations
 from lodger.sandbox import prescan
@@ -51,9 +51,11 @@ async def call(pages: "Dashboard", request: Request) -> Response:
             file = parts.pop("file", b"")
             typed = parse_qsl("" if boundary else sent.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
             pairs = [*typed, *((name, part.decode()) for name, part in parts.items())]
+            rules, builder = rule_form.typed(pairs) or ({}, None)
         except ValueError:
             raise Refused(415, "media_type") from None
-    fields = {name: text.replace("\r\n", "\n") for name, text in pairs}
+    fields = {name: text.replace("\r\n", "\n") for name, text in pairs if not name.startswith(rule_form.PREFIX)}
+    fields |= {name: each if isinstance(each, str) else json.dumps(each) for name, each in rules.items()}
     method, _space, path = _filled(request.query_params.get("to", ""), fields).partition(" ")
     route = next(
         (each for each in pages.api.engine.table.routes if each.method != "GET" and _is(each, method, path)), None
@@ -75,6 +77,10 @@ async def call(pages: "Dashboard", request: Request) -> Response:
     query = urlencode({each.name: text for each in route.at("query") if (text := fields.get(each.name))})
     answer = await sent_to_api(pages, request, method, path, file if route.raw else body, fields, query, route.media)
     if answer.status_code >= 400:
+        if builder:
+            wrong = json.loads(bytes(answer.body))
+            kept = {name: text for name, text in answer.headers.items() if name != "content-length"}
+            answer = JSONResponse(wrong | rule_form.place(wrong, rules), answer.status_code, kept)
         return pages.problem_page(request, answer)
     pages.changes += route.changes
     value = json.loads(bytes(answer.body) or b"null")
@@ -86,11 +92,12 @@ async def call(pages: "Dashboard", request: Request) -> Response:
         part = PARTS.get(route.name) or ("answer.html" if asked == "" else "")
     part = part if value is not None else ""
     if by_script:
-        html = pages.rendered(request, part, fields=fields, answer=value) if part else None
+        html = pages.rendered(request, part, fields=fields, answer=value, builder=builder) if part else None
         then = asked and own_path(request, _filled(asked, fields | named))
         return JSONResponse({"html": html, "then": then, "changes": route.changes})
     if (part and not asked) or (route.declared.secret and value is not None):
-        return pages.shown(request, "call.html", route=route, fields=fields, answer=value, part=part, question="")
+        shown = {"fields": fields, "answer": value, "part": part, "builder": None}
+        return pages.shown(request, "call.html", route=route, question="", **shown)
     at = operations.SHOWN_AT.get(route.answer)
     then = asked or (at and f"{root_of(request)}/t/{{answer.tenant_id}}{at}")
     return RedirectResponse(own_path(request, _filled(then, fields | named) if then else fields.get("_back", "")), 303)

@@ -178,3 +178,11 @@ def test_other_sites_change_nothing(browser: Browser, lodge: RunningApi) -> None
     ) as visitor:
         answer = visitor.post(call, content=b"", headers=form)
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+
+
+def test_a_rule_is_built_without_a_script(browser: Browser, lodge: RunningApi) -> None:
+    days = {"rule.step": "days", "rule.monthdays": "1, last", "rule.time": "09:30"}
+    new = browser.open("/t/acme/new-schedule")
+    browser.agrees(browser.sends(new, "POST /tenants/acme/schedules", name="built", script="job", **days))
+    (rule,) = lodge.engine.schedules.get("acme", "built").rules.rules
+    assert rule.text == "30 9 1,L * *"

@@ -4,8 +4,7 @@ from functools import partial
 from typing import Any
 
 from lodger.engine.core.errors import InputError
-from lodger.engine.core.serialization import to_jsonable
-from lodger.engine.web import heat_map, rendering
+from lodger.engine.web import heat_map, rendering, rule_form
 from lodger.engine.web.listing import listing, term
 from lodger.engine.web.page import Reader, Values
 
@@ -36,6 +35,7 @@ def new(reader: Reader) -> tuple[str, Values]:
     """Return the page on which a schedule is created."""
     scripts, offered = reader.together(("scripts.list", reader.tenant | {"limit": 1000}), ("scripts.offered", {}))
     return "new_schedule.html", {
+        "builder": rule_form.fields_of(None),
         "scripts": scripts,
         "offered": offered,
         "chosen": reader.request.query_params.get("script", ""),
@@ -62,7 +62,7 @@ def schedule(reader: Reader) -> tuple[str, Values]:
         "past": heat_map.past(calendar.past),
         "coming": heat_map.coming(calendar.coming),
         "complete": calendar.complete,
-        "rules": to_jsonable(schedule.rules),
+        "builder": rule_form.fields_of(schedule.rules),
         "revisions": revisions,
         "now": reader.now,
     }

@@ -201,29 +201,24 @@ document.addEventListener("submit", async (event) => {
   if (!words || confirm(words)) await change(form, event.submitter?.getAttribute("formaction") ?? form.getAttribute("action"));
 });
 
-// Waits until typing pauses; a later answer never gives way to an earlier one.
-function whenQuiet(work, milliseconds = 300) {
-  let timer = 0, latest = 0;
-  return (...values) => {
-    clearTimeout(timer);
-    timer = setTimeout(async () => {
-      const mine = (latest += 1), apply = await work(...values);
-      if (mine === latest && apply) apply();
-    }, milliseconds);
-  };
-}
-
-// Shows what a form would do while it is filled in, at the places that have an address for it.
-const lookAhead = whenQuiet(async (form) => {
+// Shows what a form would do while it is filled in, at the places that have an address for it, when typing pauses; what is typed later counts.
+async function lookAhead(form) {
+  const mine = (lookAhead.latest = {}), isLatest = () => mine === lookAhead.latest;
+  await new Promise((go) => setTimeout(go, 300));
+  if (!isLatest()) return;
   const places = [...form.querySelectorAll("[data-shown^='/']")];
   const empty = places.some((each) => [...each.closest(".builder, .editor, form").querySelectorAll("[required]")].some((field) => !field.value));
   try {
     const found = empty ? [] : await Promise.all(places.map((each) => call("POST", each.dataset.shown, new URLSearchParams(new FormData(form)))));
-    return () => { problem(form, null); places.forEach((each, at) => show(each, found[at]?.html ?? "")); };
+    if (!isLatest()) return;
+    problem(form, null);
+    places.forEach((each, at) => show(each, found[at]?.html ?? ""));
   } catch (error) {
-    return () => { for (const each of places) each.replaceChildren(); problem(form, error); };
+    if (!isLatest()) return;
+    for (const each of places) each.replaceChildren();
+    problem(form, error);
   }
-});
+}
 
 document.addEventListener("input", ({ target }) => {
   target.closest("form")?.setAttribute("data-typed", "");
