@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import partial
 
-from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.script_images import ScriptImages
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -37,9 +36,8 @@ class Pool(WarmPool):
 
     async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one job in a new worker and return its report. Raises JobCancelled, with the worker killed, and ZygoteFailed."""
-        refused = refuse(job)
-        if refused is not None:
-            return Report(refused.outcome, error=refused.error, walls=self.walls)
+        if refused := self._refused(job):
+            return refused
         if job.bundle.runtime == "wasm":
             return await (await self.for_modules()).run(job, host)
         image = self._images and self._images.find(job)
@@ -65,8 +63,7 @@ class Pool(WarmPool):
     async def for_modules(self) -> WasmPool:
         """Return the pool for WebAssembly, started on first use and stopped with this pool. Raises ZygoteFailed, WallUnavailable."""
         async with self._starting:
-            if not self._open:
-                raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
+            self._require_started()
             if self._wasm is None:
                 self._wasm = WasmPool(
                     cores=self._cores,

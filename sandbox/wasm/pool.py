@@ -2,65 +2,48 @@
 
 import asyncio
 import logging
-import os
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
-from lodger.sandbox import frames
-from lodger.sandbox.doctor import Doctor
-from lodger.sandbox.errors import ZygoteFailed
 from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.limits import Limits
 from lodger.sandbox.runtimes.settings import runtime_settings
 from lodger.sandbox.wasm.code_cache import CodeCache
 from lodger.sandbox.wasm.compiler import LIMITS, Compiler
 from lodger.sandbox.wasm.sealed_code import SealedCode
-from lodger.sandbox.workers import verdict
-from lodger.sandbox.workers.admission import refuse
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
-from lodger.sandbox.workers.warm_pool import WarmPool, now_us
-from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
+from lodger.sandbox.workers.warm_pool import WarmPool
 from lodger.sandbox.workers.worker_run import AttemptContext, NeverArmed, WorkerRun
+from lodger.sandbox.workers.zygote_pool import READY, WARM_UP_S, ZygotePool, drop, last_words
 
-_READY = frames.HEAD.pack(0, frames.READY)
-_WARM_UP_S = 10.0
-_TRIES = 3
 _journal = logging.getLogger("lodger.sandbox")
 
 
 @dataclass(kw_only=True, eq=False)
-class WasmPool:
+class WasmPool(ZygotePool):
     """Workers of runtime ``wasm``, one per attempt.
 
     Args:
-        cores: number of workers that may start at once.
-        profile, minimum, cgroup: see :class:`lodger.sandbox.workers.warm_pool.WarmPool`.
         code_cache: cache of compiled modules, closed with the pool; by default one in memory.
         compile_limits: of one compilation.
-        now_us: clock for log lines, microseconds since 1970.
+
+    The other arguments are those of :class:`lodger.sandbox.workers.zygote_pool.ZygotePool`.
 
     Attributes:
         attempt_type: class that drives a worker through an attempt.
-        zygote_type: class of the zygote.
         compilers_type: class of the pool that compiles.
-        walls: maps each wall's name to whether it is active.
     """
 
     runtime = "wasm"
     attempt_type = WorkerRun
-    zygote_type = Zygote
     compilers_type = WarmPool
 
-    cores: int | None = None
-    profile: str = "untrusted"
-    minimum: int | None = None
-    cgroup: WorkerCgroup | None = None
     code_cache: CodeCache = field(default_factory=CodeCache)
     compile_limits: Limits = LIMITS
-    now_us: Callable[[], int] = now_us
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._compilers = self.compilers_type(
             runtime="wasm_compiler",
             size=1,
@@ -71,90 +54,49 @@ class WasmPool:
             now_us=self.now_us,
         )
         self.compiler = Compiler(self._compilers, self.code_cache, self.compile_limits)
-        self._slots = asyncio.Semaphore(self.cores or len(os.sched_getaffinity(0)))
-        self._starting = asyncio.Lock()
+        self._slots = asyncio.Semaphore(self._cores)
         self._zygote_lock = asyncio.Lock()  # a separate lock: stop waits for runs, and a run may be starting a zygote
-        self._zygote: Zygote | None = None
         self._lost: list[Zygote] = []
         self._expected: deque[asyncio.Future[WorkerEnd]] = deque()
-        self._open = False
-        self._running = 0
-        self._idle: asyncio.Future[None] | None = None
-        self.walls: dict[str, bool] = {}
-
-    @property
-    def zygote(self) -> Zygote | None:
-        """The current zygote, for reports and tests."""
-        return self._zygote
 
     @property
     def ready(self) -> tuple[int, ...]:
         """Process ids of the ready compilers, oldest first."""
         return self._compilers.ready
 
-    async def start(self) -> None:
-        """Start both zygotes; safe to call twice. Raises ZygoteFailed, WallUnavailable."""
-        async with self._starting:
-            if self._open:
-                return
-            self._open = True
-            try:
-                await self._compilers.start()
-                await self._bring_up()
-            except BaseException:
-                await self._close()
-                raise
-
-    async def stop(self) -> None:
-        """End every worker and wait for it; safe to call twice. Running attempts end as worker_lost."""
-        async with self._starting:
-            await self._close()
+    async def _begin(self) -> None:
+        """Start both zygotes."""
+        self._settings = zygote_settings(self.runtime, await self.runtime_settings())
+        await self._compilers.start()
+        await self._bring_up()
 
     async def run(self, job: Job, host: CallHandler) -> Report:
         """Run one module in a new worker and return its report. Raises JobCancelled, with the worker killed, and ZygoteFailed."""
-        refused = refuse(job)
-        if refused is not None:
-            return Report(refused.outcome, error=refused.error, walls=self.walls)
-        if not self._open:
-            raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
-        self._running += 1
-        try:
-            code = await self.compiler.code(job)
-            if isinstance(code, Report):
-                return code
-            try:
-                return await self._attempt(job, host, code)
-            finally:
-                code.close()
-        finally:
-            self._running -= 1
-            if self._idle is not None and not self._running and not self._idle.done():
-                self._idle.set_result(None)
+        if refused := self._refused(job):
+            return refused
+        return await self._attempt(partial(self._run, job, host), partial(self.compiler.forget, job))
 
     async def compile(self, job: Job) -> Report | None:
         """Compile a job's module in advance; return None if it succeeded, otherwise the report of the failure."""
-        refused = refuse(job)
-        if refused is not None:
-            return Report(refused.outcome, error=refused.error, walls=self.walls)
+        if refused := self._refused(job):
+            return refused
         code = await self.compiler.code(job)
         if isinstance(code, Report):
             return code
         code.close()
         return None
 
-    async def _attempt(self, job: Job, host: CallHandler, code: SealedCode) -> Report:
-        """Run a job on compiled code in a new worker."""
-        for _ in range(_TRIES):
-            try:
-                worker = await self._worker(code)
-                context = AttemptContext(worker.resident_bytes(), self.walls, self.now_us)
-                return await self.attempt_type(worker, job, host, context).run()
-            except NeverArmed:
-                if not self._open:
-                    break
-        self.compiler.forget(job)
-        lost = verdict.worker_lost("workers ended before they were ready")
-        return Report(lost.outcome, error=lost.error, walls=self.walls)
+    async def _run(self, job: Job, host: CallHandler) -> Report:
+        """Run one module in one worker. Raises NeverArmed."""
+        code = await self.compiler.code(job)
+        if isinstance(code, Report):
+            return code
+        try:
+            worker = await self._worker(code)
+            context = AttemptContext(worker.resident_bytes(), self.walls, self.now_us)
+            return await self.attempt_type(worker, job, host, context).run()
+        finally:
+            code.close()
 
     # workers
 
@@ -170,20 +112,20 @@ class WasmPool:
                 worker = await expected
             except asyncio.CancelledError:
                 if not expected.cancelled() and expected.exception() is None:
-                    _drop(expected.result())  # it arrived with the cancellation
+                    drop(expected.result())  # it arrived with the cancellation
                 raise
             try:
-                async with asyncio.timeout(_WARM_UP_S):
+                async with asyncio.timeout(WARM_UP_S):
                     message = await asyncio.get_running_loop().sock_recv(worker.socket, 4096)
             except (TimeoutError, OSError):
                 message = b""
             except BaseException:
-                _drop(worker)
+                drop(worker)
                 raise
-            if message != _READY:
-                _drop(worker)
-                reason = message[frames.HEAD.size + 5 :].decode("utf-8", "replace")
-                _journal.error("a worker could not load compiled code: %s", reason or "it ended without a message")
+            if message != READY:
+                drop(worker)
+                reason = last_words(message) or "it ended without a message"
+                _journal.error("a worker could not load compiled code: %s", reason)
                 raise NeverArmed
             return worker
 
@@ -191,7 +133,7 @@ class WasmPool:
         """Hand a forked worker to the attempt that waits for it."""
         expected = self._expected.popleft()
         if expected.done():  # the attempt was cancelled
-            _drop(worker)
+            drop(worker)
         else:
             expected.set_result(worker)
 
@@ -202,30 +144,16 @@ class WasmPool:
         return runtime_settings("wasm")
 
     async def _bring_up(self) -> Zygote:
-        """Start the zygote and check its walls."""
+        """Start the zygote."""
         self._require_open()
         await self._stop_lost()
-        zygote = self.zygote_type(self._adopt, self._on_lost, self._on_refused, self.cgroup)
-        await zygote.start(zygote_settings("wasm", await self.runtime_settings()))
-        try:
-            Doctor.require(self.profile, zygote.walls, minimum=self.minimum)
-            self._require_open()
-        except BaseException:
-            await zygote.stop()
-            raise
-        self.walls = {wall: not why for wall, why in zygote.walls.items()}
-        self._zygote = zygote
-        return zygote
+        self._zygote = await self._launch()
+        return self._zygote
 
-    def _require_open(self) -> None:
-        """Raise ZygoteFailed if the pool was stopped."""
-        if not self._open:
-            raise ZygoteFailed("pool_stopped", "the pool was stopped")
-
-    def _on_lost(self) -> None:
+    def _on_lost(self, zygote: Zygote) -> None:
         """Forget a zygote that has ended; the attempts that wait for its workers get others."""
-        zygote, self._zygote = self._zygote, None
-        if zygote is not None:
+        if self._zygote is zygote:
+            self._zygote = None
             _journal.warning("the zygote of runtime wasm ended; the next attempt starts a new one")
             self._lost.append(zygote)
         self._fail_expected()
@@ -256,14 +184,5 @@ class WasmPool:
         await self._stop_lost()
         self._fail_expected()
         await self._compilers.stop()
-        if self._running:
-            self._idle = asyncio.get_running_loop().create_future()
-            await self._idle
-            self._idle = None
+        await self._attempts_ended()
         self.code_cache.close()
-
-
-def _drop(worker: WorkerEnd) -> None:
-    """Kill a worker that is not used."""
-    worker.kill()
-    worker.close()

@@ -6,79 +6,51 @@ used first.
 
 import asyncio
 import logging
-import os
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lodger.sandbox import frames
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import SandboxError, ZygoteFailed
 from lodger.sandbox.job import Report
 from lodger.sandbox.runtimes import native_libraries
 from lodger.sandbox.runtimes.settings import runtime_settings
-from lodger.sandbox.workers import verdict
 from lodger.sandbox.workers.launcher import WorkerEnd, Zygote, zygote_settings
-from lodger.sandbox.workers.worker_cgroup import WorkerCgroup
-from lodger.sandbox.workers.worker_run import AttemptContext, NeverArmed, WorkerRun
+from lodger.sandbox.workers.worker_run import AttemptContext, WorkerRun
+from lodger.sandbox.workers.zygote_pool import READY, WARM_UP_S, ZygotePool, drop, last_words
 
-_READY = frames.HEAD.pack(0, frames.READY)
-_WARM_UP_S = 10.0
 _TAKE_S = 30.0
-_TRIES = 3
 _BACK_OFF_S = (0.0, 0.05, 0.2, 1.0, 5.0)
 #: Consecutive workers that die while warming up before waiting attempts fail.
 _MAX_FAILURES = 4
 _journal = logging.getLogger("lodger.sandbox")
 
 
-def now_us() -> int:
-    """Return the time of the host's clock, microseconds since 1970."""
-    return time.time_ns() // 1000
-
-
 @dataclass(kw_only=True, eq=False)
-class WarmPool:
+class WarmPool(ZygotePool):
     """Warm workers of one runtime behind one zygote.
 
     Args:
         runtime: ``quickjs``, ``wasm_compiler``, or ``quickjs-native`` for code that the operator trusts.
         size: number of ready workers to keep, between half of it and all; 8 per core by default.
-        cores: number of workers that may warm up at once.
-        profile: ``untrusted`` refuses to start with too few walls, ``trusted`` runs with any.
-        minimum: number of layers required for profile ``untrusted``; None for :data:`lodger.sandbox.doctor.MINIMUM`.
-        cgroup: the control group around all workers; None for none.
         cache: folder of the baked realm; None for ``lodger`` in the user's cache folder.
-        now_us: clock for log lines, microseconds since 1970.
 
-    Attributes:
-        zygote_type: class of the zygote.
-        walls: maps each wall's name to whether it is active.
+    The other arguments are those of :class:`lodger.sandbox.workers.zygote_pool.ZygotePool`.
     """
 
-    zygote_type = Zygote
     #: Number of workers of a zygote, which share its address layout, before it is replaced by a new one.
     renew_after = 10_000
 
     runtime: str = "quickjs"
     size: int | None = None
-    cores: int | None = None
-    profile: str = "untrusted"
-    minimum: int | None = None
-    cgroup: WorkerCgroup | None = None
     cache: Path | None = None
-    now_us: Callable[[], int] = now_us
 
     def __post_init__(self) -> None:
-        self._settings: dict[str, str] = {}
-        self._cores = self.cores or len(os.sched_getaffinity(0))
+        super().__post_init__()
         self._size = self.size or 8 * self._cores
-        self._zygote: Zygote | None = None
         self._ending: Zygote | None = None
         self._first: asyncio.Future[None] | None = None  # set once the first worker is ready
-        self._starting: asyncio.Lock = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._retired: dict[Zygote, asyncio.Task[None]] = {}
@@ -90,79 +62,45 @@ class WarmPool:
         self._last_message = ""
         self._context = AttemptContext(0, {}, self.now_us)
         self._filling = True
-        self._running = 0
-        self._idle: asyncio.Future[None] | None = None
-        self._open = False
-        self.walls: dict[str, bool] = {}
-
-    @property
-    def zygote(self) -> Zygote | None:
-        """The current zygote, for reports and tests."""
-        return self._zygote
 
     @property
     def ready(self) -> tuple[int, ...]:
         """Process ids of the ready workers, oldest first."""
         return tuple(worker.pid for worker in self._ready)
 
-    async def start(self) -> None:
-        """Start the zygote and wait for a worker; safe to call twice. Raises ZygoteFailed, WallUnavailable, SandboxError."""
-        async with self._starting:
-            if self._open:
-                return
-            self._open = True
-            try:
-                Doctor.require_calls()
-                await asyncio.to_thread(native_libraries.require, self.profile, self.runtime)
-                self._settings = zygote_settings(self.runtime, await self.runtime_settings())
-                self._first = asyncio.get_running_loop().create_future()
-                await self._bring_up()
-                async with asyncio.timeout(_TAKE_S):
-                    await self._first
-            except TimeoutError:
-                await self._close()
-                raise self._none_ready() from None
-            except BaseException:
-                await self._close()
-                raise
-
-    async def stop(self) -> None:
-        """End the workers and the zygote and wait for them; safe to call twice. Running attempts end as worker_lost."""
-        async with self._starting:
-            await self._close()
+    async def _begin(self) -> None:
+        """Start the zygote and wait for a worker."""
+        Doctor.require_calls()
+        await asyncio.to_thread(native_libraries.require, self.profile, self.runtime)
+        self._settings = zygote_settings(self.runtime, await self.runtime_settings())
+        self._first = asyncio.get_running_loop().create_future()
+        await self._bring_up()
+        try:
+            async with asyncio.timeout(_TAKE_S):
+                await self._first
+        except TimeoutError:
+            raise self._none_ready() from None
 
     async def attempt(self, make: Callable[[WorkerEnd, AttemptContext], WorkerRun]) -> Report:
         """Run an attempt with a ready worker, or another if it dies before it is armed, and return its report. Raises ZygoteFailed."""
-        if not self._open:
-            raise ZygoteFailed("pool_stopped", "the pool is not started", fix="await pool.start() first")
-        self._running += 1
-        try:
-            for _ in range(_TRIES):
-                worker = await self._take()
-                try:
-                    return await make(worker, self._context).run()
-                except NeverArmed:
-                    if not self._open:
-                        break
-            lost = verdict.worker_lost("workers ended before they were ready")
-            return Report(lost.outcome, error=lost.error, walls=self.walls)
-        finally:
-            self._running -= 1
-            if self._idle is not None and not self._running and not self._idle.done():
-                self._idle.set_result(None)
+
+        async def take_and_run() -> Report:
+            """Make the attempt with the worker that is ready next."""
+            return await make(await self._take(), self._context).run()
+
+        return await self._attempt(take_and_run)
 
     # workers
 
     async def _take(self) -> WorkerEnd:
         """Return a ready worker, or wait for the next one."""
-        if not self._open:
-            raise ZygoteFailed("pool_stopped", "the pool was stopped")
+        self._require_open()
         while self._ready:
             worker = self._ready.popleft()
             if worker.death is None and not worker.lost:
                 self._refill()
                 return worker
-            _drop(worker)
+            drop(worker)
         waiter: asyncio.Future[WorkerEnd] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         self._refill()
@@ -215,7 +153,7 @@ class WarmPool:
         self._forks += 1
         if self._forks >= self.renew_after and self._renewing is None and self._zygote is not None:
             self._renewing = loop.create_task(self._renew(self._zygote))
-        self._warming[worker] = loop.call_later(_WARM_UP_S, self._on_warm, worker, b"")
+        self._warming[worker] = loop.call_later(WARM_UP_S, self._on_warm, worker, b"")
         loop.add_reader(worker.socket.fileno(), self._on_readable, worker)
 
     def _on_readable(self, worker: WorkerEnd) -> None:
@@ -231,7 +169,7 @@ class WarmPool:
             self._on_warm(worker, message)
         elif worker in self._ready:
             self._ready.remove(worker)
-            _drop(worker)
+            drop(worker)
             self._refill()
 
     def _on_warm(self, worker: WorkerEnd, message: bytes) -> None:
@@ -240,7 +178,7 @@ class WarmPool:
         if handle is None:
             return
         handle.cancel()
-        if message == _READY:
+        if message == READY:
             self.failures = 0
             self._restarts = 0
             if self._first is not None and not self._first.done():
@@ -250,12 +188,9 @@ class WarmPool:
             self._give_back(worker)
             self._refill()
             return
-        _drop(worker)
+        drop(worker)
         self.failures += 1
-        self._last_message = (
-            message[frames.HEAD.size + 5 :].decode("utf-8", "replace")
-            or "the worker ended without a message while warming up"
-        )
+        self._last_message = last_words(message) or "the worker ended without a message while warming up"
         if self.failures >= _MAX_FAILURES:
             self._fail_waiting(ZygoteFailed("no_worker", "workers end while warming up", why=self._last_message))
         back_off = _BACK_OFF_S[min(self.failures, len(_BACK_OFF_S) - 1)]
@@ -320,19 +255,12 @@ class WarmPool:
         del self._retired[zygote]
 
     async def _start_zygote(self) -> Zygote:
-        """Start a zygote, and record and check its walls."""
-        zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self.cgroup)
-        await zygote.start(self._settings)
-        self.walls = {wall: not why for wall, why in zygote.walls.items()}
+        """Start a zygote, and log the walls that it lacks."""
+        zygote = await self._launch()
         for wall, why in zygote.walls.items():
             if why:
                 asked = wall != "cgroup" or (self.cgroup is not None and self.cgroup.folder is not None)
                 _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s is missing: %s", wall, why)
-        try:
-            Doctor.require(self.profile, zygote.walls, minimum=self.minimum)
-        except BaseException:
-            await zygote.stop()
-            raise
         return zygote
 
     def _on_lost(self, zygote: Zygote) -> None:
@@ -363,7 +291,7 @@ class WarmPool:
         for handle in self._warming.values():
             handle.cancel()
         for idle in (*self._warming, *self._ready):
-            _drop(idle)
+            drop(idle)
         self._warming.clear()
         self._ready.clear()
 
@@ -384,15 +312,4 @@ class WarmPool:
         self._ending = None
         self._forget_workers()
         self._fail_waiting(ZygoteFailed("pool_stopped", "the pool was stopped"))
-        if self._running:
-            self._idle = asyncio.get_running_loop().create_future()
-            await self._idle
-            self._idle = None
-
-
-def _drop(worker: WorkerEnd) -> None:
-    """Kill a worker that is not used."""
-    if worker.socket.fileno() >= 0:
-        asyncio.get_running_loop().remove_reader(worker.socket.fileno())
-    worker.kill()
-    worker.close()
+        await self._attempts_ended()

@@ -1,7 +1,7 @@
 """The realm of ``quickjs-native``: as :class:`lodger.sandbox.runtimes.js.realm.QuickRealm`, but without unwinding.
 
 With WebAssembly, the host ends a script by a trap. Here an exception would become an error that the script can catch, so the process itself
-exits after the answer was sent, and in all other cases.
+exits after the answer was sent, and in all other cases. There is no soft CPU limit, as nothing interrupts the engine; the kernel's applies.
 """
 
 import os
@@ -32,10 +32,6 @@ class NativeRealm(QuickRealm, NativeHostFunctions):
     def reseed(self) -> None:
         """Seed Math.random: otherwise all forks would draw the same numbers."""
         self.guest.seed(self.timeline.random(16).hex())
-
-    def bound(self, limits: dict[str, int]) -> None:
-        """Apply the header: memory and the initial clock. There is no soft CPU limit; the kernel's applies."""
-        super().bound(limits)
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
         """Carry out a call of the bootstrap; never raises."""
