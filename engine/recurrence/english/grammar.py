@@ -791,6 +791,10 @@ class _Grammar:
             return self._real(token.value, begin)
         if token.kind == "month":
             month, day = token.value, self.next()
+            if day.kind == "number" and 1000 <= day.value <= 9999:
+                ends = (1, civil.days_in_month(day.value, month))
+                texts = [f"{each} {MONTHS[month]} {day.value}" for each in ends]
+                raise self.unread("the day is not said", self.since(begin), *texts)
         else:
             self.take("of")
             day, month = token, self.next().value

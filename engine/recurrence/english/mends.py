@@ -29,15 +29,19 @@ _JENKINS = re.compile(r"H(?:/\d+)?(?: [\w*/,-]+){4}")
 _SECOND = re.compile(
     r"every minute at (?:second ([0-5]?\d)|([0-5]?\d) seconds?(?: past(?: the minute)?)?)", re.IGNORECASE
 )
-_IN = re.compile(r"in (\w+) (\w+)", re.IGNORECASE)
+_IN = re.compile(r"(in )?(\w+) ((?:second|minute|hour|day|week)s?)(?(1)| from now)", re.IGNORECASE)
 
 
 class Wording(NamedTuple):
-    """A wording that the grammar does not read: a pattern, why, and the texts for it; a synonym has one text, and no why."""
+    """A wording that the grammar does not read: a pattern, why, and the texts for it; a synonym has one text, and no why.
+
+    The texts of an example say something else than the wording, which no rule can say.
+    """
 
     pattern: re.Pattern[str]
     why: str
     texts: tuple[str, ...]
+    example: bool
 
     def rewritten(self, text: str) -> Iterator[str]:
         """Yield the text once for each replacement of this wording, with the replacement in its place."""
@@ -54,7 +58,7 @@ def _wordings() -> list[Wording]:
         for name, value in table[row["each"]].items() if "each" in row else (("", ""),):
             pattern, *filled = (each.replace("NAME", name).replace("VALUE", value) for each in (row["pattern"], *texts))
             why = row.get("why", "").replace("NAME", name)
-            found.append(Wording(re.compile(pattern, re.IGNORECASE), why, tuple(filled)))
+            found.append(Wording(re.compile(pattern, re.IGNORECASE), why, tuple(filled), row.get("example", False)))
     return found
 
 
@@ -95,19 +99,20 @@ def begins(text: str) -> bool:
 
 def refused(text: str, unread: Unread) -> RuleInvalid:
     """Return the error of a text, with the texts that mend it."""
-    what, texts = unread.what, list(_other_languages(text))
+    what, texts, code = unread.what, list(_other_languages(text)), "english_unclear"
     for wording in [] if texts else _wordings_in(text):
         texts = list(_accepted(wording.rewritten(text), _MAX_NAMED))
         if texts or not wording.texts:
             what = f"{what}; {wording.why}" if wording.why else what
             if not texts:
                 return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
+            code = "english_unclear.example" if wording.example else code
             break
     if not texts and not unread.example:
         texts = list(_accepted(_instead(text, unread), _MAX_NAMED))
     texts = texts or list(_accepted(_respelt(text), 1))
     if texts:
-        return RuleInvalid("english_unclear", what=what, texts=_quoted(texts), index=unread.place)
+        return RuleInvalid(code, what=what, texts=_quoted(texts), index=unread.place)
     texts = list(_accepted(_shortened(text, unread), 2))
     if texts:
         return RuleInvalid("english_unclear.example", what=what, texts=_quoted(texts), index=unread.place)
@@ -174,8 +179,10 @@ def _other_languages(text: str) -> Iterator[str]:
         yield re.sub(r"\bH/", "*/", re.sub(r"^H(?=\s)", "17", re.sub(r"(?<=\s)H(?=\s)", "3", text.strip(), count=1)))
     if match := _SECOND.fullmatch(text.strip()):
         yield f"{match[1] or match[2]} * * * * *"
-    if (match := _IN.fullmatch(text.strip())) and WORDS.get(match[1].lower(), ("",))[0] == "number":
-        yield f"in {WORDS[match[1].lower()][1]} {match[2]}"
+    if match := _IN.fullmatch(text.strip()):
+        kind, count = WORDS.get(match[2].lower(), ("", match[2]))
+        if kind in ("number", "a") or match[2].isdecimal():
+            yield f"in {1 if kind == 'a' else count} {match[3]}"
 
 
 def _instead(text: str, unread: Unread) -> Iterator[str]:
