@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -29,8 +28,6 @@ FOLDER = files("lodger.engine.web")
 TEMPLATES = [FOLDER / "templates"]
 #: Static files with the texts of scripts, each with its language.
 CATALOGUES = {f"texts-{language}.js": language for language in LANGUAGES[1:]}
-#: Size of a sparkline, pixels.
-SPARK_WIDTH, SPARK_HEIGHT = 120, 24
 #: Lines of a script shown around an error.
 FRAME_LINES = 4
 #: Maximum length of a line of a code frame: a bundle may be one line.
@@ -61,10 +58,11 @@ def _time(value: datetime | str | None, name: str, about: str, form: str = "%Y-%
     )
 
 
-def clock(us: int) -> str:
-    """Return the time of day of an instant, in microseconds since 1970, as UTC to the millisecond, as :func:`instant` does."""
-    rest = f".{us // 1000 % 1000:03}"
-    return _time(from_us(us), "rest", rest, f"%H:%M:%S{rest}")
+def clock(value: datetime | int) -> str:
+    """Return the time of day of an instant, also in microseconds since 1970, as UTC to the millisecond, as :func:`instant` does."""
+    at = from_us(value) if isinstance(value, int) else value
+    rest = f".{at.microsecond // 1000:03}"
+    return _time(at, "rest", rest, f"%H:%M:%S{rest}")
 
 
 def size(number: float) -> str:
@@ -113,21 +111,6 @@ def breakable(name: str) -> Markup:
 def pretty(value: object) -> str:
     """Return a value as indented JSON."""
     return json.dumps(to_jsonable(value), indent=2, ensure_ascii=False)
-
-
-def sparkline(values: Sequence[float], form: Callable[[float], str] = duration) -> Markup:
-    """Return a line chart of values, durations by default, from old to new as inline SVG; nothing for fewer than two."""
-    if len(values) < 2:
-        return Markup("")
-    top, step = max(values) or 1.0, SPARK_WIDTH / (len(values) - 1)
-    points = " ".join(
-        f"{at * step:.1f},{SPARK_HEIGHT - 2 - value / top * (SPARK_HEIGHT - 4):.1f}" for at, value in enumerate(values)
-    )
-    label = _("{0} values, the latest {1}, the largest {2}", len(values), form(values[-1]), form(max(values)))
-    drawn = charts.shape("title", label) + charts.shape("polyline", points=points)
-    return charts.shape(
-        "svg", drawn, class_="spark", width=SPARK_WIDTH, height=SPARK_HEIGHT, role="img", aria_label=label
-    )
 
 
 def frame(source: str | None, line: int | None) -> list[tuple[int, str, bool]]:
@@ -200,8 +183,7 @@ def _environment(language: str) -> Environment:
         "instant": instant, "duration": duration, "took": took, "lateness": lateness, "pretty": pretty,
         "relative": relative, "word": lambda code: _(words_of(code)),
         "verb": verb, "breakable": breakable,
-        "sparkline": sparkline, "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
-        "lateness_chart": charts.lateness, "throughput_chart": charts.throughput, "durations_chart": charts.durations,
+        "clock": clock, "explain_wait": explain_wait, "effect_changes": effect_diff.changes,
     }  # fmt: skip
     made.tests["markup"] = lambda value: isinstance(value, Markup)
     made.globals |= {
@@ -214,6 +196,7 @@ def _environment(language: str) -> Environment:
         "term": term,
         "language": language,
         "_": _,
+        "charts": charts,
         "slots": heat_map.slots,
         "months": heat_map.months,
         "weekdays": heat_map.weekdays,

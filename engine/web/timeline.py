@@ -1,4 +1,4 @@
-"""The timeline of one action as inline SVG: its phases from the due instant to the last delivery, longer ones wider."""
+"""The timeline of one action: its phases from the due instant to the last delivery."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,10 @@ from datetime import UTC, datetime, timedelta
 from math import log10
 from typing import Any
 
-from markupsafe import Markup
-
-from lodger.engine.web.charts import clock, duration_text, shape
+from lodger.engine.web.charts import duration_text
 from lodger.engine.web.texts import _, filled
 
-#: Narrowest phase, width of a character, width for each tenfold duration above a millisecond, and least width of all, in units
-#: of the view box.
-NARROWEST, CHARACTER, TENFOLD, LEAST = 100, 7, 16, 900
-HEIGHT, BAR_TOP, BAR_HEIGHT = 96, 44, 22
-#: Attempts and deliveries that are drawn.
+#: Attempts and deliveries that are shown.
 MOST = 8
 
 
@@ -25,56 +19,37 @@ class Phase:
 
     Attributes:
         begins: the event at its start.
-        kind: class of its bar.
+        kind: class of its bar; empty for the end of the timeline, which has none.
         words: what happens, under the bar.
-        marks: instants of log lines within it.
+        logged: instants of log lines within it.
     """
 
     start: datetime
     end: datetime
     begins: str
-    kind: str
-    words: str
-    marks: tuple[datetime, ...] = ()
+    kind: str = ""
+    words: str = ""
+    logged: tuple[datetime, ...] = ()
 
     @property
-    def ms(self) -> float:
-        """Length of the phase in milliseconds."""
-        return max(0.0, (self.end - self.start).total_seconds() * 1000)
+    def width(self) -> int:
+        """Least width of the bar, pixels: more for each tenfold duration above a millisecond."""
+        return round(80 + 16 * log10(1 + _ms(self.start, self.end)))
 
     @property
-    def width(self) -> float:
-        """Width of the phase in the picture."""
-        return max(NARROWEST, CHARACTER * max(len(self.words), len(self.begins))) + TENFOLD * log10(1 + self.ms)
+    def marks(self) -> list[float]:
+        """The shares of the bar at which lines were logged."""
+        length = max(self.end - self.start, timedelta(microseconds=1))
+        return [min(1.0, max(0.0, (each - self.start) / length)) for each in self.logged]
 
 
-def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Markup:
-    """Return the timeline of an action; nothing for one without an attempt that has ended or waits for none."""
+def timeline(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> list[Phase]:
+    """Return the phases of an action and its end; nothing for one that ended without an attempt."""
     if action.finished_at is not None and not attempts:
-        return Markup("")
+        return []
     phases = list(_phases(action, attempts, deliveries, now))
-    factor = max(1.0, LEAST / sum(each.width for each in phases))
     last = _("now") if action.finished_at is None else (_("sent") if _sent(deliveries) else _written(action))
-    parts, x = [], 4.0
-    said = [f"{each.begins} {clock(each.start, '%H:%M:%S UTC')}, {each.words}" for each in phases]
-    for each in phases:
-        width = each.width * factor
-        title = shape("title", each.words)
-        bar = {"x": x, "y": BAR_TOP, "width": width - 2, "height": BAR_HEIGHT, "rx": 3}
-        parts.append(shape("rect", title, class_=f"phase {each.kind}", **bar))
-        for mark in each.marks:
-            share = min(1.0, max(0.0, (mark - each.start) / max(each.end - each.start, timedelta(microseconds=1))))
-            at = x + share * (width - 2)
-            parts.append(shape("line", class_="mark", x1=at, y1=BAR_TOP - 4, x2=at, y2=BAR_TOP))
-        parts += _moment(x, each.begins, each.start)
-        parts.append(shape("text", each.words, class_="words", x=x, y=BAR_TOP + BAR_HEIGHT + 16))
-        x += width
-    parts += _moment(x - 2, last, phases[-1].end, anchor="end")
-    text = _("Timeline: {0}; {1} {2}.", "; ".join(said), last, clock(phases[-1].end, "%H:%M:%S UTC"))
-    drawn, wide = Markup("").join([shape("title", text), *parts]), round(x + 4)
-    return shape(
-        "svg", drawn, class_="timeline", width=wide, viewBox=f"0 0 {wide} {HEIGHT}", role="img", aria_label=text
-    )
+    return [*phases, Phase(phases[-1].end, phases[-1].end, last)]
 
 
 def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now: datetime) -> Iterator[Phase]:
@@ -92,8 +67,8 @@ def _phases(action: Any, attempts: Sequence[Any], deliveries: Sequence[Any], now
             else _("waits")
         )
         if each.started_at > at:
-            gap = Phase(at, each.started_at, event, "wait", words)
-            yield Phase(at, each.started_at, _(event), "wait", f"{words} {duration_text(gap.ms)}")
+            waited = duration_text(_ms(at, each.started_at))
+            yield Phase(at, each.started_at, _(event), "wait", f"{words} {waited}")
         due = _("due") + ", " if event == "due" and at == each.started_at else ""
         yield from _attempt(each, due, len(attempts) > 1, now)
         at = each.finished_at or now
@@ -115,18 +90,17 @@ def _attempt(attempt: Any, due: str, numbered: bool, now: datetime) -> Iterator[
     """Yield how an attempt ran, and how its effects were committed."""
     over = attempt.finished_at
     end = now if over is None else min(over, attempt.started_at + timedelta(milliseconds=attempt.usage.wall_ms))
-    marks = tuple(datetime.fromtimestamp(each.us / 1e6, UTC) for each in attempt.logs[:200] if each.us)
+    logged = tuple(datetime.fromtimestamp(each.us / 1e6, UTC) for each in attempt.logs[:200] if each.us)
     kind = "running" if attempt.outcome is None else "ok" if attempt.outcome.value == "ok" else "failed"
     begins = due + (_("step {0}, attempt {1}", attempt.step + 1, attempt.n) if numbered else _("started"))
-    took = duration_text((now - attempt.started_at).total_seconds() * 1000 if over is None else attempt.usage.wall_ms)
+    took = duration_text(_ms(attempt.started_at, now) if over is None else attempt.usage.wall_ms)
     calls = attempt.usage.host_calls
     called = _("1 host call") if calls == 1 else _("{0} host calls", calls)
     words = _("runs {0}", took) if over is None else f"{took}, {called}"
-    yield Phase(attempt.started_at, end, begins, kind, words, marks)
+    yield Phase(attempt.started_at, end, begins, kind, words, logged)
     if over is not None and over > end:
         ended, outcome = (_("ended"), _("commits {0}")) if kind == "ok" else (_("failed"), _("records it {0}"))
-        took = duration_text((over - end).total_seconds() * 1000)
-        yield Phase(end, over, ended, f"commit {kind}", filled(outcome, took))
+        yield Phase(end, over, ended, f"commit {kind}", filled(outcome, duration_text(_ms(end, over))))
 
 
 def _written(action: Any) -> str:
@@ -139,8 +113,6 @@ def _sent(deliveries: Sequence[Any]) -> list[Any]:
     return sorted((each for each in deliveries if each.sent_at is not None), key=lambda each: each.sent_at)[:MOST]
 
 
-def _moment(x: float, words: str, at: datetime, anchor: str = "start") -> Iterator[Markup]:
-    """Yield the words and the time of a moment at a place of the picture."""
-    yield shape("text", words, class_="moment", x=x, y=14, text_anchor=anchor)
-    said = {"data_clock": "11 16", "data_clock_at": at.astimezone(UTC).isoformat()}
-    yield shape("text", clock(at, "%H:%M:%S"), x=x, y=31, text_anchor=anchor, **said)
+def _ms(start: datetime, end: datetime) -> float:
+    """Return the time from one instant to a later one in milliseconds."""
+    return max(0.0, (end - start).total_seconds() * 1000)
