@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from lodger.bench.budget import Budget
 from lodger.bench.load import NoHost
 from lodger.sandbox import Bundle, Job, Pool
 from lodger.sandbox.workers import launcher
@@ -218,23 +219,13 @@ async def _measure(runtime: str, seconds: float, report: Callable[[Row], None]) 
     return rows
 
 
-def ratios(rows: list[Row], isolate: dict[str, float]) -> dict[str, float]:
-    """Return answer time and CPU of a runtime's rows as multiples of a new isolate's."""
+def budgets(runtime: str, rows: list[Row], isolate: dict[str, float]) -> list[Budget]:
+    """Judge answer time and CPU of a runtime's rows as multiples of a new isolate's."""
     _, full, open_loop = rows
-    return {
-        "answer": round(open_loop.answer_p50_ms / isolate["p50_ms"], 2),
-        "cpu": round(full.cpu_us / 1000 / isolate["cpu_ms"], 2),
-    }
-
-
-def broken(runtime: str, found: dict[str, float]) -> list[str]:
-    """Return the bounds that a runtime's ratios exceed, one sentence each."""
-    bounds = {"answer": MAX_ANSWER_RATIO, "cpu": MAX_CPU_RATIO}
-    words = {"answer": "the answer time (p50)", "cpu": "the CPU"}
+    answer, cpu = open_loop.answer_p50_ms / isolate["p50_ms"], full.cpu_us / 1000 / isolate["cpu_ms"]
     return [
-        f"{runtime}: {found[name]:.2f} times {words[name]} of a new isolate of isolated-vm, promised {bound:g}"
-        for name, bound in bounds.items()
-        if found[name] > bound
+        Budget(f"answer in the open loop (p50), {runtime}", "isolated-vm", MAX_ANSWER_RATIO, False, round(answer, 2)),
+        Budget(f"CPU when saturated, {runtime}", "isolated-vm", MAX_CPU_RATIO, at_least=False, ratio=round(cpu, 2)),
     ]
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import event
 
 from lodger.bench import attempts, peers, rules, runs, scripts, storm
+from lodger.bench.budget import Budget
 from lodger.engine.core.clock import SystemClock, from_us
 from lodger.engine.core.settings import Settings
 from lodger.engine.effects import outcome_commit
@@ -27,37 +28,10 @@ TENANTS = 20
 #: Actions of a batch whose statements are counted, and the most of a tick, a claim and a finish.
 BATCH = 100
 MAX_STATEMENTS = {"tick": 6, "claim": 8, "finish": 10}
+#: Least shares of the rates of the bare pool and of the queue, and most of the attempt's CPU.
+WHOLE_RUNS = {"SQLite": (0.7, 1.0, 0.5), "PostgreSQL": (0.5, 0.8, 0.7)}
 #: No-op actions for each slot of a load: one lasts a tenth of a run.
 NOOPS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """One promise.
-
-    Attributes:
-        peer: what it is measured beside; "" for a number that is promised by itself.
-        bound: the promised ratio; ``at_least`` says in which direction.
-        ratio: the measured one, None if its peer is not installed.
-    """
-
-    name: str
-    peer: str
-    bound: float
-    at_least: bool
-    ratio: float | None
-
-    @property
-    def missed(self) -> float | None:
-        """By which share of the bound it is missed; 0 if it is kept, None if it was not measured."""
-        if self.ratio is None:
-            return None
-        beyond = self.bound - self.ratio if self.at_least else self.ratio - self.bound
-        return max(0.0, beyond / self.bound)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON output."""
-        return asdict(self) | {"missed": self.missed}
 
 
 def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budget]:
@@ -71,10 +45,10 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
     queue = peers.measure(folder, url).get("graphile-worker", {})
     lone = runs.measure(number, TENANTS, RATE, folder=folder)
     lone = replace(lone, peers=lone.peers | {"graphile-worker": queue})
-    yield from whole_runs("SQLite", lone, 0.7, 1.0, 0.5)
+    yield from whole_runs("SQLite", lone)
     if (isolate := lone.peers.get("isolated-vm")) is not None:
         rows = attempts.measure("quickjs", min(3.0, number / 100), lambda _row: None)
-        yield Budget("trivial script", "isolated-vm", 1.0, False, attempts.ratios(rows, isolate)["answer"])
+        yield replace(attempts.budgets("quickjs", rows, isolate)[0], name="trivial script", bound=1.0)
     for place, where, bound in (("SQLite", None, 2.0), ("PostgreSQL", url, 1.0)):
         if place == "SQLite" or where is not None:
             with opened_behind(where) as engine:
@@ -83,11 +57,10 @@ def measure(number: int, url: str | None, folder: Path | None) -> Iterator[Budge
             yield _ratio(f"no-op actions, {place}", "graphile-worker", bound, rate, queue.get("per_s"))
     if url is not None:
         near = runs.measure(number, TENANTS, RATE, url=url, folder=folder)
-        yield from whole_runs("PostgreSQL", near, 0.5, 0.8, 0.7)
+        yield from whole_runs("PostgreSQL", near)
         yield from far_runs(runs.measure(number, TENANTS, LONE_RATE, url=url, folder=folder, rtt_ms=1.0), near)
     one_line, *packages = asyncio.run(scripts.measure(max(3, number // 20), folder, lambda _row: None))
-    for row in (one_line, *packages):
-        yield Budget(f"script with {row.script}", "isolated-vm", row.bound, at_least=False, ratio=row.ratio)
+    yield from scripts.budgets([one_line, *packages])
     for row in packages:
         yield Budget(f"importing {row.script}, ms of CPU", "", 2.0, at_least=False, ratio=row.ms - one_line.ms)
     for rule in rules.measure():
@@ -159,10 +132,10 @@ def _noop_actions_per_s(number: int, url: str | None) -> float:
     return number / storm.measure(number, TENANTS, url).done_s
 
 
-def whole_runs(place: str, measured: runs.Measured, of_pool: float, of_queue: float, engine: float) -> Iterator[Budget]:
+def whole_runs(place: str, measured: runs.Measured) -> Iterator[Budget]:
     """Judge whole runs by the promised shares of the pool, of the queue, and of the attempt's CPU."""
     burst, half, _alone = measured.rows
-    pool = measured.pool
+    pool, (of_pool, of_queue, engine) = measured.pool, WHOLE_RUNS[place]
     yield _ratio(f"whole runs, {place}", "the bare pool", of_pool, burst.per_s, pool.per_s)
     yield _ratio(f"whole runs, {place}", "graphile-worker", of_queue, burst.per_s, _jobs_per_s(measured))
     cpu = half.engine_ms / (half.zygote_ms + half.worker_ms)

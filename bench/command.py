@@ -16,6 +16,7 @@ from lodger.engine.output.result_output import Group, say, write_result
 
 if TYPE_CHECKING:
     from lodger.bench.attempts import Row
+    from lodger.bench.budget import Budget
     from lodger.bench.scripts import Row as ScriptRow
     from lodger.bench.walls import Figure
 
@@ -132,30 +133,20 @@ def attempts(
         )
 
     rows: list[Row] = []
-    lines: list[str] = []
-    compared: dict[str, dict[str, float]] = {}
+    judged: list[Budget] = []
     for each in runtime or _installed():
         measured = bench.measure(each.value, seconds, show)
         rows += measured
         if isolate is not None and each != Runtime.WASM:
-            compared[each.value] = bench.ratios(measured, isolate)
-            lines += bench.broken(each.value, compared[each.value])
+            judged += bench.budgets(each.value, measured, isolate)
     beside = bench.processes()
-    body: dict[str, Any] = {"rows": [row.as_dict() for row in rows], "beside_ms": beside, "holds": not lines}
-    write_result(body | {"broken": lines, "isolated_vm": isolate, "ratios": compared})
+    _write({"rows": [row.as_dict() for row in rows], "beside_ms": beside, "isolated_vm": isolate}, judged)
     say("for comparison: " + ", ".join(f"a process of {name} {ms:.1f} ms" for name, ms in beside.items()))
     if isolate is not None:
         say(
             f"isolated-vm: {isolate['p50_ms']:.2f} ms, {isolate['cpu_ms']:.2f} ms of CPU for a new isolate and a script"
         )
-    for name, ratio in compared.items():
-        say(
-            f"{name}: {ratio['answer']:.2f} times its time in the open loop, {ratio['cpu']:.2f} times its CPU when saturated"
-        )
-    for line in lines:
-        say(f"bound exceeded: {line}")
-    if check and lines:
-        raise typer.Exit(1)
+    _judge(judged, check=check)
 
 
 @app.command()
@@ -178,14 +169,11 @@ def scripts(
         say(f"{row.script:18} {row.size_bytes:7} bytes  {compiled}{image}{peer}")
 
     rows = asyncio.run(bench.measure(attempts, peers, show))
-    lines = bench.broken(rows)
     if check and all(row.isolate_ms is None for row in rows):
         raise Usage("peer_missing")
-    write_result({"rows": [row.as_dict() for row in rows], "holds": not lines, "broken": lines})
-    for line in lines:
-        say(f"bound exceeded: {line}")
-    if check and lines:
-        raise typer.Exit(1)
+    judged = bench.budgets(rows)
+    _write({"rows": [row.as_dict() for row in rows]}, judged)
+    _judge(judged, check=check)
 
 
 @app.command()
@@ -201,7 +189,7 @@ def storm(
     from lodger.bench.storm import measure
 
     found = measure(slots, tenants, database)
-    write_result(found.as_dict() | {"holds": not found.broken, "broken": found.broken})
+    _write(found.as_dict(), found.budgets)
     say(
         f"{found.slots} slots of {found.tenants} tenants at one instant: {found.rows} rows, {found.done} runs",
         f"no-op actions  {found.noop_s:7.2f} s for as many, stored before",
@@ -211,10 +199,7 @@ def storm(
             *found.quiet_alone_ms, *found.quiet_beside_ms
         ),
     )
-    for each in found.broken:
-        say(f"missed: {each}")
-    if check and found.broken:
-        raise typer.Exit(1)
+    _judge(found.budgets, check=check)
 
 
 @app.command()
@@ -247,6 +232,7 @@ def runs(
     check: Annotated[bool, typer.Option("--check", help="Exit 1 unless the stated ratios hold.")] = False,
 ) -> None:
     """Measure complete runs, from the due slot to the committed outcome, and for comparison the worker pool alone."""
+    from lodger.bench.budgets import whole_runs
     from lodger.bench.runs import Row, measure
 
     if svg is not None:
@@ -268,9 +254,10 @@ def runs(
         from lodger.bench.run_picture import picture
 
         svg.write_text(picture(measured.rows), encoding="utf-8")
-    body: dict[str, Any] = {"rows": [row.as_dict() for row in measured.rows], "pool": measured.pool.as_dict()}
-    write_result(body | {"peers": measured.peers, "holds": not measured.broken, "broken": measured.broken})
     pool = measured.pool
+    judged = [*whole_runs("PostgreSQL" if (database or "").startswith("postgres") else "SQLite", measured)]
+    body = {"rows": [row.as_dict() for row in measured.rows], "pool": pool.as_dict(), "peers": measured.peers}
+    _write(body, judged)
     say(
         f"pool     {pool.per_s:6.0f}/s  answer {pool.answer_p50_ms:.1f} {pool.answer_p99_ms:.1f} ms  CPU {pool.cpu_us / 1000:.2f} ms"
     )
@@ -279,10 +266,7 @@ def runs(
             say(f"{name}: {figures['per_s']:.0f} jobs/s that do nothing")
         else:
             say(f"{name}: {figures['p50_ms']:.2f} ms, {figures['cpu_ms']:.2f} ms of CPU for a new isolate and a script")
-    for line in measured.broken:
-        say(f"bound exceeded: {line}")
-    if check and measured.broken:
-        raise typer.Exit(1)
+    _judge(judged, check=check)
 
 
 @app.command()
@@ -303,12 +287,7 @@ def budgets(
     measured = []
     for each in bench.measure(number, database, peers):
         measured.append(each.as_dict())
-        found = "no peer here" if each.ratio is None else f"{each.ratio:9.2f} x  "
-        verdict = "" if each.missed is None else f"missed by {each.missed:.0%}" if each.missed else "kept"
-        sign = "at least" if each.at_least else "at most"
-        unit, of = ("x", each.peer) if each.peer else (" ", "")
-        found = found if each.peer else f"{each.ratio:9.3g}    "
-        say(f"{each.name:60} {sign} {each.bound:4g} {unit} {of:18} {found:12} {verdict}")
+        say(each.line())
     write_result({"budgets": measured})
 
 
@@ -368,6 +347,20 @@ def frames(
         say(f"FAULT {fault}")
     say("ok" if found.good else "FAILED")
     if found.faults or (check and not found.good):
+        raise typer.Exit(1)
+
+
+def _write(body: dict[str, Any], judged: "list[Budget]") -> None:
+    """Write the figures for a program, with what is promised of them."""
+    holds = not any(each.missed for each in judged)
+    write_result(body | {"budgets": [each.as_dict() for each in judged], "holds": holds})
+
+
+def _judge(judged: "list[Budget]", *, check: bool) -> None:
+    """Show what is promised; with ``check`` end with 1 if a promise is missed."""
+    for each in judged:
+        say(each.line())
+    if check and any(each.missed for each in judged):
         raise typer.Exit(1)
 
 

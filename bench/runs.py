@@ -31,9 +31,6 @@ from lodger.engine.store.drivers import prepared
 
 #: Longest measurement of the bare pool in each situation, seconds; with few runs it is shorter.
 POOL_S = 3.0
-#: Budgets: runs/s as a share of the bare pool's; at half of saturation the engine's CPU as a share of the sandbox's, and delays of the
-#: start (p50, p99) as multiples of the pool's answer time.
-MIN_RUNS_RATIO, MAX_ENGINE_CPU_RATIO, MAX_START_RATIOS = 0.6, 0.5, (2.0, 10.0)
 SCRIPT = "export default function () { let n = 0; for (let i = 0; i < 1000; i++) n += i; return n; }"
 _LEAD_S = 4.0
 _SAMPLE = 50
@@ -89,26 +86,6 @@ class Measured:
     rows: tuple[Row, ...]
     pool: attempts.Row
     peers: peers.Figures
-
-    @property
-    def broken(self) -> list[str]:
-        """Budgets that these figures exceed, one sentence each."""
-        burst, half, _alone = self.rows
-        sandbox_ms = half.zygote_ms + half.worker_ms
-        found = []
-        if burst.per_s < MIN_RUNS_RATIO * self.pool.per_s:
-            found.append(f"{burst.per_s / self.pool.per_s:.2f} of the bare pool's rate, promised {MIN_RUNS_RATIO}")
-        if half.engine_ms > MAX_ENGINE_CPU_RATIO * sandbox_ms:
-            ratio = half.engine_ms / sandbox_ms
-            found.append(f"the engine's CPU is {ratio:.2f} of the sandbox's, promised {MAX_ENGINE_CPU_RATIO}")
-        delays = (("p50", half.start_p50_ms), ("p99", half.start_p99_ms))
-        for promised, (name, delay_ms) in zip(MAX_START_RATIOS, delays, strict=True):
-            if delay_ms > promised * self.pool.answer_p50_ms:
-                ratio = delay_ms / self.pool.answer_p50_ms
-                found.append(
-                    f"starts are {ratio:.1f} times the pool's answer time late ({name}), promised {promised:g}"
-                )
-        return found
 
 
 class _Recorder:

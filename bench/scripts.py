@@ -9,6 +9,7 @@ from typing import Any
 
 from lodger.bench import peers
 from lodger.bench.attempts import recorded_deaths
+from lodger.bench.budget import Budget
 from lodger.bench.load import NoHost
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -122,10 +123,8 @@ async def _attempts(pool: Pool, job: Job, number: int) -> tuple[float, float, in
     )
 
 
-def broken(rows: list[Row]) -> list[str]:
-    """Return the bounds that are exceeded, one sentence each; nothing without isolated-vm."""
+def budgets(rows: list[Row]) -> list[Budget]:
+    """Judge the CPU of scripts as multiples of a new isolate's."""
     return [
-        f"{row.script}: {row.ratio:g} times a new isolate of isolated-vm, promised {row.bound:g}"
-        for row in rows
-        if row.ratio is not None and row.ratio > row.bound
+        Budget(f"script with {row.script}", "isolated-vm", row.bound, at_least=False, ratio=row.ratio) for row in rows
     ]

@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 
 from lodger.bench import crowd
+from lodger.bench.budget import Budget
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.core.execution import Claim
@@ -58,20 +59,18 @@ class Figures:
     quiet_missed: int
 
     @property
-    def broken(self) -> list[str]:
-        """Promises that these figures break, one sentence each."""
-        found = []
-        if not self.rows == self.done == self.slots:
-            found.append(f"{self.rows} of {self.slots} slots have a row, {self.done} ran")
-        if self.quiet_missed:
-            found.append(f"{self.quiet_missed} slots of the quiet tenant have no row of their own")
-        if self.accounted_s > MAX_ACCOUNTED_RATIO * self.noop_s:
-            ratio = self.accounted_s / self.noop_s
-            found.append(f"rows after {ratio:.2f} of the time of the no-op actions, promised {MAX_ACCOUNTED_RATIO}")
-        if self.quiet_beside_ms[0] > MAX_QUIET_S * 1000:
-            late = self.quiet_beside_ms[0]
-            found.append(f"the quiet tenant starts {late:.0f} ms late (median), promised {MAX_QUIET_S * 1000:.0f}")
-        return found
+    def budgets(self) -> list[Budget]:
+        """The promises, judged by these figures."""
+        accounted, late_s = self.accounted_s / self.noop_s, self.quiet_beside_ms[0] / 1000
+        return [
+            Budget("slots of the storm that have a row", "", self.slots, at_least=True, ratio=self.rows),
+            Budget("slots of the storm that ran", "", self.slots, at_least=True, ratio=self.done),
+            Budget(
+                "slots of the quiet tenant without a row of their own", "", 0, at_least=False, ratio=self.quiet_missed
+            ),
+            Budget("time until all slots have a row", "no-op actions", MAX_ACCOUNTED_RATIO, False, accounted),
+            Budget("the quiet tenant's lateness (median), s", "", MAX_QUIET_S, at_least=False, ratio=late_s),
+        ]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures for JSON."""
