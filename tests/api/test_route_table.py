@@ -153,21 +153,6 @@ def test_every_operation_with_every_role(lenient_api: RunningApi, subtests: pyte
             assert {str(role) for role in Role} - refused == {str(role) for role in roles}
 
 
-def test_whoever_may_is_let_in(lenient_api: RunningApi, subtests: pytest.Subtests) -> None:
-    """Nothing is said here about the answer but that it is not a refusal of the caller."""
-    for (method, path), role in sorted(NEEDED.items()):
-        if role is None:
-            continue
-        with subtests.test(method=method, path=path):
-            tenant = None if role.of_platform else "acme"
-            at = fill_in(path, tenant_id="ghost" if role.of_platform else "acme")
-            answer = ask(lenient_api, method, at, lenient_api.token(role, tenant), **{"if-match": '"never"'})
-            assert answer.status_code not in {401, 403, 405, 500}
-            if answer.status_code >= 400:
-                assert answer.headers["content-type"] == "application/problem+json"
-                assert answer.json()["code"] != "route_unknown"
-
-
 def test_a_tenant_that_is_there_and_one_that_is_not_answer_alike_byte_for_byte(lodge: RunningApi) -> None:
     """Asked before the tenant exists and after, with everything in it: not a byte differs, headers included."""
     mine = lodge.token("editor", "acme")

@@ -7,7 +7,6 @@ from tests.api.running_api import RunningApi
 
 from lodger.engine.client import Client
 from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.sync import Engine
 
 
 @pytest.fixture
@@ -22,33 +21,28 @@ def short_forms(whole: str) -> tuple[str, ...]:
     return whole[-8:], whole[-4:], whole[-8:].upper(), whole[:23]
 
 
-@pytest.fixture(params=["engine", "client"])
-def engine_or_client(request: pytest.FixtureRequest, lodge: RunningApi) -> Iterator[Engine | Client]:
-    if request.param == "engine":
-        yield lodge.engine
-    else:
-        with Client(lodge.url, lodge.token("admin")) as client:
-            yield client
+@pytest.fixture
+def client(lodge: RunningApi) -> Iterator[Client]:
+    with Client(lodge.url, lodge.token("admin")) as made:
+        yield made
 
 
-def test_actions_are_found_by_a_part_of_their_id(engine_or_client: Engine, action: str) -> None:
+def test_actions_are_found_by_a_part_of_their_id(client: Client, action: str) -> None:
     verbs: tuple[Callable[..., object], ...] = (
-        engine_or_client.actions.get, engine_or_client.actions.attempts, engine_or_client.actions.logs,
-        engine_or_client.actions.deliveries, engine_or_client.actions.compared,
+        client.actions.get, client.actions.attempts, client.actions.logs,
+        client.actions.deliveries, client.actions.compared,
     )  # fmt: skip
     for verb in verbs:
         whole = verb("acme", action)
         assert all(verb("acme", part) == whole for part in short_forms(action))
-    assert engine_or_client.actions.cancel("acme", action[-8:]).id == action
-    assert engine_or_client.actions.replay("acme", action[-8:]).replay_of == action
-    assert [each.id for each in engine_or_client.live("acme", action[-8:])] == [action]  # type: ignore[union-attr]  # no lines
+    assert client.actions.cancel("acme", action[-8:]).id == action
+    assert client.actions.replay("acme", action[-8:]).replay_of == action
+    assert [each.id for each in client.live("acme", action[-8:])] == [action]
 
 
-def test_ambiguous_foreign_and_unknown_parts_are_refused(
-    engine_or_client: Engine, lodge: RunningApi, action: str
-) -> None:
+def test_ambiguous_foreign_and_unknown_parts_are_refused(client: Client, lodge: RunningApi, action: str) -> None:
     with pytest.raises(InputError) as ambiguous:
-        engine_or_client.actions.get("acme", action[:4])
+        client.actions.get("acme", action[:4])
     assert ambiguous.value.code == "action_ambiguous"
     assert action in ambiguous.value.why
     lodge.engine.tenants.create("other")
@@ -60,23 +54,17 @@ def test_ambiguous_foreign_and_unknown_parts_are_refused(
         ("acme", "a_a_"),
     ):
         with pytest.raises(NotFound) as unknown:
-            engine_or_client.actions.get(tenant, part)
+            client.actions.get(tenant, part)
         assert unknown.value.code == "action_unknown"
 
 
-def test_over_http(lodge: RunningApi, action: str) -> None:
-    assert lodge.ask("GET", f"/tenants/acme/actions/{action[-8:]}").json()["id"] == action
-    refused = lodge.ask("GET", f"/tenants/acme/actions/{action[:4]}")
-    assert (refused.status_code, refused.json()["code"]) == (422, "action_ambiguous")
-
-
 def test_schedules_are_found_by_a_part_of_their_id_but_names_win(
-    engine_or_client: Engine, lodge: RunningApi, action: str
+    client: Client, lodge: RunningApi, action: str
 ) -> None:
-    made = engine_or_client.schedules.create("acme", "daily", script="once", rules="0 9 * * *")
-    assert engine_or_client.schedules.get("acme", made.id[-8:]).name == "daily"
-    assert engine_or_client.actions.run_now("acme", made.id[-8:]).schedule == "daily"
-    engine_or_client.schedules.create("acme", made.id[-8:], script="once", rules="0 9 * * *")
-    assert engine_or_client.schedules.get("acme", made.id[-8:]).name == made.id[-8:]
+    made = client.schedules.create("acme", "daily", script="once", rules="0 9 * * *")
+    assert client.schedules.get("acme", made.id[-8:]).name == "daily"
+    assert client.actions.run_now("acme", made.id[-8:]).schedule == "daily"
+    client.schedules.create("acme", made.id[-8:], script="once", rules="0 9 * * *")
+    assert client.schedules.get("acme", made.id[-8:]).name == made.id[-8:]
     with pytest.raises(NotFound):
-        engine_or_client.schedules.get("acme", made.id[-7:])
+        client.schedules.get("acme", made.id[-7:])

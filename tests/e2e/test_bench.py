@@ -1,10 +1,7 @@
 """``lodger bench`` and the benchmarks of ``bench/`` as people run them: what they print, judge and assert."""
 
-import importlib
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -41,14 +38,6 @@ def test_figures_of_every_limit(tmp_path: Path) -> None:
     groups = [each for each in ElementTree.parse(place).iter() if each.get("id", "").startswith("samples-")]
     assert len(groups) == len(body["figures"])
     assert all(len([each for each in group.iter() if each.tag.endswith("use")]) == 1 for group in groups)
-
-
-def test_people_see_a_row_and_its_spread() -> None:
-    done = lodger("bench", "walls", "--runtime", "quickjs", "--samples", "1")
-    assert done.code == 0
-    rows = [line for line in done.out.splitlines() if line.startswith("quickjs")]
-    assert len(rows) == len(cases("quickjs"))
-    assert all("│" in row and "█" in row for row in rows)
 
 
 @pytest.mark.parametrize("arguments", [("--runtime", "nope"), ("--check", "--samples", "99")])
@@ -214,28 +203,3 @@ def measured(per_s: float, engine_ms: float, start_ms: float) -> Measured:
     )
     pool = Row("quickjs", "saturated", 1, 1000, 1.5, 1, 1, 1, 3000, 1000, 0, 4000, 1)
     return Measured(tuple(rows), pool, {})
-
-
-BENCH = Path(__file__).parents[2] / "bench" / "developer"
-
-
-@pytest.fixture
-def folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in ``bench/developer/`` is imported by its name, as when it is run."""
-    monkeypatch.syspath_prepend(BENCH)
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_work_of_slots_beside_idle_schedules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    importlib.import_module("growth").main(
-        ["--beside", "0/0", "400/40", "--slots", "20", "--json", str(tmp_path / "rows.json")]
-    )
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["beside", "tick", "claim", "finish"] * 2
-    rows: list[dict[str, Any]] = json.loads((tmp_path / "rows.json").read_text())
-    alone, crowded = rows[:3], rows[3:]
-    assert [row["phase"] for row in rows] == ["tick", "claim", "finish"] * 2
-    assert {(row["schedules"], row["tenants"]) for row in crowded} == {(400, 40)}
-    for one, other in zip(alone, crowded, strict=True):
-        assert one["work"]["steps"] > 20, "instructions of SQLite for 20 slots"
-        assert other["work"]["steps"] < 1.5 * one["work"]["steps"], f"{one['phase']}: idle schedules are not read"

@@ -25,7 +25,6 @@ from lodger.sandbox.pool import Pool
 
 __all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.02, drain_s=0.1)
-BURST = 7_000
 platform = sa.MetaData()
 parcels = sa.Table(
     "parcels",
@@ -148,31 +147,6 @@ def test_changes_in_a_database_of_the_platforms(url: str, place: str) -> None:
         assert reader.read == [1]
 
     play(url, work, Reader(), feed="trigger", place=place)
-
-
-@pytest.mark.slow
-def test_a_burst_is_read_in_bounded_batches_until_it_is_caught_up(url: str, kind: str) -> None:
-    """30 000 changes: no run reads more than its budget, each change is read once, and the runs follow one another."""
-
-    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
-        await follow(engine)
-        source = (
-            "SELECT n, 'one', 'a' FROM generate_series(1, %d) n"
-            if kind == "postgresql"
-            else "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i, 'one', 'a' FROM n"
-        )
-        await change(engine, "INSERT INTO parcels (id, org, state) " + source % BURST)
-
-        async def caught_up() -> bool:
-            return len(reader.read) >= BURST
-
-        await signals.until(caught_up)
-
-    reader = Reader(batch=500, pages=4)
-    play(url, work, reader, feed="trigger")
-    assert sorted(reader.read) == list(range(1, BURST + 1))
-    assert max(map(len, reader.runs)) == 2000
-    assert len(reader.runs) == 4
 
 
 def test_a_pause_keeps_what_waits(url: str) -> None:

@@ -26,9 +26,7 @@ def test_version_is_that_of_the_package() -> None:
         ("--version", (), (WINGS, LEDGER, "rich", "pydantic")),
         ("next @daily", (), (WINGS, LEDGER, "rich")),
         ("config show", (), (WINGS, "lodger.engine.service")),
-        ("bench rules --help", (), (WINGS, LEDGER)),
         ("node list", (WINGS,), (API, "alembic", "sqlalchemy.orm", "lodger.engine.web", "lodger.engine.node.node")),
-        ("db check", (WINGS,), (API, "alembic", "lodger.engine.web", "lodger.engine.node.node")),
     ],
 )
 def test_a_command_imports_what_it_needs(
@@ -107,9 +105,6 @@ def test_batch_answers_every_line_in_order() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     script = f"{sys.executable} -m lodger.engine.cli config show | head -1"
     done = subprocess.run(
         ["/bin/sh", "-c", script], capture_output=True, env={"PYTHONPATH": str(ROOT)}, timeout=60, check=False

@@ -31,25 +31,6 @@ def test_quick_is_one_attack_of_each_class() -> None:
     assert one["class"] == 3
 
 
-def test_json_and_filters() -> None:
-    said = lodger("escape", "--case", "A3-object-constructor", "--case", "B33-timer", "--json")
-    assert said.code == 0, said
-    body = said.json
-    assert {case["id"] for case in body["cases"]} >= {"A3-object-constructor", "B33-timer"}
-    first = next(case for case in body["cases"] if case["id"] == "A3-object-constructor")
-    assert (first["class"], first["wall"], first["runtime"], first["status"], first["outcome"]) == (
-        3,
-        "host_names",
-        "quickjs",
-        "contained",
-        "ok",
-    )
-    assert first["evidence"]
-    assert first["only_its_wall"] is first["no_wall"] is None
-    assert body["walls"]
-    assert body["host"]["kernel"]
-
-
 def test_matrix_and_files(tmp_path: Path) -> None:
     page, xml = tmp_path / "r.html", tmp_path / "r.xml"
     said = matrix("--case", "A3-array-constructor", "--json", "--html", page, "--junit", xml, LODGER_RUNTIMES="all")
@@ -129,14 +110,6 @@ def test_wrong_usage() -> None:
         said = inside("escape", *arguments, "--json")
         assert said.code == 2, said
         assert said.json["error"]["fix"]
-
-
-def test_the_list_names_every_wall() -> None:
-    said = inside("escape", "--list", "--json")
-    cases = said.json["cases"]
-    assert len(cases) >= 1000
-    assert all(case["runtimes"] for case in cases)
-    assert {"seccomp", "cpu_timer", "host_names", "store_limit"} <= {case["wall"] for case in cases}
 
 
 def test_the_installed_command_says_where_the_matrix_is() -> None:

@@ -1,14 +1,13 @@
 """Requests of actions in a real ledger, by a real node: a repeated run sends nothing twice, and slow hosts hold up no slot."""
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.egress.peer import Asked, Peer, answer, held_answer, opened, thread_of_peers
+from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 
 from lodger.engine import Engine
 from lodger.engine.capabilities import fetch_state
@@ -116,53 +115,6 @@ def test_after_three_conflicts_nothing_is_kept_either(tmp_path: Path, peer: Peer
 def test_a_script_that_fails_is_no_repetition(tmp_path: Path, peer: Peer) -> None:
     outcomes, _, left = play(tmp_path / "l.db", peer, SCRIPT.replace('=== "fail"', "!== 7"), meddle=0)
     assert (outcomes, left, len(peer.asked)) == (["script_error"], 0, 2)
-
-
-def test_slow_hosts_hold_up_no_slot(tmp_path: Path, peer: Peer) -> None:
-    """Twelve requests hang and large answers pour in until another tenant's slots, which come due every 50 ms, have all started."""
-    ended = threading.Event()
-    peer.paths["/hangs"] = held_answer(answer(b"at last"), ended)
-    busy = """
-      const hang = [1, 2, 3].map(() => fetch("@@/hangs"));
-      await (await fetch("@@/big")).arrayBuffer();
-      await Promise.all(hang);
-    """
-
-    async def go() -> list[Event]:
-        async with Engine.open(str(tmp_path / "l.db"), settings=opened(peer, slots=8)) as engine:
-            await engine.tenants.create(
-                "busy",
-                grants=[f"fetch:http://127.0.0.1:{peer.port}"],
-                limits={"concurrent_runs": 4, "wall_ms": 60_000, "cpu_ms": 20_000},
-            )
-            await engine.tenants.create("quiet", limits={"concurrent_runs": 4})
-            await engine.scripts.put("busy", "s", busy.replace("@@", peer.url("")))
-            await engine.scripts.put("quiet", "s", "export default () => 1")
-            heard: list[Event] = []
-            all_ended = asyncio.Event()
-
-            def hear(event: Event) -> None:
-                if event.kind == ("finished" if event.tenant_id == "busy" else "started"):
-                    heard.append(event)
-                    if sum(each.tenant_id == "quiet" for each in heard) == 40:
-                        ended.set()
-                    if len(heard) == 44:
-                        loop.call_soon_threadsafe(all_ended.set)
-
-            loop = asyncio.get_running_loop()
-            engine.on_event(hear)
-            async with engine.node():
-                for _ in range(4):
-                    await engine.run_in("busy", "s", 0)
-                for number in range(40):
-                    await engine.run_in("quiet", "s", 500 + 50 * number)
-                await asyncio.wait_for(all_ended.wait(), 180)
-            return heard
-
-    heard = asyncio.run(go())
-    assert peer.max_open >= 3
-    assert [each.tenant_id for each in heard] == ["quiet"] * 40 + ["busy"] * 4
-    assert [each.details["outcome"].value for each in heard[40:]] == ["ok"] * 4
 
 
 def test_a_script_catches_the_time_out_of_a_request_before_its_own_wall_limit(

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.e2e.echo_server import echo
 from tests.e2e.script_runs import claim
-from tests.egress.forms import all_forms
 from tests.egress.peer import Asked, Peer, answer, opened, redirect, thread_of_peers
 from tests.unit.data.shop import Frozen, Shop
 
@@ -164,70 +163,6 @@ def test_what_was_not_granted_ends_as_denied_with_the_line(peer: Peer) -> None:
     ended = run(peer, "await fetch('@@/')", grants=("fetch:api.example.com",))
     assert ended.outcome is Outcome.DENIED
     assert peer.connections == 0
-
-
-def test_every_forbidden_spelling_through_a_script(peer: Peer) -> None:
-    """The script's own URL class makes some of them canonical, and some of them no URL at all: none is answered."""
-    source = f"""
-      export default async () => {{
-        const codes = {{}};
-        for (const url of {json.dumps(all_forms())}) {{
-          const code = await fetch(url).then(() => "ANSWERED", (e) => e.code ?? e.name);
-          codes[code] = (codes[code] ?? 0) + 1;
-        }}
-        return codes;
-      }}"""
-    limits = Limits(host_calls=2000, wall_ms=60_000, cpu_ms=10_000)
-    codes = result(run(peer, source, grants=("fetch:*", "fetch:http://*"), limits=limits, budgets={"fetches": 1000}))
-    assert set(codes) == {"fetch_refused", "TypeError"}
-    assert codes["fetch_refused"] > 150
-    assert peer.connections == 0
-
-
-def test_a_dry_run_sends_what_only_reads_and_shows_the_rest(peer: Peer) -> None:
-    peer.paths["/"] = answer(b"read")
-    source = """
-      export default async () => {
-        const read = await (await fetch("@@/")).text();
-        const sent = await fetch("@@/", { method: "POST", body: "x" });
-        return [read, sent.ok, await sent.json().catch((e) => e.message)];
-      }"""
-    ended = run(peer, source, trial=True)
-    assert result(ended) == [
-        "read",
-        True,
-        "this run tries the script out and has not sent the request, so there is no answer to read",
-    ]
-    assert [asked.line.split()[0] for asked in peer.asked] == ["GET"]
-    assert [(each["method"], each["sent"], each.get("body")) for each in ended.effects] == [
-        ("GET", True, None),
-        ("POST", False, "x"),
-    ]
-    run(peer, source.replace(".json()", ".text()"), trial=True, fetches=True)
-    assert [asked.line.split()[0] for asked in peer.asked][1:] == ["GET", "POST"]
-
-
-def test_poisoned_built_ins_reach_no_more(peer: Peer) -> None:
-    """A script that replaces what the glue might use gets the same answers and no other host's."""
-    peer.paths["/"] = answer(b'{"a":1}')
-    source = """
-      export default async () => {
-        const poisoned = [
-          [Array.prototype, ["push", "map", "join", "splice", "sort", Symbol.iterator]], [String.prototype, ["toLowerCase", "slice"]],
-          [Uint8Array.prototype, ["toBase64", "set"]], [Object, ["keys"]], [JSON, ["stringify", "parse"]], [RegExp.prototype, ["exec"]],
-          [URL.prototype, ["toString"]], [Promise.prototype, ["then"]], [Headers.prototype, ["append", "get"]],
-        ];
-        for (let at = 0; at < poisoned.length; at++)
-          for (let of = 0; of < poisoned[at][1].length; of++)
-            poisoned[at][0][poisoned[at][1][of]] = () => { throw new Error("poisoned " + String(poisoned[at][1][of])) };
-        Uint8Array.fromBase64 = () => { throw new Error("poisoned") };
-        Object.defineProperty(Array.prototype, 0, { set(v) { throw new Error("seen " + v) }, configurable: true });
-        const got = await fetch("@@/", { method: "POST", body: "x" });
-        return await got.text();
-      }"""
-    ended = run(peer, source)
-    assert ended.outcome is Outcome.OK or "poisoned" in str(ended.error) or "seen" in str(ended.error)
-    assert {asked.headers["host"] for asked in peer.asked} <= {f"127.0.0.1:{peer.port}"}
 
 
 AS_OTHERS_DO = """

@@ -43,13 +43,3 @@ def test_give_take_and_reset(tmp_path: Path) -> None:
     assert people.json["people"] == ["*@acme.example", "bob@acme.example"]
     assert held("grant", "reset", "acme") == default
     assert "write and remove documents" in " ".join(inside("grant", "list", "acme", "--db", ledger).out.split())
-
-
-def test_what_is_no_grant_exits_with_words(tmp_path: Path) -> None:
-    ledger = str(tmp_path / "l.db")
-    inside("tenant", "create", "acme", "--db", ledger)
-    refused = inside("grant", "give", "acme", "everything", "--db", ledger, "--json")
-    assert refused.code == 1
-    error = refused.json["error"]
-    assert error["code"] == "grant_unknown"
-    assert "lodger grant table" in error["fix"]

@@ -12,11 +12,11 @@ import typer
 from lodger.engine.cli import entry
 from lodger.engine.sync import Engine
 
-JSON = ("-1", "null", "{", "[1]", '{"a": NaN}')
+JSON = ("null", "{", "[1]", '{"a": NaN}')
 OTHERS = {
-    "INTEGER": ("x", "1.5", "99999999999999999999999"),
-    float: ("x", "nan", "inf", "1e400"),
-    "INSTANT": ("x", "-", "0", "now"),
+    "INTEGER": ("x", "99999999999999999999999"),
+    float: ("x", "nan", "1e400"),
+    "INSTANT": ("-", "0"),
 }
 GOOD = {
     "tenant_id": "acme",

@@ -137,23 +137,3 @@ def test_a_receiver_verifies_as_the_documentation_says(tmp_path: Path, peer: Pee
             assert (said.returncode == 0) is (altered == given), said.stderr
         ran += 1
     assert ran >= 1
-
-
-def test_webhook_verbs(tmp_path: Path) -> None:
-    keys, ledger = str(tmp_path / "keys"), str(tmp_path / "l.db")
-    lodger("secret", "keygen", keys)
-    lodger("tenant", "create", "acme", "--db", ledger)
-
-    def webhook(*words: str) -> Any:
-        said = lodger("webhook", *words, "--db", ledger, "--json", LODGER_SECRET_KEYS=keys)
-        assert said.code == 0, said.out + said.err
-        return said.json
-
-    made = webhook("put", "acme", "crm", "https://crm.example/in", "--event", "order.*", "--event", "lodger.*")
-    assert made["secret"].startswith("whsec_")
-    assert "secret" not in webhook("put", "acme", "crm", "https://crm.example/other")
-    (row,) = webhook("list", "acme")["webhooks"]
-    assert (row["url"], row["events"], row["state"]) == ("https://crm.example/other", ["*"], "on")
-    assert webhook("renew", "acme", "crm")["secret"] != made["secret"]
-    webhook("delete", "acme", "crm", "--yes")
-    assert webhook("list", "acme")["webhooks"] == []

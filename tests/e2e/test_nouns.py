@@ -1,13 +1,10 @@
 """The noun verbs over one ledger, and places that are no ledger."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.databases.template import EMPTY
-from tests.e2e import command
 from tests.e2e.command import Said, inside
 from tests.e2e.ready import lodger
 
@@ -132,15 +129,3 @@ def test_check_changes_nothing_and_upgrade_is_done_once(tmp_path: Path) -> None:
     assert ledger("db", "upgrade").json["applied"]
     assert ledger("db", "upgrade").json == {"applied": []}
     assert (ledger("db", "check").code, ledger("db", "check").json["verdict"]) == (0, "current")
-
-
-def test_a_command_on_a_ledger_that_is_set_up_loads_what_it_needs(ledger: Ledger) -> None:
-    """Alembic migrates and the ORM is for mapped classes: each takes longer to import than such a command to answer."""
-    asked = f"""
-import sys
-from lodger.engine.cli.entry import run
-assert run(["tenant", "list", "--db", {str(ledger.place)!r}, "--json"]) == 0
-print([name for name in ("alembic", "sqlalchemy.orm", "fastapi") if name in sys.modules])
-"""
-    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, env=command.bare(), check=True)
-    assert said.stdout.splitlines()[-1] == "[]"

@@ -142,18 +142,6 @@ def test_what_is_overdue_has_its_id(look: Look) -> None:
     assert look.waits[-8:] in look("action", "overdue", "acme", "--grace-s", "0").out
 
 
-def test_the_beginning_or_the_end_of_an_id_is_enough(look: Look) -> None:
-    whole = look("action", "show", "acme", look.failed, "--json").json
-    for part in (look.failed[-8:], look.failed[-12:], look.failed[:18], look.failed[-17:].upper()):
-        assert look("action", "show", "acme", part, "--json").json == whole
-    assert look("action", "compared", "acme", look.failed[-8:], "--json").code == 0
-    assert look("action", "logs", "acme", look.failed[-8:], "--json").json["logs"]
-    assert look("action", "retry", "acme", look.waits[-8:], "--json").json["error"]["code"] == "action_not_failed"
-    many = look("action", "show", "acme", look.failed[:6], "--json")
-    assert (many.code, many.json["error"]["code"]) == (1, "action_ambiguous")
-    assert look("action", "show", "acme", "beef", "--json").json["error"]["code"] == "action_unknown"
-
-
 @pytest.mark.parametrize("code", ["call_limit", "wall_limit", "no_node", "superseded", "denied", "schedule_unknown"])
 def test_a_code_that_people_see_is_explained(code: str) -> None:
     reported = inside("errors", code, "--json").json

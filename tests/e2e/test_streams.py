@@ -89,14 +89,6 @@ def test_no_letter_is_too_strange_for_a_stream(tmp_path: Path) -> None:
     assert json.loads(said.stdout)["result"] == "\U0001f600 \ud800 é"
 
 
-def test_errors_neither_repaint_nor_fill_the_terminal(tmp_path: Path) -> None:
-    said = lodger("next", "0 9 * * *\x1b[31m")
-    assert "\x1b" not in said.err
-    said = lodger("tenant", "create", "a" * 100_000, "--db", tmp_path / "l.db")
-    assert said.code == 1
-    assert len(said.err) < 5000
-
-
 def test_a_narrow_terminal_shows_every_column(tmp_path: Path) -> None:
     place = tmp_path / "l.db"
     (tmp_path / "s.js").write_text("export default () => 1")

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.escape.matrix.pools import WeakPool
 
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Limits, Report
 from lodger.sandbox.job import LogLine, Reply
 
@@ -42,11 +43,7 @@ def probe(code: str, without: Iterable[str] = (), host: Any = None, context: str
     """Run Python code in a worker without some walls; return its report."""
 
     async def go() -> Report:
-        pool = probe_pool(without)
-        await pool.start()
-        try:
+        async with started(probe_pool(without)) as pool:
             return await pool.run(probe_job(code, context, **limits), host or Echo())
-        finally:
-            await pool.stop()
 
     return asyncio.run(go())

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from lodger.escape.arena import SuitePool, settings_for
+from lodger.escape.runner import started
 from lodger.escape.switchboard import Switchboard
 from lodger.sandbox import Bundle, Job, Outcome, Report
 
@@ -14,13 +15,9 @@ CONTEXT = '{"action":{"id":"real"}}'
 
 def run(bundle: Bundle) -> Report:
     async def go() -> Report:
-        pool = SuitePool("quickjs", settings_for("quickjs"))
-        await pool.start()
-        try:
+        async with started(SuitePool("quickjs", settings_for("quickjs"))) as pool:
             job = Job(bundle)
             return await pool.run(job, Switchboard(job.limits))
-        finally:
-            await pool.stop()
 
     return asyncio.run(go())
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.escape.probing import Echo, probe_job, probe_pool
 
+from lodger.escape.runner import started
 from lodger.sandbox import Outcome
 from lodger.sandbox.doctor import Doctor
 from lodger.sandbox.errors import WallUnavailable
@@ -69,9 +70,7 @@ def members(folder: Path) -> set[int]:
 
 def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -> None:
     async def go() -> None:
-        pool = probe_pool(size=2, cgroup=Plain(folder, memory_bytes=0))
-        await pool.start()
-        try:
+        async with started(probe_pool(size=2, cgroup=Plain(folder, memory_bytes=0))) as pool:
             report = await pool.run(probe_job("done('1')"), Echo())
             assert report.walls["cgroup"]
             assert pool.zygote is not None
@@ -81,8 +80,6 @@ def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -> None
             assert os.getpid() not in inside
             (outer,) = groups(folder)
             assert len(groups(outer)) == 1
-        finally:
-            await pool.stop()
         assert not groups(folder)
 
     asyncio.run(go())
@@ -121,17 +118,13 @@ def test_a_place_that_offers_nothing_is_told_and_the_others_stand(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def go() -> None:
-        pool = probe_pool(cgroup=Lacking(folder, memory_bytes=64 * MIB))
-        await pool.start()
-        try:
+        async with started(probe_pool(cgroup=Lacking(folder, memory_bytes=64 * MIB))) as pool:
             report = await pool.run(probe_job("done('1')"), Echo())
             assert report.outcome is Outcome.OK
             assert not report.walls["cgroup"]
             assert report.walls["seccomp"]
             assert pool.zygote is not None
             assert "nothing" in pool.zygote.walls["cgroup"]
-        finally:
-            await pool.stop()
 
     with caplog.at_level(logging.WARNING, "lodger.sandbox"):
         asyncio.run(go())
@@ -164,28 +157,22 @@ def test_memory_of_all_together_is_bounded(bounding: Path, monkeypatch: pytest.M
     hog = "hold = bytearray(400 << 20)\nfor at in range(0, len(hold), 4096): hold[at] = 1\ndone('1')"
 
     async def go() -> None:
-        pool = probe_pool(size=1, cgroup=WorkerCgroup(bounding, memory_bytes=64 * MIB))
-        await pool.start()
-        try:
+        async with started(probe_pool(size=1, cgroup=WorkerCgroup(bounding, memory_bytes=64 * MIB))) as pool:
             report = await pool.run(probe_job(hog, memory_bytes=512 * MIB, cpu_ms=20_000, wall_ms=60_000), Echo())
             assert report.outcome is Outcome.WORKER_LOST, "what a neighbour took is not this script's fault"
             assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
-        finally:
-            await pool.stop()
 
     asyncio.run(go())
 
 
 def test_processes_of_all_together_are_bounded(bounding: Path) -> None:
     async def go() -> None:
-        pool = probe_pool(size=8, cgroup=WorkerCgroup(bounding, memory_bytes=512 * MIB, processes=4))
-        await pool.start()
-        try:
+        async with started(
+            probe_pool(size=8, cgroup=WorkerCgroup(bounding, memory_bytes=512 * MIB, processes=4))
+        ) as pool:
             for _ in range(20):
                 assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
                 assert len(members(bounding)) <= 4
-        finally:
-            await pool.stop()
 
     asyncio.run(go())
 
@@ -211,9 +198,7 @@ def few_processes() -> Iterator[Path]:
 
 def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> None:
     async def go() -> None:
-        pool = probe_pool(size=4)
-        await pool.start()
-        try:
+        async with started(probe_pool(size=4)) as pool:
             assert pool.zygote is not None
             zygote = child(pool.zygote.launcher_pid)
             async with asyncio.timeout(120):
@@ -230,7 +215,5 @@ def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> 
                 assert not waiting.done()
                 (few_processes / "pids.max").write_text("100")
                 assert (await waiting).result == "2", "it waited until there was room"
-        finally:
-            await pool.stop()
 
     asyncio.run(go())

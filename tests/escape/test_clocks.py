@@ -6,6 +6,7 @@ import time
 import pytest
 from tests.escape.probing import Echo, probe, probe_job, probe_pool
 
+from lodger.escape.runner import started
 from lodger.sandbox import Outcome, Report
 from lodger.sandbox.job import LogLine
 from lodger.sandbox.workers.worker_run import cpu_ms
@@ -31,13 +32,9 @@ class Stalled(Echo):
 def probe_stalled(without: tuple[str, ...], until_ms: float, **limits: int) -> Report:
     async def go() -> Report:
         host = Stalled(until_ms)
-        pool = probe_pool(without)
-        await pool.start()
-        host.pid = pool.ready[0]
-        try:
+        async with started(probe_pool(without)) as pool:
+            host.pid = pool.ready[0]
             return await pool.run(probe_job(SPEAK_THEN_LOOP, **limits), host)
-        finally:
-            await pool.stop()
 
     return asyncio.run(go())
 

@@ -2,9 +2,6 @@
 
 import ast
 import re
-import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +15,7 @@ import lodger.stdlib
 from lodger.escape.arena import RUNTIMES
 from lodger.escape.cases import PARTS, all_cases
 from lodger.escape.catalogue import CLASSES, letter
+from lodger.escape.layers import LAYERS
 
 pytestmark = pytest.mark.usefixtures("uncollected")
 TESTS = Path(__file__).parent.parent
@@ -115,6 +113,8 @@ def test_cases_are_tables() -> None:
         assert case.story, case.id
         assert case.mechanism, case.id
         assert set(case.runtimes) <= set(RUNTIMES), case.id
+        assert {case.wall, *case.behind} <= set(LAYERS), case.id
+        assert case.wall not in case.behind, case.id
     assert {case.id for part in PARTS for case in all_cases(part)} == {case.id for case in CASES}
 
 
@@ -167,47 +167,3 @@ def test_nothing_of_the_parents_signals_by_number() -> None:
 def _is_system_call(call: ast.Attribute) -> bool:
     """Whether an attribute belongs to module os or signal."""
     return isinstance(call.value, ast.Name) and call.value.id in ("os", "signal")
-
-
-_WRAPPED = """
-import os, signal, sys
-def child():
-    pid = os.fork()
-    if pid == 0:
-        signal.pause()
-        os._exit(0)
-    return pid
-first = child()
-held = os.pidfd_open(first)
-signal.pidfd_send_signal(held, signal.SIGKILL)
-os.waitpid(first, 0)
-with open("/proc/sys/kernel/ns_last_pid", "w") as last:
-    last.write(str(first - 1))
-second = child()
-assert second == first, (first, second)
-try:
-    signal.pidfd_send_signal(held, signal.SIGKILL)
-    print("reached a stranger")
-except ProcessLookupError:
-    print("reached nobody")
-assert os.waitpid(second, os.WNOHANG) == (0, 0)
-os.kill(second, signal.SIGKILL)
-os.waitpid(second, 0)
-"""
-
-
-def test_a_number_that_is_used_again_is_not_signalled() -> None:
-    """Class 96 on this kernel: in a new pid namespace the id of an ended process is reused."""
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        pytest.skip("NOT TESTED with namespaces: no unshare (apt-get install util-linux)")
-    command = [
-        unshare, "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable,
-        "-c", _WRAPPED,
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    if "reached" not in done.stdout:
-        pytest.skip(
-            f"NOT TESTED with namespaces: no pid namespace whose numbers can be set: {done.stderr.strip()[-120:]}"
-        )
-    assert done.stdout.strip() == "reached nobody"

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.job import LogLine, Reply, ScriptError
 from lodger.sandbox.workers.error_location import relocate
@@ -85,10 +86,8 @@ class Deaf:
 @pytest.mark.parametrize("module", [False, True], ids=["snippet", "module"])
 def test_lines(module: bool) -> None:
     async def all_of_them() -> list[tuple[str, int | None, int]]:
-        pool = Pool(size=2, profile="trusted")
-        await pool.start()
-        wrong = []
-        try:
+        async with started(Pool(size=2, profile="trusted")) as pool:
+            wrong = []
             for shape in SHAPES:
                 source = f"export default async () => {{\n{shape}\n}}" if module else shape
                 report = await pool.run(Job(Bundle({"main.js": source})), Deaf())
@@ -97,8 +96,6 @@ def test_lines(module: bool) -> None:
                 line = next(n for n, text in enumerate(source.split("\n"), 1) if "HERE" in text)
                 if report.error.line != line or f"main.js:{line}:" not in report.error.stack.split("\n")[0]:
                     wrong.append((report.error.message + "\n" + source, report.error.line, line))
-        finally:
-            await pool.stop()
         return wrong
 
     wrong = asyncio.run(all_of_them())

@@ -12,6 +12,7 @@ from tests.escape.probing import PROBE, Echo
 
 import lodger.engine
 import lodger.sandbox
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.doctor import WALLS
 from lodger.sandbox.runtimes.settings import runtime_settings
@@ -98,14 +99,10 @@ def test_the_real_boot_program_raises_every_wall_whatever_it_is_told() -> None:
             return {**await super().runtime_settings(), "without": names, "runtime_path": PROBE}
 
     async def go(kind: type[Pool]) -> tuple[dict[str, bool], str | None]:
-        pool = kind(size=1, profile="trusted")
-        await pool.start()
-        try:
+        async with started(kind(size=1, profile="trusted")) as pool:
             report = await pool.run(Job(Bundle({"main.js": "export default () => 6 * 7"})), Echo())
             assert report.outcome is Outcome.OK
             return pool.walls, report.result
-        finally:
-            await pool.stop()
 
     plain, asking = asyncio.run(go(Pool)), asyncio.run(go(Asking))
     assert asking == plain
@@ -119,12 +116,8 @@ def test_the_matrix_has_a_boot_program_that_does_take_walls_away() -> None:
     from tests.escape.probing import probe_pool
 
     async def go() -> dict[str, bool]:
-        pool = probe_pool(("seccomp", "landlock"))
-        await pool.start()
-        try:
+        async with started(probe_pool(("seccomp", "landlock"))) as pool:
             return pool.walls
-        finally:
-            await pool.stop()
 
     walls = asyncio.run(go())
     assert not walls["seccomp"]

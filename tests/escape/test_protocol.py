@@ -1,11 +1,12 @@
 """A compromised worker: whatever it writes to its socket, the parent reaches a verdict and its memory stays bounded."""
 
+import asyncio
 import json
-import random
 
 import pytest
-from tests.escape.probing import Echo, probe
+from tests.escape.probing import Echo, probe, probe_job, probe_pool
 
+from lodger.escape.runner import started
 from lodger.sandbox import Outcome
 from lodger.sandbox.frames import ARMED, BUNDLE, CALL, DONE, FAIL, HEAD, HEADER, LOG, READY, REPLY
 from lodger.sandbox.job import CallHandlerGone, Reply
@@ -46,11 +47,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_frames_end_the_worker(name: str) -> None:
-    report = probe(WRITE.format(BAD[name]))
-    assert report.outcome is Outcome.PROTOCOL_ERROR, report
-    assert report.result is None
+def test_bad_frames_end_the_worker() -> None:
+    async def go() -> None:
+        async with started(probe_pool(size=3)) as pool:
+            for name, bad in BAD.items():
+                report = await pool.run(probe_job(WRITE.format(bad)), Echo())
+                assert (report.outcome, report.result) == (Outcome.PROTOCOL_ERROR, None), name
+
+    asyncio.run(go())
 
 
 def test_size_is_refused_before_the_bytes_come() -> None:
@@ -79,7 +83,7 @@ def test_calls_are_answered_out_of_order() -> None:
     class Last(Echo):
         def __init__(self) -> None:
             super().__init__()
-            self.second = __import__("asyncio").Event()
+            self.second = asyncio.Event()
 
         async def call(self, name: str, arguments: str) -> Reply:
             if name == "first":
@@ -97,7 +101,7 @@ def test_calls_are_answered_out_of_order() -> None:
 def test_call_number_in_use() -> None:
     class Never(Echo):
         async def call(self, name: str, arguments: str) -> Reply:
-            await __import__("asyncio").Event().wait()
+            await asyncio.Event().wait()
             raise AssertionError
 
     report = probe('ask(7, "a", "[]"); ask(7, "b", "[]"); hear()', host=Never())
@@ -114,11 +118,6 @@ def test_call_limit_counts_exactly() -> None:
     assert report.outcome is Outcome.CALL_LIMIT
     assert len(host.asked) == 5
     assert report.usage.host_calls == 5
-
-
-def test_pipelined_calls_are_all_answered() -> None:
-    code = 'for i in range(100): ask(i, "a", "[]")\nseen = sorted(hear()[0] for _ in range(100))\ndone(str(seen == [*range(100)]).lower())'
-    assert probe(code).result == "true"
 
 
 def test_a_worker_that_takes_no_replies_is_not_read() -> None:
@@ -229,30 +228,3 @@ def test_python_texts_never_leave() -> None:
     assert report.outcome is Outcome.CRASHED
     assert "secret" not in str(report)
     assert "Traceback" not in str(report)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_random_bytes(seed: int) -> None:
-    """Mutated frames always give a verdict, no exception, and no forged result."""
-    chance = random.Random(seed)
-    good = [
-        frame(CALL, b"\x01\0\0\0\x02db[]"),
-        frame(LOG, b"\x01text"),
-        frame(DONE, b"1"),
-        frame(FAIL, b"\x0cscript_error{}"),
-    ]
-    wire = bytearray(b"".join(chance.choice(good) for _ in range(20)))
-    for _ in range(chance.randrange(1, 12)):
-        wire[chance.randrange(len(wire))] = chance.randrange(256)
-    report = probe(WRITE.format(bytes(wire)), wall_ms=200)
-    assert report.outcome in {
-        Outcome.PROTOCOL_ERROR,
-        Outcome.OK,
-        Outcome.SCRIPT_ERROR,
-        Outcome.WALL_LIMIT,
-        Outcome.OUTPUT_LIMIT,
-        Outcome.CRASHED,
-    }
-    if report.outcome is Outcome.OK:
-        assert report.result is not None
-        json.loads(report.result)

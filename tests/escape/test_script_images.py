@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.escape.probing import Echo
 
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
 from lodger.sandbox.frames import IMAGE_HEAD, PAGE, RUN
 from lodger.sandbox.script_images import LEAST_BYTES, ScriptImages, binding
@@ -56,12 +57,8 @@ SCRIPTS: dict[str, dict[str, str]] = {
 
 @asynccontextmanager
 async def pool_of(cache: CodeCache | None) -> AsyncIterator[Pool]:
-    pool = Pool(size=2, profile="trusted", code_cache=cache)
-    await pool.start()
-    try:
+    async with started(Pool(size=2, profile="trusted", code_cache=cache)) as pool:
         yield pool
-    finally:
-        await pool.stop()
 
 
 def job(modules: dict[str, str], tenant: str = "acme", **more: object) -> Job:

@@ -11,6 +11,7 @@ from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused
 from lodger.escape.arena import arena, settings_for
 from lodger.escape.case import SCRIPTS
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 from lodger.sandbox.job import LogLine, Reply
 
@@ -194,15 +195,11 @@ def tried(request: pytest.FixtureRequest) -> dict[tuple[str, str], Tried]:
     """Return the results of all scripts on one runtime, from one pool."""
 
     async def go() -> dict[tuple[str, str], Tried]:
-        made = arena(request.param, settings_for(request.param))
-        await made.start()
-        found = {}
-        try:
+        async with started(arena(request.param, settings_for(request.param))) as made:
+            found = {}
             for key, script in SCRIPT_OF.items():
                 host = Echo(script.answer)
                 found[key] = Tried(await made.run(script.job(), host), host.seen)
-        finally:
-            await made.stop()
         return found
 
     return asyncio.run(go())

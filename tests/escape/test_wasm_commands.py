@@ -1,9 +1,7 @@
 """WebAssembly commands in the real sandbox: streams, results of WASI calls, and errors."""
 
-import json
-
 import pytest
-from tests.escape.commands import HELLO, Commands, command, data, no_leaks, wasm, wat
+from tests.escape.commands import HELLO, Commands, command, data, no_leaks, wasm
 from tests.escape.probing import Echo
 
 from lodger.sandbox import Outcome
@@ -69,14 +67,6 @@ def test_a_line_after_too_many_parts_is_marked_as_cut_too(wasm: Commands) -> Non
     )
     assert stopped.outcome is Outcome.CPU_LIMIT
     assert [line.text for line in stopped.logs] == ["x" * 1200, "… [cut]"]
-
-
-def test_a_large_input_arrives_whole(wasm: Commands) -> None:
-    given = json.dumps(["x" * 1000] * 240)
-    big = command(
-        "(call $out (i32.const 1) (i32.const 4096) (call $in (i32.const 4096)))", memory='(memory (export "memory") 9)'
-    )
-    assert wasm(big, given).result == given
 
 
 def test_a_silent_command_gives_null(wasm: Commands) -> None:
@@ -209,13 +199,3 @@ def test_a_trap_has_its_name_and_place(wasm: Commands, body: str) -> None:
     assert inner.startswith("at inner (#")
     assert " at byte 0x" in inner
     assert start.startswith("at start (#")
-
-
-def test_nothing_of_the_host_in_an_error(wasm: Commands) -> None:
-    wild = wat("unreachable").replace("$start", '$"</script>\\1b[31m\\n\\"x"')
-    from wasmtime import wat2wasm
-
-    texts = [str(wasm(bytes(wat2wasm(wild)))), str(wasm(b"\0asm")), str(wasm(command("(call $start)")))]
-    for text in texts:
-        for word in ("Traceback", 'File "', "/root", "/work", "/usr", ".py", ".rs", "wasm backtrace"):
-            assert word not in text, text

@@ -1,7 +1,6 @@
 """Compilation of modules: its limits, errors for modules that are not commands, and compiled code per tenant."""
 
 import asyncio
-import logging
 from pathlib import Path
 
 import pytest
@@ -117,14 +116,11 @@ def test_what_toolchains_emit_is_on(wasm: Commands) -> None:
 # -- bombs --
 
 
-FUNCTIONS = functions(b"\0\x0b", times=500_000)
 LOCALS = functions(b"\1" + leb(50_000) + b"\x7f\x20\0\x1a\x0b", times=100_000)
 BLOCKS = functions(b"\0" + b"\2\x40" * 1_000_000 + b"\x0b" * 1_000_001)
 
 
-@pytest.mark.parametrize(
-    "bomb", [FUNCTIONS, LOCALS, BLOCKS, LADDER_OF_IFS], ids=["functions", "locals", "blocks", "ifs"]
-)
+@pytest.mark.parametrize("bomb", [LOCALS, LADDER_OF_IFS], ids=["locals", "ifs"])
 def test_a_compile_bomb_ends_at_its_cpu_limit(bomb: bytes) -> None:
     wasm = Commands(compile_limits=Limits(cpu_ms=300, memory_bytes=512 * MIB))
     try:
@@ -229,28 +225,6 @@ def test_code_on_disk_serves_the_next_engine_with_the_same_key(tmp_path: Path) -
     assert run_once(tmp_path) == ("[1]", 0)
     assert run_once(tmp_path, tenant="zeta") == ("[1]", 1)
     assert run_once(tmp_path, key=b"other" * 7) == ("[1]", 1)
-
-
-@pytest.mark.parametrize("where", ["code", "seal", "short", "longer", "other tenant's", "empty"])
-def test_tampered_code_is_refused_and_made_anew(tmp_path: Path, where: str, caplog: pytest.LogCaptureFixture) -> None:
-    run_once(tmp_path)
-    (file,) = files(tmp_path)
-    if where == "other tenant's":
-        run_once(tmp_path, tenant="zeta")
-        (theirs,) = set(files(tmp_path)) - {file}
-        file.write_bytes(theirs.read_bytes())
-    else:
-        content = bytearray(file.read_bytes())
-        if where == "code":
-            content[len(content) // 2] ^= 1
-        elif where == "seal":
-            content[0] ^= 1
-        elif where == "longer":
-            content += b"\0"
-        file.write_bytes(content[: {"short": 5000, "empty": 0}.get(where)])
-    caplog.set_level(logging.WARNING, "lodger.sandbox")
-    assert run_once(tmp_path) == ("[1]", 1)
-    assert "wrong seal" in caplog.text
 
 
 def test_the_seal_is_what_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

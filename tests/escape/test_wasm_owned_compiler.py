@@ -13,6 +13,7 @@ from tests.escape.commands import HELLO, MIB, Commands
 from tests.escape.matrix.pools import WeakPool
 from tests.escape.probing import PROBE, Echo
 
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 from lodger.sandbox.wasm import compiler
 from lodger.sandbox.wasm.code_cache import CodeCache
@@ -81,13 +82,9 @@ def test_a_frame_that_is_too_large_is_not_waited_for() -> None:
 
 def test_nothing_but_a_compiler_may_send_code() -> None:
     async def go() -> Report:
-        pool = WeakPool({"runtime_path": PROBE}, size=1, profile="trusted")
-        await pool.start()
-        try:
+        async with started(WeakPool({"runtime_path": PROBE}, size=1, profile="trusted")) as pool:
             job = Job(Bundle({"main.js": SEND + "send(10); done('10')"}))
             return await pool.attempt(lambda worker, around: WorkerRun(worker, job, Echo(), around))
-        finally:
-            await pool.stop()
 
     assert asyncio.run(go()).outcome is Outcome.PROTOCOL_ERROR
 

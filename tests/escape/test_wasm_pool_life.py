@@ -10,6 +10,7 @@ from tests.escape.commands import HELLO, LOOP, command, data
 from tests.escape.pool_processes import Signals, children_of, has_ended, wait_gone
 from tests.escape.probing import Echo
 
+from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Limits, Outcome
 from lodger.sandbox.wasm.pool import WasmPool
 
@@ -32,12 +33,8 @@ def living(pool: WasmPool) -> tuple[int, int]:
 
 def with_pool(go: Callable[[WasmPool], Awaitable[None]]) -> None:
     async def main() -> None:
-        pool = WasmPool()
-        await pool.start()
-        try:
+        async with started(WasmPool()) as pool:
             await go(pool)
-        finally:
-            await pool.stop()
 
     asyncio.run(main())
 
@@ -52,7 +49,7 @@ def test_many_at_once_each_get_their_own() -> None:
     with_pool(go)
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8, 20])
+@pytest.mark.parametrize("turns", [0, 2, 8])
 def test_cancelling_at_any_moment_leaves_nothing(turns: int) -> None:
     async def go(pool: WasmPool) -> None:
         for module in (HELLO, LOOP):

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 
 import pytest
 from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import node_id
-from tests.web.browsing import WAIT_MS, Browser, Page, opened, tab_to
+from tests.web.browsing import WAIT_MS, Browser, Page, opened
 
 from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.finished import Finished
@@ -81,75 +80,6 @@ def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: RunningAp
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Suspend")).to_be_visible()
     assert lodge.engine.scripts.get("stopped", "job").state == "active"
-
-
-def test_an_open_page_follows_what_happens(lodge: RunningApi, page: Page) -> None:
-    page.goto(f"{lodge.url}/t/quiet/actions")
-    expect(page.locator("main")).to_contain_text("None.")
-    asked = lodge.engine.actions.run_now("quiet", "s")
-    expect(page.locator("tbody tr")).to_have_count(1)
-    link = page.locator("tbody a").first
-    link.focus()
-    lodge.engine.actions.run_now("quiet", "s")
-    expect(page.locator("tbody tr")).to_have_count(2)
-    focused = page.evaluate("document.activeElement.getAttribute('href')")
-    assert focused.endswith(asked.id), "the focus stays where it was"
-
-
-def test_signing_out_leaves_no_cookie(lodge: RunningApi, page: Page) -> None:
-    page.goto(lodge.url + "/")
-    page.click("text=Sign out")
-    page.wait_for_url("**/sign-in")
-    assert list(chain(page.context.cookies())) == []
-
-
-def test_a_schedule_is_made_paused_and_deleted_by_the_keyboard_alone(lodge: RunningApi, browser: Browser) -> None:
-    with opened(browser) as page:
-        page.on("dialog", lambda dialog: dialog.accept("holidays"))
-        page.goto(lodge.url + "/")
-        expect(page.get_by_label("Token")).to_be_focused()
-        page.keyboard.type(lodge.token("editor", "typed"))
-        page.keyboard.press("Enter")
-        page.wait_for_url(lodge.url + "/")
-        for link in ("Skip to content", "Schedules"):
-            tab_to(page, link)
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/schedules")
-        tab_to(page, "New schedule")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/new-schedule")
-        for field, text in (("Name", "evenings"), ("Script", "job")):
-            tab_to(page, field)
-            page.keyboard.type(text)
-        tab_to(page, "At an interval")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
-        tab_to(page, "Rule")
-        page.keyboard.press("Control+A")
-        page.keyboard.type("0 18 * * *")
-        expect(page.locator(".preview")).to_contain_text("Daily at 18:00")
-        tab_to(page, "Create")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/schedules/evenings")
-        tab_to(page, "Pause")
-        page.keyboard.press("Enter")
-        expect(page.locator("#pause [name=note]")).to_be_focused()
-        page.keyboard.type("holidays")
-        page.keyboard.press("Enter")
-        expect(page.locator("h1")).to_contain_text("paused")
-        assert lodge.engine.schedules.get("typed", "evenings").note == "holidays"
-        tab_to(page, "Resume")
-        page.keyboard.press("Enter")
-        expect(page.locator("h1")).to_contain_text("armed")
-        tab_to(page, "Delete")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/schedules")
-    assert [each.name for each in lodge.engine.schedules.list("typed")] == ["s"]
-    assert [each.verb for each in lodge.engine.audit.list("typed", verb="schedules.")][:3] == [
-        "schedules.delete",
-        "schedules.resume",
-        "schedules.pause",
-    ]
 
 
 def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: RunningApi, page: Page) -> None:

@@ -17,6 +17,7 @@ from lodger.engine.core.access.roles import Role
 from lodger.engine.features import TABLE
 from lodger.engine.service.operations.route import Route
 from lodger.engine.web import sign_in
+from lodger.engine.web.dashboard import POLICY
 
 #: Pages of the platform alone.
 OF_PLATFORM = {"/tenants", "/nodes"}
@@ -27,6 +28,8 @@ PHONE, TABLET, WIDE = ({"width": width, "height": 740} for width in (360, 820, 1
 #: An A4 page without its margins.
 PRINTED = {"width": 718, "height": 1047}
 WITHOUT_TABLES = {"/sign-in", "", "/t/acme/schedules/none"}
+#: Values of attributes, which may hold any text.
+QUOTED = re.compile('"[^"]*"')
 #: Opens all that a page has closed or hidden.
 OPENED = """document.querySelectorAll("details").forEach((each) => { each.open = true; });
 document.querySelectorAll("section.panel").forEach((each) => { each.hidden = false; });"""
@@ -70,6 +73,10 @@ def test_each_role_sees_its_own_tenant_and_viewers_no_controls(
             if role in {"viewer", "auditor"}:
                 assert not re.search("data-call|data-bulk|<textarea|type=.password", answer.text), path
             if role is not None and answer.status_code == 200:
+                assert answer.headers["content-security-policy"] == POLICY
+                assert not re.search(
+                    r"<script(?! src=)|<style|<[^<>]*\s(?:on[a-z]+|style)=", QUOTED.sub("", answer.text)
+                ), path
                 calls = re.findall('data-(?:call|upload)="', answer.text)
                 assert len(calls) == answer.text.count('ction="/call?to='), f"{path}: a form needs a script"
                 for call in CALL.findall(answer.text):

@@ -11,7 +11,6 @@ from sqlalchemy import Column, Integer, MetaData, String, Table
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
 from tests.escape.commands import HELLO
-from tests.unit.recurrence.foreign_rules import CASES
 from tests.web.browsing import Browser, Page, opened, tab_to
 
 from lodger.engine.effects.finished import Finished
@@ -88,25 +87,6 @@ def test_a_rule_is_changed_from_its_present_step_with_the_difference_shown(
     assert lodge.engine.schedules.revisions("acme", "weekdays")[0].why == "spring only"
     page.click("[aria-label='Roll back to revision 1']")
     expect(page.locator("main > p.lead")).to_contain_text("on Monday through Friday (Europe/Berlin)")
-
-
-def test_the_builder_says_what_rules_from_elsewhere_mean(lodge: RunningApi, page: Page, expect: Any) -> None:
-    lodge.engine.schedules.create("acme", "foreign", script="job", rules="0 9 * * 1-5")
-    page.goto(f"{lodge.url}/t/acme/schedules/foreign")
-    page.click("#change > summary")
-    form, preview = page.locator("#change"), page.locator("#change .preview")
-    form.locator("[value=text]").check()
-    for case in CASES:
-        form.locator("[name='rule.tz']").fill(case.tz or "")
-        form.locator("[name='rule.text']").fill(case.text)
-        if case.fix:
-            expect(form.locator("[data-problem-of=rules]")).to_contain_text(
-                case.fix.partition("`")[2].partition("`")[0]
-            )
-        elif case.never:
-            expect(preview).to_contain_text(f"These rules never run: {case.never}", ignore_case=True)
-        else:
-            expect(preview).to_contain_text(case.says)
 
 
 def test_earlier_slots_are_counted_then_backfilled_and_a_pause_has_a_note(
