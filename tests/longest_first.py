@@ -15,7 +15,7 @@ LONGEST_FIRST = (
     "e2e/test_assistants.py", "features/ledgers/test_moving.py", "chaos/test_havoc.py", "sim/test_worlds.py",
     "node/test_stored_dry_runs.py", "chaos/test_recovery.py", "unit/runtime/test_artefact.py", "test_front_door.py",
     "escape/test_wasm_commands.py", "e2e/test_bench.py", "api/test_typescript_client.py", "web/test_lists.py",
-    "features/ledgers/test_system.py", "escape/test_owned_worker.py", "web/test_browser.py",
+    "features/ledgers/test_system.py", "escape/test_owned_worker.py",
     "escape/test_native_libraries.py", "store/test_database_users.py", "e2e/test_doctor.py",
     "features/archive/test_bent_archives.py", "e2e/test_exec.py", "unit/data/test_collations.py", "e2e/test_dev.py",
     "chaos/test_processes.py", "features/ledgers/test_pages.py", "store/test_seals.py", "e2e/test_rules.py",

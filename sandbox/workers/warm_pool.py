@@ -226,7 +226,7 @@ class WarmPool(ZygotePool):
 
     async def _bring_up(self) -> None:
         """Start the first zygote and let it fork the first workers."""
-        self._zygote = await self._start_zygote()
+        self._zygote = await self._launch()
         self._forks = 0
         self._context = AttemptContext(0, self.walls, self.now_us)
         self._refill()
@@ -234,7 +234,7 @@ class WarmPool(ZygotePool):
     async def _renew(self, old: Zygote) -> None:
         """Replace a zygote by a new one; the old one is stopped when its last worker has ended."""
         try:
-            zygote = await self._start_zygote()
+            zygote = await self._launch()
         except SandboxError as problem:
             _journal.warning("the zygote could not be renewed: %s", problem.why)
             self._forks = 0  # tried again after the same number of workers
@@ -254,14 +254,13 @@ class WarmPool(ZygotePool):
         await zygote.stop()
         del self._retired[zygote]
 
-    async def _start_zygote(self) -> Zygote:
-        """Start a zygote, and log the walls that it lacks."""
-        zygote = await self._launch()
-        for wall, why in zygote.walls.items():
+    def _require_walls(self, walls: dict[str, str]) -> None:
+        """Log the walls that are missing before they are judged: whoever is refused sees all of them."""
+        for wall, why in walls.items():
             if why:
                 asked = wall != "cgroup" or (self.cgroup is not None and self.cgroup.folder is not None)
                 _journal.log(logging.WARNING if asked else logging.INFO, "the wall %s is missing: %s", wall, why)
-        return zygote
+        super()._require_walls(walls)
 
     def _on_lost(self, zygote: Zygote) -> None:
         """Drop the workers of a zygote that has ended, and start another one."""

@@ -118,13 +118,17 @@ class ZygotePool:
         zygote: Zygote = self.zygote_type(self._adopt, lambda: self._on_lost(zygote), self._on_refused, self.cgroup)
         await zygote.start(self._settings)
         try:
-            Doctor.require(self.profile, zygote.walls, minimum=self.minimum)
+            self._require_walls(zygote.walls)
             self._require_open()
         except BaseException:
             await zygote.stop()
             raise
         self.walls = {wall: not why for wall, why in zygote.walls.items()}
         return zygote
+
+    def _require_walls(self, walls: dict[str, str]) -> None:
+        """Raise WallUnavailable if walls that the profile requires are missing; ``walls`` has the reason of each that is."""
+        Doctor.require(self.profile, walls, minimum=self.minimum)
 
     async def _attempts_ended(self) -> None:
         """Wait until no attempt is running."""

@@ -71,6 +71,16 @@ class RunningApi:
         shown = self.bearer(role, tenant) | (headers or {})
         return self.http.request(method, f"{self.url}/api/v1{path}", headers=shown, **more)
 
+    @contextmanager
+    def browser(self, role: str | None = None, tenant: str | None = None) -> Iterator[httpx2.Client]:
+        """Yield a client that asks for pages as a browser does, with a session of this role."""
+        with httpx2.Client(
+            base_url=self.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
+        ) as made:
+            if role is not None:
+                made.post("/api/v1/session", json={"token": self.token(role, tenant)}).raise_for_status()
+            yield made
+
     def raw(self, sent: bytes, *, timeout: float = 60) -> bytes:
         """Send bytes on a fresh connection; return all that comes back until it ends or nothing more comes."""
         with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:

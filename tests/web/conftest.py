@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.api.running_api import NO_CERTIFICATES, RunningApi, running_api
+from tests.api.running_api import RunningApi, running_api
 from tests.leaks import nothing_left
 from tests.web.browsing import CHROMIUM, QUIET, START_S, Browser, ended_after
 
@@ -37,13 +37,7 @@ def signed_in(lodge: RunningApi) -> Iterator[Callable[..., httpx2.Client]]:
     with ExitStack() as stack:
 
         def sign_in(role: str, tenant: str | None = None) -> httpx2.Client:
-            client = httpx2.Client(
-                base_url=lodge.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
-            )
-            stack.enter_context(client)
-            answer = client.post("/api/v1/session", json={"token": lodge.token(role, tenant)})
-            assert answer.status_code == 201
-            return client
+            return stack.enter_context(lodge.browser(role, tenant))
 
         yield sign_in
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx2
 from sqlalchemy import Connection, Table, event, select, text
-from tests.api.running_api import NO_CERTIFICATES, RunningApi, running_api
+from tests.api.running_api import RunningApi, running_api
 from tests.store.bench import Bench
 from tests.web.every_page import paths
 
@@ -151,11 +150,8 @@ def costs(made: RunningApi, asked: Iterable[str], times: int = 1) -> dict[str, C
     if server := database.driver.name == "postgresql":
         event.listen(database.engine, "checkin", flush)
     found: dict[str, Cost] = {}
-    headers = {"accept": "text/html", "cache-control": "no-cache"}
-    with httpx2.Client(
-        base_url=made.url, timeout=100, trust_env=False, verify=NO_CERTIFICATES, headers=headers
-    ) as browser:
-        browser.post("/api/v1/session", json={"token": made.token("admin")}).raise_for_status()
+    with made.browser("admin") as browser:
+        browser.headers["cache-control"] = "no-cache"
         for path in asked:
             seconds = []
             for _ in range(times):

@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus, urlencode
 
 import httpx2
 import pytest
-from tests.api.running_api import NO_CERTIFICATES, RunningApi
+from tests.api.running_api import RunningApi
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -72,9 +72,7 @@ class Browser:
 
 @pytest.fixture
 def browser(lodge: RunningApi) -> Iterator[Browser]:
-    with httpx2.Client(
-        base_url=lodge.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
-    ) as client:
+    with lodge.browser() as client:
         yield _signed_in(Browser(client), lodge)
 
 
@@ -173,9 +171,7 @@ def test_other_sites_change_nothing(browser: Browser, lodge: RunningApi) -> None
     assert browser.agrees(asked).headers["location"] == "/"
     assert browser.client.post("/sign-out").headers["location"] == "/sign-in"
     assert browser.client.get("/").headers["location"] == "/sign-in"
-    with httpx2.Client(
-        base_url=lodge.url, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
-    ) as visitor:
+    with lodge.browser() as visitor:
         answer = visitor.post(call, content=b"", headers=form)
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
 

@@ -1,22 +1,25 @@
-"""Lists in a real browser: found by a key, filtered, sorted, paged, exported, and changed as a whole."""
+"""Lists in a real browser: found by a key, filtered, sorted, paged, exported, and changed as a whole; and changes by buttons of pages."""
 
 import csv
 import io
 import json
 import re
 from collections.abc import Iterator
+from html import unescape
 
 import pytest
 from sqlalchemy import event
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
-from tests.store.bench import Bench
+from tests.store.bench import Bench, node_id
 from tests.web.browsing import WAIT_MS, Browser, Page, opened
 
+from lodger.engine.effects import outcome_commit
 from lodger.engine.effects.finished import Finished
+from lodger.engine.store.lifecycle import claims, leases, running_lines
 from lodger.engine.web import sign_in
 from lodger.engine.web.dashboard import Dashboard
-from lodger.sandbox.job import Usage
+from lodger.sandbox.job import LogLine, Usage
 from lodger.sandbox.outcome import Outcome
 
 expect = pytest.importorskip(
@@ -102,24 +105,24 @@ def test_the_audit_log_is_counted_and_read_from_either_end(page: Page, lodge: Ru
     expect(page.locator("tbody tr").first).to_contain_text("tenant-0049")
 
 
-def test_every_list_is_a_file(page: Page, lodge: RunningApi) -> None:
-    for path, column in (
-        ("/scripts", "version"), ("/audit?verb=tenants.create", "verb"), ("/t/acme/audit", "actor"), ("/operations/tokens.list", "role"),
-        ("/t/acme/operations/tokens.list", "role"), ("/t/acme/operations/scripts.versions?name=job", "modules"), ("/nodes", "slots"),
-    ):  # fmt: skip
-        page.goto(lodge.url + path)
-        shown = page.locator("main a[download]").evaluate_all("links => links.map((each) => each.href)")
-        csv_file, json_file = (
-            page.request.get(each)
-            for each in shown or (f"{lodge.url}{path}?format=csv", f"{lodge.url}{path}?format=json")
-        )
-        entries = json_file.json()
-        assert csv_file.headers["content-type"] == "text/csv; charset=utf-8", path
-        assert all(column in each for each in entries), path
-        assert len(list(csv.reader(io.StringIO(csv_file.text())))) == len(entries) + 1, path
-        assert len(entries) > 50 or "audit" not in path or "acme" in path, "beyond the first page"
-    for wrong in ("schedules.edit?", "secrets.list?", "nothing.list?"):
-        assert page.request.get(f"{lodge.url}/operations/{wrong}format=csv").status == 404
+def test_every_list_is_a_file(lodge: RunningApi) -> None:
+    with lodge.browser("admin") as browser:
+        for path, column in (
+            ("/scripts", "version"), ("/audit?verb=tenants.create", "verb"), ("/t/acme/audit", "actor"),
+            ("/operations/tokens.list", "role"), ("/t/acme/operations/tokens.list", "role"),
+            ("/t/acme/operations/scripts.versions?name=job", "modules"), ("/nodes", "slots"),
+        ):  # fmt: skip
+            shown = re.findall('<a href="([^"]+)" download', browser.get(path).text)
+            csv_file, json_file = (
+                browser.get(unescape(each)) for each in shown or (f"{path}?format=csv", f"{path}?format=json")
+            )
+            entries = json_file.json()
+            assert csv_file.headers["content-type"] == "text/csv; charset=utf-8", path
+            assert all(column in each for each in entries), path
+            assert len(list(csv.reader(io.StringIO(csv_file.text)))) == len(entries) + 1, path
+            assert len(entries) > 50 or "audit" not in path or "acme" in path, "beyond the first page"
+        for wrong in ("schedules.edit?", "secrets.list?", "nothing.list?"):
+            assert browser.get(f"/operations/{wrong}format=csv").status_code == 404
 
 
 def test_a_list_has_a_total_pages_an_order_and_files(page: Page, lodge: RunningApi) -> None:
@@ -248,21 +251,24 @@ def test_names_break_between_their_words(page: Page, lodge: RunningApi) -> None:
         assert page.evaluate(_TORN) == [], path
 
 
-def test_tenants_are_sorted_by_each_column(page: Page, lodge: RunningApi) -> None:
+def orders(page: str) -> dict[str, str]:
+    """Return the links of a table's headings, by their words."""
+    return {words: unescape(link) for link, words in re.findall('<th [^>]*><a href="([^"]+)"[^>]*>([^<]+)', page)}
+
+
+def test_tenants_are_sorted_by_each_column(lodge: RunningApi) -> None:
     lodge.engine.tenants.suspend("tenant-0119")
-    page.goto(lodge.url + "/tenants")
-    columns = page.locator("thead th a").count()
-    assert columns == page.locator("thead th").count() == 9
-    for number in range(columns):
-        page.locator("thead th a").nth(number).click()
-        page.wait_for_url("**filter=sort*")
-        expect(page.locator("tbody tr")).to_have_count(50)
-        page.goto(lodge.url + "/tenants")
-    page.goto(lodge.url + "/tenants?filter=sort:-state")
-    expect(page.locator("tbody tr").first).to_contain_text("tenant-0119")
+    with lodge.browser("admin") as browser:
+        page = browser.get("/tenants").text
+        assert len(orders(page)) == page.count("<th scope") == 9
+        for link in orders(page).values():
+            assert "filter=sort" in link
+            assert browser.get(link).text.count('<a href="/t/tenant-') >= 49, link
+        (first, *_) = re.findall('<a href="/t/([^"/]+)"', browser.get("/tenants?filter=sort:-state").text)
+        assert first == "tenant-0119"
 
 
-def test_lists_without_pages_are_sorted_by_each_column_and_so_are_their_files(page: Page, lodge: RunningApi) -> None:
+def test_lists_without_pages_are_sorted_by_each_column_and_so_are_their_files(lodge: RunningApi) -> None:
     engine, bench = lodge.engine, Bench(lodge.engine, lodge.clock)
     engine.tenants.create("timed")
     engine.scripts.put("timed", "job", "export default () => 1")
@@ -272,29 +278,23 @@ def test_lists_without_pages_are_sorted_by_each_column_and_so_are_their_files(pa
         engine.schedules.create("timed", name, script="job", rules="0 9 1 1 *")
         engine.actions.run_now("timed", name)
         worked(lodge, finished=Finished(Outcome.OK, "1", usage=Usage(wall_ms=wall_ms)))
-    for path, name, rising in (
-        ("/t/timed/durations", "Latest five", ["fast", "usual", "slow"]),
-        ("/t/timed/durations", "Schedule", ["fast", "slow", "usual"]),
-        ("/nodes", "Name", ["fast", "slow", "usual"]),
-        ("/nodes", "Started", ["slow", "fast", "usual"]),
-        ("/t/timed/operations/schedules.durations", "Schedule", ["fast", "slow", "usual"]),
-    ):
-        page.goto(lodge.url + path)
-        for wanted in (rising, rising[::-1]):
-            page.locator("thead").get_by_role("link", name=name, exact=True).click()
-            page.wait_for_url("**sort=*")
-            cells = page.locator("tbody tr").all_inner_texts()
-            shown = [found[0] for each in cells if (found := re.search("fast|slow|usual", each))]
-            assert shown == wanted, (path, name)
-            with page.expect_download() as got:
-                page.get_by_role("link", name="JSON").first.click()
-            kept = re.findall('"(?:name|schedule)": "(fast|slow|usual)"', got.value.path().read_text())
-            assert kept == wanted, (path, name, "the file")
-    page.goto(lodge.url + "/nodes")
-    for number in range(page.locator("thead th a").count()):
-        page.locator("thead th a").nth(number).click()
-        page.wait_for_url("**sort=*")
-        page.goto(lodge.url + "/nodes")
+    with lodge.browser("admin") as browser:
+        for path, name, rising in (
+            ("/t/timed/durations", "Latest five", ["fast", "usual", "slow"]),
+            ("/t/timed/durations", "Schedule", ["fast", "slow", "usual"]),
+            ("/nodes", "Name", ["fast", "slow", "usual"]),
+            ("/nodes", "Started", ["slow", "fast", "usual"]),
+            ("/t/timed/operations/schedules.durations", "Schedule", ["fast", "slow", "usual"]),
+        ):
+            page = browser.get(path).text
+            for wanted in (rising, rising[::-1]):
+                page = browser.get(orders(page)[name]).text
+                shown = re.findall(">(fast|slow|usual)<", page.partition("<tbody>")[2])
+                assert list(dict.fromkeys(shown)) == wanted, (path, name)
+                file = browser.get(unescape(re.findall('<a href="([^"]+)" download>JSON', page)[0])).text
+                assert re.findall('"(?:name|schedule)": "(fast|slow|usual)"', file) == wanted, (path, name, "the file")
+        for link in orders(browser.get("/nodes").text).values():
+            assert browser.get(link).status_code == 200, link
 
 
 def test_a_list_is_sorted_on_a_phone(page: Page, lodge: RunningApi) -> None:
@@ -306,3 +306,104 @@ def test_a_list_is_sorted_on_a_phone(page: Page, lodge: RunningApi) -> None:
     found = page.locator("tbody td:first-child > a:not(.aside)").all_inner_texts()
     assert found == sorted(found, reverse=True)
     assert len(found) == 50
+
+
+def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: RunningApi, page: Page) -> None:
+    lodge.furnish("changed")
+    page.goto(f"{lodge.url}/t/changed/schedules/s")
+    page.click("#pause > summary")
+    page.fill("#pause [name=note]", "maintenance")
+    page.click("text=Pause now")
+    expect(page.locator("h1")).to_contain_text("paused")
+    assert lodge.engine.schedules.get("changed", "s").note == "maintenance"
+    page.click("text=Resume")
+    expect(page.locator("h1")).to_contain_text("armed")
+    expect(page.locator("#notice")).to_have_text("Done.")
+    page.click("text=Change the rule")
+    page.check("[value=text]")
+    page.fill("[name='rule.text']", "0 9 * * 1-5")
+    expect(page.locator(".preview")).to_contain_text("At 09:00, on Monday through Friday (UTC)")
+    page.click("text=Save")
+    expect(page.locator("main > .lead")).to_contain_text("on Monday through Friday")
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_label(re.compile("^Name")).fill("renamed")
+    expect(page.get_by_label(re.compile("^Start, "))).to_be_visible()
+    page.get_by_role("button", name="Edit").click()
+    page.wait_for_url("**/schedules/renamed")
+    entries = lodge.engine.audit.list("changed")
+    assert {"schedules.pause", "schedules.resume", "schedules.edit"} <= {each.verb for each in entries}
+
+
+def test_a_script_is_stopped_by_its_page_and_its_actions_say_so(lodge: RunningApi, page: Page) -> None:
+    lodge.furnish("stopped")
+    page.goto(f"{lodge.url}/t/stopped/scripts/job")
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.locator("h1")).to_contain_text("suspended")
+    lodge.engine.actions.run_now("stopped", "s")
+    lodge.clock.advance(60)
+    page.goto(f"{lodge.url}/t/stopped")
+    expect(page.locator("main")).to_contain_text("script suspended")
+    page.goto(f"{lodge.url}/t/stopped/scripts/job")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("button", name="Suspend")).to_be_visible()
+    assert lodge.engine.scripts.get("stopped", "job").state == "active"
+
+
+def test_a_tenant_is_made_limited_granted_and_stopped_by_its_page(lodge: RunningApi, page: Page) -> None:
+    engine = lodge.engine
+    page.goto(lodge.url + "/tenants")
+    page.get_by_label("Id", exact=True).fill("fresh")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/t/fresh/settings")
+    page.get_by_text("The whole tenant").click()
+    page.locator("input[name=runs_per_day]").fill("50")
+    page.get_by_role("button", name="Save limits").click()
+    expect(page.get_by_role("row", name=re.compile("^Attempts day"))).to_contain_text("50")
+    assert engine.tenants.get("fresh").limits == {"runs_per_day": 50}
+    page.get_by_label("Grants, such as").fill("fetch:api.example.com mail")
+    page.get_by_role("button", name="Give").click()
+    expect(page.get_by_role("button", name="Take fetch:api.example.com")).to_be_visible()
+    page.get_by_role("button", name="Take mail").first.click()
+    expect(page.get_by_role("button", name="Take mail")).to_have_count(0)
+    tokens = page.locator("form[data-call='POST /tenants/fresh/tokens']")
+    tokens.get_by_label("Name").fill("bob")
+    tokens.get_by_role("button").click()
+    expect(page.locator("#notice code")).to_be_focused()
+    shown = page.locator("#notice code").inner_text()
+    assert (
+        lodge.http.get(lodge.url + "/api/v1/me", headers={"authorization": f"Bearer {shown}"}).json()["tenant_id"]
+        == "fresh"
+    )
+    page.get_by_role("button", name="Revoke token bob").click()
+    expect(page.locator("main")).to_contain_text("revoked")
+    page.get_by_role("button", name="Suspend").click()
+    expect(page.locator("h1")).to_contain_text("suspended")
+    expect(page.locator("dl.changes").first).to_contain_text("active suspended")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("h1")).to_contain_text("active")
+    assert {"tenants.create", "tenants.edit", "grants.give", "grants.take", "tokens.create", "tokens.revoke"} <= {
+        each.verb for each in engine.audit.list("fresh")
+    }
+
+
+def test_a_log_grows_and_the_action_ends_on_an_open_page(lodge: RunningApi, page: Page) -> None:
+    lodge.furnish("logged")
+    asked = lodge.engine.actions.run_now("logged", "s")
+    context, now_us = lodge.engine.context, lodge.clock.us
+    with context.database.write() as connection:
+        lease = leases.register(context, connection, node_id("n"), "n", now_us)
+    with context.database.write() as connection:
+        taken = claims.claim(context, connection, lease, 50, now_us)()
+    page.goto(f"{lodge.url}/t/logged/actions/{asked.id}")
+    expect(page.locator("h1")).to_contain_text("running")
+    for number in range(40):
+        lines = (LogLine("info", f"line {number}"),)
+        with context.database.write() as connection:
+            running_lines.write(connection, [running_lines.Batch("logged", asked.id, 0, 1, number, lines)], now_us)
+    expect(page.locator(".log")).to_contain_text("line 39")
+    at_end = "log => log.scrollTop + log.clientHeight >= log.scrollHeight - 4 && log.scrollHeight > log.clientHeight"
+    assert page.locator(".log").evaluate(at_end), "it follows its end"
+    with context.database.write() as connection:
+        outcome_commit.commit(context, connection, lease, [(each, Finished(Outcome.OK, "1")) for each in taken], now_us)
+    expect(page.locator("h1")).to_contain_text("done")
+    expect(page.locator(".live")).to_have_count(0)

@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
 import httpx2
 import pytest
-from tests.api.running_api import NO_CERTIFICATES, RunningApi, running_api
+from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
 from tests.node.small_disk import fill, small
 
@@ -78,7 +77,9 @@ def test_the_overview_shows_the_last_hour_what_is_due_and_why_it_waits(lodge: Ru
 
 
 def test_the_health_line_says_that_nothing_is_sent_and_that_the_disk_is_full(small: Path) -> None:
-    with running_api(f"sqlite:///{small}/ledger.db") as lodge, signed_in_at(lodge) as browser:
+    with running_api(f"sqlite:///{small}/ledger.db") as lodge, lodge.browser("operator") as browser:
+        lodge.furnish()
+        Dashboard(lodge.api).add()
         row = {
             "tenant_id": "acme",
             "id": "m",
@@ -109,18 +110,6 @@ def test_the_health_line_says_that_nothing_is_sent_and_that_the_disk_is_full(sma
         assert "the disk is full" in browser.get("/").text
         filler.unlink()
         assert "the disk is full" not in browser.get("/?range=1h").text
-
-
-@contextmanager
-def signed_in_at(lodge: RunningApi) -> Iterator[httpx2.Client]:
-    """A browser of an operator, at a furnished server with the dashboard."""
-    lodge.furnish()
-    Dashboard(lodge.api).add()
-    with httpx2.Client(
-        base_url=lodge.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
-    ) as browser:
-        assert browser.post("/api/v1/session", json={"token": lodge.token("operator")}).status_code == 201
-        yield browser
 
 
 def test_charts_and_errors_take_a_range_and_each_bar_leads_to_its_actions(lodge: RunningApi, signed_in: SignIn) -> None:

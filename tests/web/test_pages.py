@@ -45,9 +45,7 @@ def test_a_link_signs_in_once(lodge: RunningApi) -> None:
     assert sign_in.link(lodge.engine) is None, "there is no administrator yet"
     lodge.token("admin")
     path = sign_in.link(lodge.engine)
-    with httpx2.Client(
-        base_url=lodge.url, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
-    ) as browser:
+    with lodge.browser() as browser:
         answer = browser.get(str(path), headers={"sec-fetch-site": "none"})
         assert (answer.status_code, answer.headers["location"]) == (303, "/")
         assert "HttpOnly" in answer.headers["set-cookie"]

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-import httpx2
 import polib
 import pytest
 from tests import page_texts
-from tests.api.running_api import NO_CERTIFICATES, RunningApi
+from tests.api.running_api import RunningApi
 from tests.web.every_page import hostile_api, paths
 
 from lodger.engine.policy.budget_table import ALLOWANCES, BUDGETS
@@ -72,10 +71,7 @@ WRITTEN = re.compile(
 def test_every_page_is_in_the_readers_language(hostile: RunningApi) -> None:
     known = texts.catalogue("de")
     same = {text for text in known if known[text] == text} | {"Mo", "Fr", "Sa", "Last", *DATA}
-    with httpx2.Client(
-        base_url=hostile.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
-    ) as browser:
-        browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
+    with hostile.browser("admin") as browser:
         untranslated = {}
         for path in [*paths(hostile), "/t/none", "/sign-in"]:
             asked = ("de-AT,en;q=0.5", "fr,en-GB;q=0.1")
@@ -130,10 +126,7 @@ def test_a_run_may_have_many_values() -> None:
 
 
 def test_scripts_get_the_texts_of_the_page(hostile: RunningApi) -> None:
-    with httpx2.Client(
-        base_url=hostile.url, timeout=50, trust_env=False, verify=NO_CERTIFICATES, headers={"accept": "text/html"}
-    ) as browser:
-        browser.post("/api/v1/session", json={"token": hostile.token("admin")}).raise_for_status()
+    with hostile.browser("admin") as browser:
         page = browser.get("/nodes", headers={"accept-language": "de"})
         (script,) = re.findall(r'src="(/static/texts-de.js[^"]*)"', page.text)
         answer = browser.get(script)
