@@ -18,7 +18,7 @@ LONGEST_FIRST = (
     "features/ledgers/test_system.py", "escape/test_owned_worker.py",
     "escape/test_native_libraries.py", "store/test_database_users.py", "e2e/test_doctor.py",
     "features/archive/test_bent_archives.py", "e2e/test_exec.py", "unit/data/test_collations.py", "e2e/test_dev.py",
-    "chaos/test_processes.py", "features/ledgers/test_pages.py", "store/test_seals.py", "e2e/test_rules.py",
+    "chaos/test_processes.py", "features/ledgers/test_pages.py", "store/test_seals.py",
     "deploy/test_reverse_proxy.py", "chaos/test_point_in_time.py", "store/test_file_modes.py",
     "unit/recurrence/test_english_phrases.py", "sim/test_server.py", "escape/test_boot_order.py",
     "api/test_route_table.py", "unit/runtime/test_errors.py", "e2e/test_places.py", "unit/data/test_sql_is_python.py",

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from tests.e2e.ready import lodger
+from tests.unit.drawn_marks import marks
 
 from lodger.bench.attempts import Row, budgets
 from lodger.bench.budgets import MAX_STATEMENTS, far_runs, opened_behind, statements, whole_runs
@@ -144,10 +146,12 @@ def exceeded(row: dict[str, float]) -> dict[str, float]:
     return {name: row[name] for name, bound in MAX_OF_A_RUN.items() if not 0 < row[name] <= bound}
 
 
-@pytest.mark.parametrize("name", MAX_OF_A_RUN)
-def test_each_count_of_a_run_is_bounded(name: str) -> None:
-    for wrong in (0, MAX_OF_A_RUN[name] + 1):
-        assert exceeded(MAX_OF_A_RUN | {name: wrong}) == {name: wrong}
+def test_rules_are_measured_beside_other_libraries(tmp_path: Path) -> None:
+    drawn = tmp_path / "rules.svg"
+    rows = lodger("bench", "rules", "--json", "--svg", drawn).json["rules"]
+    picture = ElementTree.parse(drawn).getroot()
+    for name in ("lodger", "dateutil", "cronsim"):
+        assert 0 < len(marks(picture, name)) == sum(row[name] is not None for row in rows), name
 
 
 def test_statements_of_a_batch_are_counted_on_days_that_are_over(tmp_path: Path) -> None:
