@@ -104,11 +104,8 @@ _take = UpdateMany(
     {"state": "running"},
     {"attempt": actions.c.attempt + 1},
 )
-_set_reason = (
-    update(actions)
-    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
-    .values(reason=bindparam("why"))
-)
+_one = update(actions).where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
+_set_reason, _set_deadline = _one.values(reason=bindparam("why")), _one.values(deadline_us=bindparam("until"))
 
 
 #: The node, locked, if it still has this lease; actions claimed under a lost lease would never be rescued.
@@ -164,191 +161,254 @@ def claim(
     """
     if free <= 0:
         return list
-    until_us = max(now_us, ahead_us)
-    room = room or unbounded(free)
-    # A node that refuses some actions considers more tenants: those in front may have none that fits.
-    lookahead = free + LOOKAHEAD if room.refuses(_LONG) else free
-    values = {"after": "", "now": now_us, "node": lease.node_id, "epoch": lease.epoch}
-    look = (_first_look if wait else _first_look_unlocked).ask(connection, values)
-    queues_ahead = ahead = None
-    if driver_of(connection).has_row_locks and only is None:
-        day = {"now": until_us, "expired": now_us, "free": lookahead, "day": now_us // usage.DAY_US, "one": ""}
-        queues_ahead = _queues_handing.ask(connection, day)
-        ahead = Ahead.ask(connection, free, until_us)
-    (first,) = look()
-    if first.may_claim is None:
-        return list
-    sets = ready_queue.label_sets(connection, lease.labels, first)
-    if sets.expiring:
-        if not wait:
+    claiming = _Claiming(context, connection, lease, free, now_us, max(now_us, ahead_us), room or unbounded(free), only)
+    return claiming.run({} if spent is None else spent, wait=wait)
+
+
+class _Claiming:
+    """One transaction's claim; the arguments are those of :func:`claim`, ``until_us`` is the latest due instant.
+
+    Attributes:
+        tenants: the rows of the locked queues, by tenant.
+        remaining: how many more actions of each tenant may start.
+    """
+
+    def __init__(
+        self, context: StoreContext, connection: Connection, lease: Lease, free: int, now_us: int, until_us: int, room: Room,
+        only: Collection[str] | None,
+    ) -> None:  # fmt: skip
+        self.context, self.connection, self.lease = context, connection, lease
+        self.free, self.now_us, self.until_us, self.room, self.only = free, now_us, until_us, room, only
+        # A node that refuses some actions considers more tenants: those in front may have none that fits.
+        self.lookahead = free + LOOKAHEAD if room.refuses(_LONG) else free
+        self.asked = {"now": until_us, "free": self.lookahead, "day": now_us // usage.DAY_US}
+        self.tenants: dict[str, AnyRow] = {}
+        self.remaining: dict[str, int] = {}
+
+    def run(self, spent: dict[str, str], *, wait: bool) -> Callable[[], list[Claim]]:
+        """Lock the queues, choose actions and start them; return a function that returns their claims."""
+        context, connection, now_us = self.context, self.connection, self.now_us
+        values = {"after": "", "now": now_us, "node": self.lease.node_id, "epoch": self.lease.epoch}
+        look = (_first_look if wait else _first_look_unlocked).ask(connection, values)
+        queues_ahead = ahead = None
+        if driver_of(connection).has_row_locks and self.only is None:
+            queues_ahead = _queues_handing.ask(connection, self.asked | {"expired": now_us, "one": ""})
+            ahead = Ahead.ask(connection, self.free, self.until_us)
+        (first,) = look()
+        if first.may_claim is None:
             return list
-        expire(connection, now_us)
-    if queues_ahead is None or sets.expiring or len(sets.required) > 1 or len(sets.bound) > 1:
-        ahead = None
-        waiting = _lock_queues(connection, sets, lookahead, until_us, only)
-    else:
-        waiting = queues_ahead()
-    tenant_rows = {row.tenant_id: row for row in waiting}
-    for row in waiting:
-        context.check_generation(row.tenant_id, row.generation)
-    counts = (
-        ahead.running()
-        if ahead
-        else running(connection, (each for each, row in tenant_rows.items() if row.running is None))
-    )
-    spent = {} if spent is None else spent
-    remaining = _remaining(context, connection, tenant_rows, counts, now_us, until_us, spent)
-    if only is not None:
-        remaining = {tenant: min(1, number) for tenant, number in remaining.items()}
-    queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if remaining[row.tenant_id] > 0]
-    first_rows = ahead.first() if ahead else None
-    if spent:  # some of these rows have ended just now
-        first_rows = None
-    found = _candidates(context, connection, room, queues, tenant_rows, remaining, free, until_us, first_rows)
-    context.revision_cache.revisions(connection, _revision_keys(row for rows in found.values() for row in rows))
-    taken: list[Any] = []
-    for number, queue in enumerate(queues):
-        share = -(-(free - len(taken)) // (len(queues) - number))
-        rows, maximum = found.get((queue.tenant_id, queue.requires), ()), min(share, remaining[queue.tenant_id])
-        fitting, room = _choose(context, connection, rows, maximum, tenant_rows[queue.tenant_id].limits, room)
-        remaining[queue.tenant_id] -= len(fitting)
-        taken += fitting
-    _start(context, connection, lease, taken, tenant_rows, now_us)
-    ready_queue.record_served(connection, tenant_rows, now_us)
-    return _claims_of(context, connection, lease, taken, tenant_rows, now_us)
+        sets = ready_queue.label_sets(connection, self.lease.labels, first)
+        if sets.expiring:
+            if not wait:
+                return list
+            expire(connection, now_us)
+        if queues_ahead is None or sets.expiring or len(sets.required) > 1 or len(sets.bound) > 1:
+            ahead = None
+            waiting = self._lock_queues(sets)
+        else:
+            waiting = queues_ahead()
+        self.tenants = {row.tenant_id: row for row in waiting}
+        for row in waiting:
+            context.check_generation(row.tenant_id, row.generation)
+        uncounted = (each for each, row in self.tenants.items() if row.running is None)
+        self._count_remaining(ahead.running() if ahead else running(connection, uncounted), spent)
+        queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if self.remaining[row.tenant_id] > 0]
+        # If budgets are used up, some of the first rows have ended just now.
+        found = self._candidates(queues, ahead.first() if ahead and not spent else None)
+        context.revision_cache.revisions(connection, _revision_keys(row for rows in found.values() for row in rows))
+        taken: list[Any] = []
+        for number, queue in enumerate(queues):
+            share = -(-(self.free - len(taken)) // (len(queues) - number))
+            taken += self._choose(queue.tenant_id, found.get((queue.tenant_id, queue.requires), ()), share)
+        self._start(taken)
+        ready_queue.record_served(connection, self.tenants, now_us)
+        return self._claims_of(taken)
 
+    def _lock_queues(self, sets: ready_queue.LabelSets) -> Sequence[Any]:
+        """Lock and return the queues to serve, least recently served first; queues locked by another transaction are skipped."""
+        values = self.asked | {"bound": sets.bound}
+        queues = _queues
+        if self.only is not None:
+            queues, values["only"] = _queues_of, sorted(self.only)
+        found = [row for labels in sets.required for row in queues.rows(self.connection, values | {"one": labels})]
+        if len(sets.required) == 1:
+            return found
+        return sorted(found, key=lambda row: (row.served_us, row.tenant_id))[: self.lookahead]
 
-def _remaining(
-    context: StoreContext,
-    connection: Connection,
-    tenant_rows: dict[str, AnyRow],
-    counts: dict[str, int],
-    now_us: int,
-    until_us: int,
-    spent: dict[str, str],
-) -> dict[str, int]:
-    """Return how many actions of each tenant may start; actions of a tenant with an exhausted budget that have not begun end here."""
-    running_counts = {tenant: row.running for tenant, row in tenant_rows.items() if row.running is not None} | counts
-    remaining: dict[str, int] = {}
-    for tenant, row in tenant_rows.items():
-        allowed, used = context.content_cache.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
-        reason = exhausted(allowed, used)
-        if reason is not None:
-            only_begun = end_waiting(connection, tenant, reason, now_us, until_us)
-            remaining[tenant] = row.cap - running_counts.get(tenant, 0) if only_begun else 0
-            spent[tenant] = reason
-            continue
-        remaining[tenant] = row.cap - running_counts.get(tenant, 0)
-        if allowed.runs_per_day is not None:
-            # Running actions may count too: actions beyond the budget wait until those have ended.
-            remaining[tenant] = min(remaining[tenant], allowed.runs_per_day - used.runs - running_counts.get(tenant, 0))
-    return remaining
+    def _count_remaining(self, counts: dict[str, int], spent: dict[str, str]) -> None:
+        """Count how many actions of each tenant may start; actions of a tenant with an exhausted budget that have not begun end here."""
+        for tenant, row in self.tenants.items():
+            number = counts.get(tenant, 0) if row.running is None else row.running
+            allowed, used = self.context.content_cache.allowance(row.limits), Used(row.runs or 0, row.cpu_us or 0)
+            reason, left = exhausted(allowed, used), row.cap - number
+            if reason is not None:
+                spent[tenant] = reason
+                if not end_waiting(self.connection, tenant, reason, self.now_us, self.until_us):
+                    left = 0
+            elif allowed.runs_per_day is not None:
+                # Running actions may count too: actions beyond the budget wait until those have ended.
+                left = min(left, allowed.runs_per_day - used.runs - number)
+            self.remaining[tenant] = left if self.only is None else min(1, left)
 
+    def _candidates(
+        self, queues: Sequence[TenantQueue], ahead: Sequence[AnyRow] | None
+    ) -> dict[tuple[str, str], list[AnyRow]]:
+        """Find startable actions: an even share for each queue; if some queues have fewer, more of the others."""
+        share = -(-self.free // max(1, len(queues)))
+        self._look_further(queues, share)
+        found = candidates(self.connection, queues, self.until_us, ahead)
+        if ahead is not None:
+            # These were an even share of all queues, without a look at what runs already and at what does not fit.
+            even = -(-self.free // max(1, len(self.tenants)))
+            short = [
+                each for each in queues if each.maximum > even <= len(found.get((each.tenant_id, each.requires), ()))
+            ]
+            found |= candidates(self.connection, short, self.until_us)
+        counts = {queue: len(found.get((queue.tenant_id, queue.requires), ())) for queue in queues}
+        spare, allowed_more = self.free, dict(self.remaining)
+        for queue in queues:
+            own = min(counts[queue], share, allowed_more[queue.tenant_id])
+            allowed_more[queue.tenant_id] -= own
+            spare -= own
+        more = [queue for queue in queues if counts[queue] >= queue.maximum and allowed_more[queue.tenant_id] > 0]
+        if spare > 0 and more:
+            self._look_further(more, share + spare)
+            found |= candidates(self.connection, more, self.until_us)
+        return found
 
-def _candidates(
-    context: StoreContext,
-    connection: Connection,
-    room: Room,
-    queues: Sequence[TenantQueue],
-    tenant_rows: dict[str, AnyRow],
-    remaining: dict[str, int],
-    free: int,
-    now_us: int,
-    ahead: Sequence[AnyRow] | None,
-) -> dict[tuple[str, str], list[AnyRow]]:
-    """Find startable actions: an even share for each queue; if some queues have fewer, more of the others."""
-    share = -(-free // max(1, len(queues)))
-    for queue in queues:
-        queue.maximum = _lookahead(
-            context, room, tenant_rows[queue.tenant_id].limits, min(share, remaining[queue.tenant_id])
-        )
-    found = candidates(connection, queues, now_us, ahead)
-    if ahead is not None:
-        # These were an even share of all queues, without a look at what runs already and at what does not fit.
-        even = -(-free // max(1, len(tenant_rows)))
-        short = [each for each in queues if each.maximum > even <= len(found.get((each.tenant_id, each.requires), ()))]
-        found |= candidates(connection, short, now_us)
-    counts = {queue: len(found.get((queue.tenant_id, queue.requires), ())) for queue in queues}
-    spare, allowed_more = free, dict(remaining)
-    for queue in queues:
-        own = min(counts[queue], share, allowed_more[queue.tenant_id])
-        allowed_more[queue.tenant_id] -= own
-        spare -= own
-    more = [queue for queue in queues if counts[queue] >= queue.maximum and allowed_more[queue.tenant_id] > 0]
-    if spare > 0 and more:
-        for queue in more:
-            queue.maximum = _lookahead(
-                context, room, tenant_rows[queue.tenant_id].limits, min(share + spare, remaining[queue.tenant_id])
+    def _look_further(self, queues: Iterable[TenantQueue], share: int) -> None:
+        """Set how many actions of each queue are considered: its share, and more if the first ones may not fit."""
+        for queue in queues:
+            maximum = min(share, self.remaining[queue.tenant_id])
+            # No schedule has higher limits than its tenant: if the tenant's fit, any action fits.
+            fits = self.room.takes(maximum, self._limits(queue.tenant_id, None))
+            queue.maximum = maximum if fits else maximum + LOOKAHEAD
+
+    def _choose(self, tenant: str, rows: Sequence[Any], share: int) -> list[Any]:
+        """Return the first waiting actions of a tenant that fit; record why others do not."""
+        maximum = min(share, self.remaining[tenant])
+        chosen: list[Any] = []
+        waiting = []
+        for row in rows:
+            limits = self._limits(tenant, row)
+            if len(chosen) == maximum:
+                break
+            why = self.room.refuses(limits)
+            if why is None:
+                chosen.append(row)
+                self.room = self.room.without(1, limits)
+            elif row.reason != why:
+                waiting.append({"k_tenant": tenant, "k_id": row.id, "why": why})
+        if waiting:
+            self.connection.execute(_set_reason, waiting)
+        self.remaining[tenant] -= len(chosen)
+        return chosen
+
+    def _limits(self, tenant: str, row: AnyRow | None) -> Limits:
+        """Return the limits of an action of a tenant; the tenant's own for None."""
+        revision = None if row is None or row.revision is None else self._revision(row)
+        wishes = None if revision is None or row is None else revision.limits_of(row.step)
+        return self.context.content_cache.limits(self.tenants[tenant].limits, wishes)
+
+    def _revision(self, row: AnyRow) -> Revision:
+        """Return the revision of an action's schedule, which was read before."""
+        return self.context.revision_cache.revision(self.connection, row.tenant_id, row.schedule_id, row.revision)
+
+    def _start(self, rows: Sequence[Any]) -> None:
+        """Mark the chosen actions as running under the lease, until their tenant's wall limit and the grace period are over."""
+        grace_us = int(self.context.settings.grace_s * 1_000_000)
+        values = []
+        for row in rows:
+            begins_us = max(self.now_us, row.due_at)
+            deadline_us = begins_us + self._limits(row.tenant_id, None).wall_ms * 1000 + grace_us
+            values.append({
+                "k_tenant": row.tenant_id, "k_id": row.id, "node_id": self.lease.node_id, "lease_epoch": self.lease.epoch,
+                "started_us": begins_us, "deadline_us": deadline_us,
+            })  # fmt: skip
+        _take.run(self.connection, values)
+
+    def _claims_of(self, rows: Sequence[Any]) -> Callable[[], list[Claim]]:
+        """Set the deadlines of the started actions of kind host; return a function that returns all claims."""
+        connection = self.connection
+        self.context.revision_cache.revisions(connection, _revision_keys(rows))
+        revisions = {row.id: self._revision(row) for row in rows if row.revision is not None}
+        sources = self.context.content_cache.versions(connection, map(_version_key, rows))
+        self._set_handler_deadlines(rows, sources)
+        runs = ask_schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
+        return lambda: self._build_claims(rows, revisions, sources, runs())
+
+    def _set_handler_deadlines(self, rows: Sequence[Any], sources: dict[VersionKey, VersionContent]) -> None:
+        """Set the deadline of actions of kind host, which declare their own ``deadline_s``."""
+        extensions = []
+        for row in rows:
+            source = sources[_version_key(row)]
+            if source.kind == "host":
+                deadline_s = json.loads(source.modules["host.json"])["deadline_s"] + self.context.settings.grace_s
+                until_us = max(self.now_us, row.due_at) + int(deadline_s * 1_000_000)
+                extensions.append({"k_tenant": row.tenant_id, "k_id": row.id, "until": until_us})
+        if extensions:
+            self.connection.execute(_set_deadline, extensions)
+
+    def _build_claims(
+        self,
+        rows: Sequence[Any],
+        revisions: dict[str, Revision],
+        sources: dict[VersionKey, VersionContent],
+        known: dict[str | None, ScheduleRuns],
+    ) -> list[Claim]:
+        """Return the claims of started actions, from their rows, compiled revisions, script versions and the runs of their schedules
+        (``known``)."""
+        ahead: dict[str, tuple[int, ...]] = {}
+        content_cache, tenant_rows = self.context.content_cache, self.tenants
+        days = {
+            tenant: usage.day_usage(self.context, tenant_rows[tenant]) for tenant in {row.tenant_id for row in rows}
+        }
+        claims = []
+        for row in rows:
+            revision = revisions.get(row.id)
+            last = known.get(row.schedule_id, NO_RUNS)
+            if revision is not None and row.schedule_id not in ahead:
+                ahead[row.schedule_id] = upcoming(revision, last[0])
+            source = sources[_version_key(row)]
+            params = row.params if row.params is not None or revision is None else revision.params
+            if row.step > 0:
+                params = row.handed
+            limits_text = revision.limits_of(row.step) if revision else None
+            tenant, today = tenant_rows[row.tenant_id], days[row.tenant_id]
+            claims.append(
+                Claim(
+                    action_id=row.id,
+                    tenant_id=row.tenant_id,
+                    schedule_id=row.schedule_id,
+                    script_name=source.name,
+                    script_version=row.script_version,
+                    modules=source.modules,
+                    wasm=source.wasm,
+                    kind=source.kind,
+                    fields=source.fields,
+                    attempt=row.attempt,
+                    step=row.step,
+                    lease_epoch=self.lease.epoch,
+                    origin=row.origin,
+                    slot_us=row.slot,
+                    due_us=row.due_at,
+                    started_us=max(self.now_us, row.due_at),
+                    tz=revision.tz if revision else "UTC",
+                    params=load_json(params),
+                    previous_slot_us=last[1],
+                    upcoming_us=ahead.get(row.schedule_id, ()),
+                    last_result=load_json(last[2]),
+                    last_start_us=last[3],
+                    last_node=last[4],
+                    grants=content_cache.grants(tenant.grants, source.grants, revision.grants if revision else None),
+                    limits=content_cache.limits(tenant.limits, limits_text),
+                    budgets=content_cache.budgets(tenant.limits, limits_text),
+                    day=today.limited,
+                    storage=(today.allowed.storage_bytes, (tenant.kept_bytes or 0) + (tenant.history_bytes or 0)),
+                    tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
+                )
             )
-        found |= candidates(connection, more, now_us)
-    return found
-
-
-def _lookahead(context: StoreContext, room: Room, tenant_limits: str, maximum: int) -> int:
-    """Return how many actions of a queue are considered: more, if the first ones may not fit."""
-    # No schedule has higher limits than its tenant: if the tenant's fit, any action fits.
-    return maximum if room.takes(maximum, context.content_cache.limits(tenant_limits, None)) else maximum + LOOKAHEAD
-
-
-def _lock_queues(
-    connection: Connection, sets: ready_queue.LabelSets, maximum: int, now_us: int, only: Collection[str] | None
-) -> Sequence[Any]:
-    """Lock and return the queues to serve, least recently served first; queues locked by another transaction are skipped."""
-    values = {"now": now_us, "free": maximum, "day": now_us // usage.DAY_US, "bound": sets.bound}
-    found: list[Any] = []
-    for labels in sets.required:
-        values["one"] = labels
-        found += (
-            _queues.rows(connection, values)
-            if only is None
-            else _queues_of.rows(connection, values | {"only": sorted(only)})
-        )
-    return found if len(sets.required) == 1 else sorted(found, key=lambda row: (row.served_us, row.tenant_id))[:maximum]
-
-
-def _choose(
-    context: StoreContext, connection: Connection, rows: Sequence[Any], maximum: int, tenant_limits: str, room: Room
-) -> tuple[list[Any], Room]:
-    """Choose the first waiting actions that fit, record why others do not; return the choice and the remaining room."""
-    chosen: list[Any] = []
-    waiting = []
-    for row, limits in zip(rows, _limits(context, connection, rows, tenant_limits), strict=True):
-        if len(chosen) == maximum:
-            break
-        why = room.refuses(limits)
-        if why is None:
-            chosen.append(row)
-            room = room.without(1, limits)
-        elif row.reason != why:
-            waiting.append({"k_tenant": row.tenant_id, "k_id": row.id, "why": why})
-    if waiting:
-        connection.execute(_set_reason, waiting)
-    return chosen, room
-
-
-def _start(
-    context: StoreContext,
-    connection: Connection,
-    lease: Lease,
-    rows: Sequence[Any],
-    tenant_rows: dict[str, AnyRow],
-    now_us: int,
-) -> None:
-    """Mark the chosen actions as running under the lease."""
-    _take.run(
-        connection,
-        [
-            {
-                "k_tenant": row.tenant_id,
-                "k_id": row.id,
-                "node_id": lease.node_id,
-                "lease_epoch": lease.epoch,
-                "started_us": max(now_us, row.due_at),
-                "deadline_us": max(now_us, row.due_at) + _time_limit_us(context, tenant_rows[row.tenant_id].limits),
-            }
-            for row in rows
-        ],
-    )
+        return claims
 
 
 def _revision_keys(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
@@ -356,134 +416,6 @@ def _revision_keys(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
     return {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
 
 
-def _limits(context: StoreContext, connection: Connection, rows: Sequence[Any], tenant_limits: str) -> list[Limits]:
-    """Return the limits of each of these actions of one tenant."""
-    found = []
-    for row in rows:
-        limits_text = None
-        if row.revision is not None:
-            limits_text = context.revision_cache.revision(
-                connection, row.tenant_id, row.schedule_id, row.revision
-            ).limits_of(row.step)
-        found.append(context.content_cache.limits(tenant_limits, limits_text))
-    return found
-
-
-def _time_limit_us(context: StoreContext, tenant_limits: str) -> int:
-    """Return the time until a running action's deadline: the tenant's wall limit plus the grace period."""
-    return context.content_cache.limits(tenant_limits, None).wall_ms * 1000 + int(context.settings.grace_s * 1_000_000)
-
-
-def _set_handler_deadlines(
-    context: StoreContext,
-    connection: Connection,
-    rows: Sequence[Any],
-    sources: dict[VersionKey, VersionContent],
-    now_us: int,
-) -> None:
-    """Set the deadline of actions of kind host, which declare their own ``deadline_s``."""
-    extensions = []
-    for row in rows:
-        source = sources[row.tenant_id, row.script_id, row.script_version]
-        if source.kind == "host":
-            deadline_s = json.loads(source.modules["host.json"])["deadline_s"] + context.settings.grace_s
-            extensions.append(
-                {
-                    "k_tenant": row.tenant_id,
-                    "k_id": row.id,
-                    "until": max(now_us, row.due_at) + int(deadline_s * 1_000_000),
-                }
-            )
-    if extensions:
-        connection.execute(_set_deadline, extensions)
-
-
-_set_deadline = (
-    update(actions)
-    .where(actions.c.tenant_id == bindparam("k_tenant"), actions.c.id == bindparam("k_id"))
-    .values(deadline_us=bindparam("until"))
-)
-
-
-def _claims_of(
-    context: StoreContext,
-    connection: Connection,
-    lease: Lease,
-    rows: Sequence[Any],
-    tenant_rows: dict[str, AnyRow],
-    now_us: int,
-) -> Callable[[], list[Claim]]:
-    """Set the deadlines of the started actions of kind host; return a function that returns all claims."""
-    keys = _revision_keys(rows)
-    context.revision_cache.revisions(connection, keys)
-    revisions = {key: context.revision_cache.revision(connection, *key) for key in keys}
-    sources = context.content_cache.versions(
-        connection, {(row.tenant_id, row.script_id, row.script_version) for row in rows}
-    )
-    _set_handler_deadlines(context, connection, rows, sources, now_us)
-    runs = ask_schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
-    return lambda: _build_claims(context, lease, rows, tenant_rows, now_us, revisions, sources, runs())
-
-
-def _build_claims(
-    context: StoreContext,
-    lease: Lease,
-    rows: Sequence[Any],
-    tenant_rows: dict[str, AnyRow],
-    now_us: int,
-    revisions: dict[tuple[str, str, int], Revision],
-    sources: dict[VersionKey, VersionContent],
-    known: dict[str | None, ScheduleRuns],
-) -> list[Claim]:
-    """Return the claims of started actions, from their rows, compiled revisions, script versions and the runs of their schedules
-    (``known``)."""
-    ahead: dict[str, tuple[int, ...]] = {}
-    days = {tenant: usage.day_usage(context, tenant_rows[tenant]) for tenant in {row.tenant_id for row in rows}}
-    claims = []
-    for row in rows:
-        revision = revisions.get((row.tenant_id, row.schedule_id, row.revision))
-        last = known.get(row.schedule_id, NO_RUNS)
-        if revision is not None and row.schedule_id not in ahead:
-            ahead[row.schedule_id] = upcoming(revision, last[0])
-        source = sources[row.tenant_id, row.script_id, row.script_version]
-        params = row.params if row.params is not None or revision is None else revision.params
-        if row.step > 0:
-            params = row.handed
-        limits_text = revision.limits_of(row.step) if revision else None
-        tenant, today = tenant_rows[row.tenant_id], days[row.tenant_id]
-        claims.append(
-            Claim(
-                action_id=row.id,
-                tenant_id=row.tenant_id,
-                schedule_id=row.schedule_id,
-                script_name=source.name,
-                script_version=row.script_version,
-                modules=source.modules,
-                wasm=source.wasm,
-                kind=source.kind,
-                fields=source.fields,
-                attempt=row.attempt,
-                step=row.step,
-                lease_epoch=lease.epoch,
-                origin=row.origin,
-                slot_us=row.slot,
-                due_us=row.due_at,
-                started_us=max(now_us, row.due_at),
-                tz=revision.tz if revision else "UTC",
-                params=load_json(params),
-                previous_slot_us=last[1],
-                upcoming_us=ahead.get(row.schedule_id, ()),
-                last_result=load_json(last[2]),
-                last_start_us=last[3],
-                last_node=last[4],
-                grants=context.content_cache.grants(
-                    tenant.grants, source.grants, revision.grants if revision else None
-                ),
-                limits=context.content_cache.limits(tenant.limits, limits_text),
-                budgets=context.content_cache.budgets(tenant.limits, limits_text),
-                day=today.limited,
-                storage=(today.allowed.storage_bytes, (tenant.kept_bytes or 0) + (tenant.history_bytes or 0)),
-                tries=row.tenant_faults + row.engine_faults + row.conflicts + 1,
-            )
-        )
-    return claims
+def _version_key(row: AnyRow) -> VersionKey:
+    """Return the key of the script version that an action runs."""
+    return row.tenant_id, row.script_id, row.script_version
