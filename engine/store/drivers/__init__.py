@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from sqlalchemy import Column, Connection, Engine, Select, Table, func, true
+from sqlalchemy import Column, Connection, Engine, Select, Table, TextClause, func, true
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
@@ -69,6 +69,7 @@ class Driver(ABC):
         has_notifications: a transaction can notify other processes (:meth:`notify`, :meth:`subscribe`).
         has_zones: a timestamp column can keep its zone.
         hot_options: options of its DBAPI's cursor for each statement of the hot path.
+        sql: statements of its ``.sql`` file by name, ``unique_rules`` and ``count_triggers`` among them.
     """
 
     name: ClassVar[str]
@@ -80,6 +81,7 @@ class Driver(ABC):
     has_notifications: ClassVar[bool] = False
     has_zones: ClassVar[bool] = False
     hot_options: ClassVar[Mapping[str, Any]] = {}
+    sql: ClassVar[Mapping[str, TextClause]]
 
     # Connections
 
@@ -394,8 +396,18 @@ class Driver(ABC):
         return None
 
     @abstractmethod
+    def table_name(self, table: Table) -> str:
+        """Return the name of a table as a value for statements on the database's catalog."""
+
     def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Return the columns of each unique constraint or index of a table, by name; None stands for an expression."""
+        """Return the columns of each unique constraint or index of a table, by name; None stands for an expression.
+
+        From the catalog, because SQLAlchemy's inspector omits indexes on expressions.
+        """
+        found: dict[str, list[str | None]] = {}
+        for label, column in connection.execute(self.sql["unique_rules"], {"table": self.table_name(table)}):
+            found.setdefault(label, []).append(column)
+        return found
 
     def exclusions(self, table: Table) -> list[ExclusionRule]:
         """Return the exclusion constraints that a table declares."""
@@ -419,9 +431,10 @@ class Driver(ABC):
         """Return process id and start (microseconds since 1970) of the oldest other writing transaction, if visible."""
         return None
 
-    @abstractmethod
     def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
         """Return the number of enabled triggers of a table with this name prefix."""
+        given = {"table": self.table_name(table), "name": prefix}
+        return int(connection.scalar(self.sql["count_triggers"], given) or 0)
 
     @abstractmethod
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:

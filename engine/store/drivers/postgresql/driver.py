@@ -21,6 +21,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    TextClause,
     any_,
     bindparam,
     cast,
@@ -32,7 +33,6 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
-    text,
     true,
 )
 from sqlalchemy.dialects import postgresql
@@ -51,6 +51,7 @@ from lodger.engine.store.drivers.postgresql import backup, commits, connections,
 from lodger.engine.store.drivers.postgresql.json_path import PostgresJsonPath
 from lodger.engine.store.drivers.postgresql.row_security import NAMES, PostgresRowSecurity
 from lodger.engine.store.drivers.postgresql.rows import Array, Over
+from lodger.engine.store.drivers.sql_files import clauses_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -83,56 +84,8 @@ _EXACT = frozenset({"C", "POSIX", "BINARY", "UCS_BASIC", "C.UTF-8", "C.UTF8", "P
 #: Limits of a transaction on the platform's database: wait for a row lock, and duration of a statement.
 _PLATFORM_READ = ("SET LOCAL timezone = 'UTC'", "SET LOCAL jit = off", *_PLANNED_NOW)
 _PLATFORM_WRITE = ("SET LOCAL lock_timeout = 5000", "SET LOCAL statement_timeout = 30000", *_PLATFORM_READ)
-#: Time of the statement, not of the transaction, which may have begun long before it got its locks.
-_NOW_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-_XMIN: Any = literal_column("(SELECT (pg_snapshot_xmin(pg_current_snapshot())::text)::bigint)")
-_XMAX = text("SELECT (pg_snapshot_xmax(pg_current_snapshot())::text)::bigint")
-_OLDEST = text(
-    "SELECT pid, (extract(epoch FROM xact_start) * 1000000)::bigint FROM pg_stat_activity "
-    "WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() ORDER BY age(backend_xid) DESC LIMIT 1"
-)
-_SESSIONS = text(
-    """
-    SELECT pid, coalesce(application_name, '') AS application, coalesce(state, '') AS state,
-           coalesce(extract(epoch FROM clock_timestamp() - xact_start), 0)::float8 AS transaction_s,
-           coalesce(left(query, 200), '') AS query,
-           CASE WHEN wait_event_type = 'Lock' THEN pg_blocking_pids(pid) ELSE '{}' END AS blockers,
-           coalesce((SELECT extract(epoch FROM clock_timestamp() - min(l.waitstart)) FROM pg_locks l
-                     WHERE l.pid = a.pid AND NOT l.granted), 0)::float8 AS waited_s
-    FROM pg_stat_activity a WHERE datname = current_database()
-    """
-)
-_LIMITS_BEFORE = text("SELECT current_setting('lock_timeout'), current_setting('statement_timeout')")
-#: Rolled back afterwards, so that constraints are deferred again as their tables declare; not by ROLLBACK, after which psycopg
-#: deallocates every prepared statement.
-_CHECK_NOW = (
-    "DO $$ BEGIN SET CONSTRAINTS ALL IMMEDIATE; RAISE SQLSTATE 'LODGR'; EXCEPTION WHEN SQLSTATE 'LODGR' THEN END $$"
-)
-_SEQUENCE = text(
-    "SELECT pg_get_serial_sequence(:table, :column), attidentity FROM pg_attribute "
-    "WHERE attrelid = to_regclass(:table) AND attname = :column"
-)
-_NEXT = text("SELECT nextval(CAST(:sequence AS regclass)) FROM generate_series(1, :many)")
-#: From the catalog, because SQLAlchemy's inspector omits indexes on expressions.
-_UNIQUE = text(
-    "SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-    "CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k (number, place) "
-    "LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number AND k.number > 0 "
-    "WHERE i.indrelid = to_regclass(:table) AND k.place <= i.indnkeyatts AND (i.indisunique OR i.indisexclusion)"
-)
-_TRIGGERS = text(
-    "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(:table) AND tgname LIKE :name || '%' AND tgenabled <> 'D'"
-)
-_INCOMPLETE = text(
-    "SELECT 'the index ' || c.relname || ' is not valid' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
-    "WHERE NOT i.indisvalid AND c.relname LIKE '%lodger%' UNION ALL "
-    "SELECT 'the constraint ' || conname || ' is not validated' FROM pg_constraint "
-    "WHERE NOT convalidated AND conrelid::regclass::text LIKE 'lodger%'"
-)
-_TIMELINE = text(
-    "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
-)
-_ATTRIBUTE = text("SELECT set_config('lodger.made_by', :consumer, true)")
+_SQL = clauses_of(__file__)
+_XMIN: Any = literal_column(_SQL["oldest_transaction"].text)
 
 
 class PostgresDriver(Driver):
@@ -148,6 +101,7 @@ class PostgresDriver(Driver):
     has_zones: ClassVar[bool] = True
     # Planning a statement took twice as long as executing it.
     hot_options: ClassVar[Mapping[str, Any]] = {"prepare": True}
+    sql: ClassVar[Mapping[str, TextClause]] = _SQL
 
     # Connections
 
@@ -243,7 +197,7 @@ class PostgresDriver(Driver):
                 row.waited_s,
                 tuple(row.blockers),
             )
-            for row in connection.execute(_SESSIONS)
+            for row in connection.execute(_SQL["sessions"])
         ]
 
     def check_settings(self, connection: Connection) -> list[Check]:
@@ -262,13 +216,13 @@ class PostgresDriver(Driver):
 
     def integrity(self, connection: Connection) -> list[str]:
         """Return indexes and constraints of Lodger's tables that the server knows to be incomplete."""
-        return list(connection.scalars(_INCOMPLETE))
+        return list(connection.scalars(_SQL["incomplete"]))
 
     def timeline(self, connection: Connection) -> str:
         """Return the server's system identifier and timeline; empty where the server is managed and does not show them."""
         try:
             with connection.begin_nested():
-                return str(connection.scalar(_TIMELINE))
+                return str(connection.scalar(_SQL["timeline"]))
         except DBAPIError:
             return ""
 
@@ -342,8 +296,8 @@ class PostgresDriver(Driver):
         return "(pg_current_xact_id()::text)::bigint"
 
     def now_us(self) -> ColumnElement[int]:
-        """Return the server's clock."""
-        return literal_column(_NOW_US, type_=BigInteger())
+        """Return the server's clock at the statement, not at the transaction, which may have begun long before it got its locks."""
+        return literal_column(_SQL["now_us"].text, type_=BigInteger())
 
     def byte_length(self, column: ColumnElement[Any]) -> ColumnElement[int]:
         """Return ``octet_length``."""
@@ -455,7 +409,7 @@ class PostgresDriver(Driver):
     @contextmanager
     def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
         """Set the time limits for locks and statements during the block."""
-        before = connection.execute(_LIMITS_BEFORE).one()
+        before = connection.execute(_SQL["limits"]).one()
         self._limit_waits(connection, f"{lock_ms}ms", f"{statement_ms}ms")
         yield  # after an exception the caller's savepoint restores the settings
         self._limit_waits(connection, *before)
@@ -467,23 +421,23 @@ class PostgresDriver(Driver):
             prepared.later(connection, f"SET LOCAL {name} = '{value}'")
 
     def check_constraints(self, connection: Connection) -> None:
-        """Check deferred constraints now, inside a block that is rolled back."""
-        connection.exec_driver_sql(_CHECK_NOW)
+        """Check deferred constraints now, inside a block that is rolled back, so that they are deferred again as their tables declare.
+
+        Not by ROLLBACK, after which psycopg deallocates every prepared statement.
+        """
+        connection.exec_driver_sql(_SQL["check_constraints"].text)
 
     def take_numbers(self, connection: Connection, table: Table, column: str, many: int) -> list[int] | None:
         """Take values from the column's sequence; None for ``GENERATED ALWAYS``, which accepts no values."""
         named = NAMES.format_table(table)
-        found = connection.execute(_SEQUENCE, {"table": named, "column": column}).first()
+        found = connection.execute(_SQL["sequence"], {"table": named, "column": column}).first()
         if found is None or found[0] is None or found[1] == "a":
             return None
-        return list(connection.scalars(_NEXT, {"sequence": found[0], "many": many}))
+        return list(connection.scalars(_SQL["next_numbers"], {"sequence": found[0], "many": many}))
 
-    def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Return the unique constraints of a table, from the catalog."""
-        found: dict[str, list[str | None]] = {}
-        for label, column in connection.execute(_UNIQUE, {"table": NAMES.format_table(table)}):
-            found.setdefault(label, []).append(column)
-        return found
+    def table_name(self, table: Table) -> str:
+        """Return the name of a table, with its schema and quoted."""
+        return NAMES.format_table(table)
 
     def exclusions(self, table: Table) -> list[ExclusionRule]:
         """Return PostgreSQL's EXCLUDE constraints."""
@@ -511,20 +465,16 @@ class PostgresDriver(Driver):
 
     def next_transaction(self, connection: Connection) -> int | None:
         """Return the first transaction number that the present snapshot does not see."""
-        return int(connection.scalar(_XMAX) or 0)
+        return int(connection.scalar(_SQL["next_transaction"]) or 0)
 
     def oldest_writer(self, connection: Connection) -> tuple[int, int] | None:
         """Return the oldest writing transaction, from pg_stat_activity."""
-        found = connection.execute(_OLDEST).first()
+        found = connection.execute(_SQL["oldest_writer"]).first()
         return None if found is None else (found[0], found[1])
-
-    def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Return the number of a table's triggers whose names begin so, from the catalog."""
-        return int(connection.scalar(_TRIGGERS, {"table": NAMES.format_table(table), "name": prefix}) or 0)
 
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
         """Store the consumer of changes in a setting that the triggers read."""
-        connection.execute(_ATTRIBUTE, {"consumer": consumer or ""})
+        connection.execute(_SQL["attribute"], {"consumer": consumer or ""})
         return None
 
     def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:

@@ -22,9 +22,8 @@ from sqlalchemy.sql.compiler import IdentifierPreparer
 
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.features import View, ViewPlan
-from lodger.engine.store.drivers.sql_files import statements_of
+from lodger.engine.store.drivers.sql_files import clauses_of
 
-_SQL = statements_of(__file__)
 #: Start of the role's name, which no policy takes for an engine.
 ROLE = "lodger_script_"
 #: The role of the present user, as SQL. A name has at most 63 bytes.
@@ -38,33 +37,7 @@ NAMES: IdentifierPreparer = _DIALECT.identifier_preparer
 
 #: Since version 16 a member may lack the right to act as the role.
 ACT = "CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END"
-_MEMBER = text(
-    f"SELECT coalesce((SELECT pg_has_role(current_user, oid, {ACT}) FROM pg_roles WHERE rolname = :role), false)"  # noqa: S608 - a constant
-)
-_UNGRANTED = text(
-    f"SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = :role AND NOT pg_has_role(current_user, oid, {ACT}))"  # noqa: S608 - a constant
-)
-_HERE = text("SELECT current_user, current_schema()")
-_PATH = text("SELECT current_schemas(false)::text[]")
-_HOME = text(
-    "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(:table)"
-)
-_VIEWS = text(
-    "SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE n.nspname = :schema AND pg_get_userbyid(c.relowner) = current_user"
-)
-_TRIGGERED = text(
-    "SELECT count(*) FROM pg_class c LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND NOT t.tgisinternal "
-    "LEFT JOIN pg_proc p ON p.oid = t.tgfoid WHERE c.oid = to_regclass(:table) AND (NOT p.prosecdef OR c.relkind NOT IN ('r', 'p'))"
-)
-_PRIVILEGES = text(
-    "SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege)) "
-    "FROM unnest(CAST(:names AS text[]), CAST(:privileges AS text[])) needs (name, privilege)"
-)
-_FILTERED = text("SELECT row_security_active(to_regclass(:table))")
-#: current_setting is evaluated before set_config.
-_ASSUME = "SELECT set_config('lodger.role_before', current_setting('role'), true), set_config('role', {role}, true)"
-_LEAVE = "SELECT set_config('role', current_setting('lodger.role_before'), true)"
+_SQL = clauses_of(__file__, act=ACT)
 
 
 class PostgresRowSecurity:
@@ -88,7 +61,7 @@ class PostgresRowSecurity:
     @classmethod
     def of(cls, connection: Connection) -> "PostgresRowSecurity":
         """Return the objects of a connection's user and schema."""
-        user, home = connection.execute(_HERE).one()
+        user, home = connection.execute(_SQL["here"]).one()
         return cls(user, home)
 
     def for_user(self, user: str) -> "PostgresRowSecurity":
@@ -97,30 +70,30 @@ class PostgresRowSecurity:
 
     def is_member(self, connection: Connection) -> bool:
         """Whether the scripts' role exists and the present user may act as it, by the catalog of roles."""
-        return bool(connection.scalar(_MEMBER, {"role": self.role}))
+        return bool(connection.scalar(_SQL["member"], {"role": self.role}))
 
     def is_ungranted(self, connection: Connection) -> bool:
         """Whether the scripts' role exists, but the present user may not act as it."""
-        return bool(connection.scalar(_UNGRANTED, {"role": self.role}))
+        return bool(connection.scalar(_SQL["ungranted"], {"role": self.role}))
 
     def has_privileges(self, connection: Connection, needed: Iterable[tuple[str, str]]) -> bool:
         """Whether the scripts' role has all of these privileges (table, privilege), asked in one query."""
         pairs = list(needed)
         given = {"role": self.role, "names": [name for name, _ in pairs], "privileges": [word for _, word in pairs]}
-        return bool(connection.scalar(_PRIVILEGES, given))
+        return bool(connection.scalar(_SQL["privileges"], given))
 
     def marks(self, connection: Connection) -> dict[str, str | None]:
         """Return the marks of the views by name, which are their comments."""
-        return {row[0]: row[1] for row in connection.execute(_VIEWS, {"schema": self.schema})}
+        return {row[0]: row[1] for row in connection.execute(_SQL["views"], {"schema": self.schema})}
 
     def is_filtered(self, connection: Connection, table: Table) -> bool:
         """Whether row security hides rows of a table from this user: asked of the server, which knows owners, FORCE and BYPASSRLS."""
-        return bool(connection.scalar(_FILTERED, {"table": NAMES.format_table(table)}))
+        return bool(connection.scalar(_SQL["filtered"], {"table": NAMES.format_table(table)}))
 
     def runs_code(self, connection: Connection, table: Table) -> bool:
         """Whether a write to a table runs the platform's code: triggers with the rights of the writer, or a view, which may hide
         anything."""
-        return bool(connection.scalar(_TRIGGERED, {"table": NAMES.format_table(table)}))
+        return bool(connection.scalar(_SQL["triggered"], {"table": NAMES.format_table(table)}))
 
     def setting(self, name: str) -> str:
         """Return a distinct name for each dataset: names of settings are case-insensitive, names of datasets are not."""
@@ -139,16 +112,16 @@ class PostgresRowSecurity:
             connection.execute(text(f"SELECT {parts}"), given)
 
     def assume(self, connection: Connection) -> None:
-        """Act as the scripts' role from now on."""
-        prepared.later(connection, _ASSUME.format(role="'" + self.role.replace("'", "''") + "'"))
+        """Act as the scripts' role from now on; the statement reads the present role before it sets another."""
+        prepared.later(connection, _SQL["assume"].text.format(role="'" + self.role.replace("'", "''") + "'"))
 
     def leave(self, connection: Connection) -> None:
         """Act as the user of before :meth:`assume` again."""
-        prepared.later(connection, _LEAVE)
+        prepared.later(connection, _SQL["leave"].text)
 
     def home_of(self, connection: Connection, table: Table) -> str:
         """Return the schema of a table, found as a statement would find it."""
-        return str(connection.scalar(_HOME, {"table": NAMES.format_table(table)}) or table.schema or self._home)
+        return str(connection.scalar(_SQL["home"], {"table": NAMES.format_table(table)}) or table.schema or self._home)
 
     def view(self, plan: ViewPlan) -> View:
         """Return the statements that recreate a view."""
@@ -161,7 +134,8 @@ class PostgresRowSecurity:
         grants = [f"GRANT SELECT ON {made} TO {role}"]
         if plan.inserted is not None:
             grants.append(f"GRANT INSERT ({_names(plan, plan.inserted)}) ON {made} TO {role}")
-            grants.append(_SEQUENCES.format(table=table.replace("'", "''"), role=role.replace("'", "''")))
+            # A sequence default is evaluated with the rights of the writer, whoever owns the sequence.
+            grants.append(_SQL["sequences"].text.format(table=table.replace("'", "''"), role=role.replace("'", "''")))
         if plan.updated is not None:
             grants.append(f"GRANT UPDATE ({_names(plan, plan.updated)}) ON {made} TO {role}")
         if plan.deletable:
@@ -182,7 +156,7 @@ class PostgresRowSecurity:
 
     def search_path(self, connection: Connection) -> str:
         """Return the existing schemas of the search path."""
-        return "SET search_path = " + ", ".join(NAMES.quote(each) for each in connection.scalar(_PATH) or ())
+        return "SET search_path = " + ", ".join(NAMES.quote(each) for each in connection.scalar(_SQL["path"]) or ())
 
     def statements(self, *, ledger: bool) -> list[str]:
         """Return the statements that create the role and the schema, and grant access to Lodger's own tables in the ledger."""
@@ -190,11 +164,15 @@ class PostgresRowSecurity:
 
     def own_table(self, name: str) -> str:
         """Return the statement that gives one of Lodger's tables to the user."""
-        return _OWN_TABLE.format(table=name, **self._quoted)
+        return _SQL["own_table"].text.format(table=name, **self._quoted)
 
     def trigger_function(self) -> str:
-        """Return the statement that creates the function of the triggers for changes."""
-        return _TRIGGER_FUNCTION.format(function=f"{self._quoted['schema']}.{CHANGES}", **self._quoted)
+        """Return the statement that creates the function of the triggers for changes.
+
+        It has its owner's rights, so it belongs to the user, whoever creates it, and only the user's own triggers call it. Lodger's table
+        has its schema in its name, whatever the writer's search path is.
+        """
+        return _SQL["trigger_function"].text.format(function=f"{self._quoted['schema']}.{CHANGES}", **self._quoted)
 
     def feed_statements(self) -> list[str]:
         """Return the statements that the ledger's database gets with its tables: the role reads one tenant's changes."""
@@ -245,22 +223,16 @@ def _condition(tenant: Column[Any], setting: str) -> str:
     return f'{column} = {value} AND CAST({column} AS TEXT) COLLATE "C" = {value}'
 
 
-#: A sequence default is evaluated with the rights of the writer, whoever owns the sequence.
-_SEQUENCES = _SQL["sequences"]
 #: The role, which belongs to the whole server, and the schema. Another Lodger's objects are neither used nor taken over.
 _MAKE = (
-    _SQL["role"].replace("{act}", ACT),
-    _SQL["schema"],
+    _SQL["role"].text,
+    _SQL["schema"].text,
     "REVOKE ALL ON SCHEMA {schema} FROM PUBLIC",
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
 )
-_OWN_TABLE = _SQL["own_table"]
 #: Grants the role access to Lodger's own tables for scripts; row-level security restricts it to one tenant.
 _OWN_TABLES = (
     "DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), {role_text}); END $$",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON lodger_kv, lodger_documents, lodger_document_index TO {role}",
     "GRANT SELECT ON lodger_changes, lodger_changes_forgotten, lodger_cursors, lodger_collection_indexes TO {role}",
 )
-#: The function that the triggers call. It has its owner's rights, so it belongs to the user, whoever creates it, and only the user's own
-#: triggers call it. Lodger's table has its schema in its name, whatever the writer's search path is.
-_TRIGGER_FUNCTION = _SQL["trigger_function"]

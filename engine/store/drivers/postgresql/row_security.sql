@@ -82,3 +82,39 @@ $f$, '@CHANGES@', quote_ident(current_schema()) || '.lodger_changes');
 REVOKE ALL ON FUNCTION {function}() FROM PUBLIC;
 ALTER FUNCTION {function}() OWNER TO {user};
 END $do$
+
+-- name: member
+SELECT coalesce((SELECT pg_has_role(current_user, oid, {act}) FROM pg_roles WHERE rolname = :role), false)
+
+-- name: ungranted
+SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = :role AND NOT pg_has_role(current_user, oid, {act}))
+
+-- name: here
+SELECT current_user, current_schema()
+
+-- name: path
+SELECT current_schemas(false)::text[]
+
+-- name: home
+SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(:table)
+
+-- name: views
+SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = :schema AND pg_get_userbyid(c.relowner) = current_user
+
+-- name: triggered
+SELECT count(*) FROM pg_class c LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND NOT t.tgisinternal
+LEFT JOIN pg_proc p ON p.oid = t.tgfoid WHERE c.oid = to_regclass(:table) AND (NOT p.prosecdef OR c.relkind NOT IN ('r', 'p'))
+
+-- name: privileges
+SELECT bool_and(has_table_privilege(:role, to_regclass(name), privilege))
+FROM unnest(CAST(:names AS text[]), CAST(:privileges AS text[])) needs (name, privilege)
+
+-- name: filtered
+SELECT row_security_active(to_regclass(:table))
+
+-- name: assume
+SELECT set_config('lodger.role_before', current_setting('role'), true), set_config('role', {role}, true)
+
+-- name: leave
+SELECT set_config('role', current_setting('lodger.role_before'), true)

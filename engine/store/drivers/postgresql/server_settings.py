@@ -4,6 +4,7 @@ from sqlalchemy import Connection, text
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.store.drivers.features import Check
+from lodger.engine.store.drivers.sql_files import clauses_of
 
 _clock = SystemClock()
 
@@ -11,19 +12,13 @@ _clock = SystemClock()
 TRIPS, FAR_MS = 5, 5.0
 #: Part of the connections that may be in use before it is a warning.
 BUSY = 0.8
-_SETTINGS = text(
-    "SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'fsync', 'full_page_writes', 'synchronous_commit', "
-    "'max_connections', 'superuser_reserved_connections')"
-)
-_STATE = text(
-    "SELECT pg_is_in_recovery() AS standby, (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used"
-)
+_SQL = clauses_of(__file__)
 
 
 def check(connection: Connection) -> list[Check]:
     """Return the checks of this server and database."""
-    found = {row.name: row.setting for row in connection.execute(_SETTINGS)}
-    state = connection.execute(_STATE).one()
+    found = {row.name: row.setting for row in connection.execute(_SQL["settings"])}
+    state = connection.execute(_SQL["state"]).one()
     checks = [Check("server version", "ok", found["server_version"])]
     if (trip_ms := _trip_ms(connection)) >= FAR_MS:
         why = "each tick, claim and commit of a node takes up to three round trips, and each read of a script one"

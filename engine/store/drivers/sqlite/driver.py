@@ -14,6 +14,7 @@ from sqlalchemy import (
     Integer,
     Select,
     Table,
+    TextClause,
     bindparam,
     cast,
     create_engine,
@@ -22,7 +23,6 @@ from sqlalchemy import (
     literal,
     literal_column,
     select,
-    text,
     type_coerce,
 )
 from sqlalchemy.dialects import sqlite
@@ -41,6 +41,7 @@ from lodger.engine.store.drivers.features import (
     WatchedTable,
     weight_of,
 )
+from lodger.engine.store.drivers.sql_files import clauses_of
 from lodger.engine.store.drivers.sqlite import backup, connections, guards, triggers
 from lodger.engine.store.drivers.sqlite.json_path import SqliteJsonPath
 from lodger.engine.store.drivers.sqlite.rows import EachRow, JsonList, Over
@@ -70,18 +71,7 @@ _TOO_COMPLEX = (
     "parser stack overflow",
     "LIKE or GLOB pattern too complex",
 )
-_TRIGGERS = text(
-    "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = :table AND name LIKE :name || '%'"
-)
-#: From the catalog, because SQLAlchemy's inspector omits indexes on expressions.
-_UNIQUE = text(
-    'SELECT l.name, i.name FROM pragma_index_list(:table) l, pragma_index_info(l.name) i WHERE l."unique" '
-    "UNION ALL SELECT 'the key', name FROM pragma_table_info(:table) WHERE pk > 0"
-)
-_LAST_CHANGE = text("SELECT coalesce(max(seq), 0) FROM lodger_changes")
-_ATTRIBUTE = text("UPDATE lodger_changes SET made_by = :consumer WHERE seq > :last AND made_by IS NULL")
-
-
+_SQL = clauses_of(__file__)
 #: Levels of PRAGMA synchronous; FULL survives a power failure.
 _SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
 _FULL = 2
@@ -98,6 +88,7 @@ class SqliteDriver(Driver):
     """SQLite, as the ledger's database and as the platform's."""
 
     name: ClassVar[str] = "sqlite"
+    sql: ClassVar[Mapping[str, TextClause]] = _SQL
 
     # Connections
 
@@ -349,27 +340,20 @@ class SqliteDriver(Driver):
         """Whether a write failed because its target is a read-only view, by the error's message."""
         return "because it is a view" in str(error.orig)
 
-    def unique_rules(self, connection: Connection, table: Table) -> dict[str, list[str | None]]:
-        """Return the unique constraints of a table, from the catalog."""
-        found: dict[str, list[str | None]] = {}
-        for label, column in connection.execute(_UNIQUE, {"table": table.name}):
-            found.setdefault(label, []).append(column)
-        return found
+    def table_name(self, table: Table) -> str:
+        """Return the name of a table."""
+        return table.name
 
     # The change feed
 
-    def count_triggers(self, connection: Connection, table: Table, prefix: str) -> int:
-        """Return the number of a table's triggers whose names begin so, from the catalog."""
-        return int(connection.scalar(_TRIGGERS, {"table": table.name, "name": prefix}) or 0)
-
     def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
         """Return the number of the last change: triggers of SQLite cannot read settings."""
-        last: int | None = connection.scalar(_LAST_CHANGE)
+        last: int | None = connection.scalar(_SQL["last_change"])
         return last
 
     def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:
         """Store the consumer in the changes since :meth:`begin_attribution`."""
-        connection.execute(_ATTRIBUTE, {"consumer": consumer, "last": since})
+        connection.execute(_SQL["attribute"], {"consumer": consumer, "last": since})
 
     def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:
         """Return a trigger for each kind of change."""
