@@ -74,7 +74,7 @@ _EXTREMES = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A one-off run. A second request with the same ``request_key`` of the tenant returns the first one's action."""
+    """A one-off run; ``request_key`` is one that :func:`find_request` has found nothing for."""
 
     script: str
     at_us: int
@@ -86,15 +86,12 @@ def once(context: StoreContext, connection: Connection, tenant_id: str, request:
     """Store a one-off run of the script's latest version; an instant in the past is due at once.
 
     Raises:
-        InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep, request_key_invalid.
+        InputError: instant_out_of_range, params_invalid, params_too_large, params_too_deep.
         NotFound, Conflict: the tenant or the script.
     """
     tenants.require_active(connection, tenant_id)
     if not 0 <= request.at_us <= LATEST_US:
         raise InputError("instant_out_of_range")
-    before = find_request(connection, tenant_id, request.request_key)
-    if before is not None:
-        return before
     script = bind(connection, tenant_id, request.script)
     validate_params(script.fields, request.params)
     return insert_request(
@@ -128,17 +125,15 @@ def run_now(
     """Run a schedule's script now, outside its slots; it waits for an unfinished action unless overlap is ``allow``.
 
     Args:
+        request_key: one that :func:`find_request` has found nothing for.
         origin: origin of the action, ``change`` for a run on changes.
         node: name of the node to run it; None for any node with the schedule's labels.
 
     Raises:
-        InputError: params_invalid, params_too_large, params_too_deep, request_key_invalid, label_invalid.
+        InputError: params_invalid, params_too_large, params_too_deep, label_invalid.
         NotFound, Conflict: schedule_unknown, tenant_suspended.
     """
     tenants.require_active(connection, tenant_id)
-    before = find_request(connection, tenant_id, request_key)
-    if before is not None:
-        return before
     found = schedules.get(connection, tenant_id, schedule)
     script = bind(connection, tenant_id, found.script)
     revision, key = context.revision_cache.revision(connection, tenant_id, found.id, found.revision), node or ""

@@ -86,7 +86,8 @@ def _request(
 ) -> bool:
     """Store a request for a run that reads changes; return False if the schedule or its tenant was suspended or deleted meanwhile."""
     try:
-        actions.run_now(context, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
+        if actions.find_request(connection, tenant_id, key) is None:
+            actions.run_now(context, connection, tenant_id, schedule_id, None, key, due_us, origin="change")
     except (Conflict, NotFound):  # suspended or deleted meanwhile: unread changes are found when it is resumed
         return False
     return True

@@ -35,20 +35,16 @@ def replay(
     Args:
         newer: run the newest versions of its scripts instead of the original ones. An action without versions always
         runs the newest.
+        request_key: one that :func:`lodger.engine.store.actions.actions.find_request` has found nothing for.
 
     Raises:
         NotFound: action_unknown.
         Conflict: action_open.
         InputError: replay_gap, params_too_large, params_too_deep.
     """
-    _tenant, before, row = read_together(
-        partial(tenants.require_active, connection, tenant_id),
-        partial(actions.find_request, connection, tenant_id, request_key),
-        partial(actions.row_of, connection, tenant_id, action_id),
-        connection=connection,
-    )
-    if before is not None:
-        return before  # type: ignore[no-any-return]  # what the function returns
+    active = tenants.ask_active(connection, tenant_id)
+    row = actions.row_of(connection, tenant_id, action_id)
+    active()
     if row.state not in actions.FINISHED:
         raise Conflict("action_open", state=row.state)
     if row.slot_to is not None:
