@@ -33,7 +33,7 @@ from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import indexed_by
-from lodger.engine.store.lifecycle import running_lines
+from lodger.engine.store.lifecycle.running_lines import LogStream
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
 from lodger.engine.store.queue.stops import cancel_where
@@ -557,11 +557,8 @@ def limits(context: StoreContext, connection: Connection, action: Action) -> lis
 
 def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
     """Return the log lines of the action's attempts in order; of a running attempt those written so far."""
-    action = get(connection, action_id, tenant_id)
-    lines = running_lines.lines_of(connection, action.tenant_id, action_id) | _lines(
-        connection, action.tenant_id, action_id
-    )
-    return [line for key in sorted(lines) for line in lines[key]]
+    stream = LogStream(get(connection, action_id, tenant_id).tenant_id, action_id)
+    return [line for _place, line in stream.poll(connection)]
 
 
 def _lines(connection: Connection, tenant_id: str, action_id: str) -> dict[tuple[int, int], tuple[LogLine, ...]]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select, tuple_
+from sqlalchemy import Connection, and_, delete, or_, select, tuple_
 
 from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.schema.access import running_lines
@@ -91,26 +91,13 @@ def sweep(connection: Connection, now_us: int) -> int:
     return connection.execute(delete(running_lines).where(_c.written_us < now_us - KEPT_US)).rowcount
 
 
-def lines_of(connection: Connection, tenant_id: str, action_id: str) -> dict[Key, tuple[LogLine, ...]]:
-    """Return the log lines of an action's running attempts, by step and attempt number."""
-    rows = connection.execute(
-        select(_c.step, _c.n, _c.lines)
-        .where(_c.tenant_id == tenant_id, _c.action_id == action_id)
-        .order_by(_c.step, _c.n, _c.number)
-    )
-    found: dict[Key, tuple[LogLine, ...]] = {}
-    for step, n, lines in rows:
-        found[step, n] = (*found.get((step, n), ()), *_read(lines))
-    return found
-
-
 def _read(lines: str) -> list[LogLine]:
     """Return log lines from their stored text."""
     return [LogLine(*line) for line in json.loads(lines)]
 
 
 class LogStream:
-    """Log stream of one action: each line once, as it is written, and the remaining ones when their attempt is stored.
+    """Log of one action: each line once, as it is written, and the remaining ones when their attempt is stored.
 
     Args:
         after: place of the last line that is not wanted.
@@ -127,22 +114,24 @@ class LogStream:
 
     def poll(self, connection: Connection) -> list[tuple[Place, LogLine]]:
         """Return the lines since the last poll, in order, each with its place."""
-        mine = (attempt_logs.c.tenant_id == self._tenant_id, attempt_logs.c.action_id == self.action_id)
         found: dict[Key, list[LogLine]] = {}
-        for step, n in connection.execute(select(attempt_logs.c.step, attempt_logs.c.n).where(*mine)).all():
-            if (step, n) not in self._stored:
-                found[step, n] = self._remaining(connection, (step, n), mine)
-        of_action = (_c.tenant_id == self._tenant_id, _c.action_id == self.action_id)
-        newest = select(_c.step, _c.n, func.max(_c.number)).where(*of_action).group_by(_c.step, _c.n)
-        for step, n, number in connection.execute(newest).all():
-            last = self._numbers.get((step, n), -1)
-            if (step, n) in self._stored or number <= last:
-                continue
+        logs = attempt_logs.c
+        new = tuple_(logs.step, logs.n).not_in(self._stored)
+        mine = (logs.tenant_id == self._tenant_id, logs.action_id == self.action_id)
+        for step, n, lines in connection.execute(select(logs.step, logs.n, logs.lines).where(*mine, new)).all():
+            found[step, n] = self._remaining((step, n), _read(lines))
+        known = or_(
+            tuple_(_c.step, _c.n).in_(self._stored),
+            *(and_(_c.step == step, _c.n == n, _c.number <= last) for (step, n), last in self._numbers.items()),
+        )
+        fresh = select(_c.step, _c.n, _c.number, _c.lines).where(
+            _c.tenant_id == self._tenant_id, _c.action_id == self.action_id, ~known
+        )
+        for step, n, number, lines in connection.execute(fresh.order_by(_c.step, _c.n, _c.number)).all():
             self._numbers[step, n] = number
-            fresh = select(_c.lines).where(*of_action, _c.step == step, _c.n == n, _c.number > last).order_by(_c.number)
-            lines = [line for text in connection.scalars(fresh) for line in _read(text)]
-            self._returned.setdefault((step, n), Counter()).update((line.us, line.level) for line in lines)
-            found.setdefault((step, n), []).extend(lines)
+            more = _read(lines)
+            self._returned.setdefault((step, n), Counter()).update((line.us, line.level) for line in more)
+            found.setdefault((step, n), []).extend(more)
         placed: list[tuple[Place, LogLine]] = []
         for key in sorted(found):
             begin = self._counts[key]
@@ -150,7 +139,7 @@ class LogStream:
             placed += [((*key, number), line) for number, line in enumerate(found[key], begin + 1)]
         return [each for each in placed if each[0] > self._after]
 
-    def _remaining(self, connection: Connection, key: Key, mine: Iterable[ColumnElement[bool]]) -> list[LogLine]:
+    def _remaining(self, key: Key, lines: list[LogLine]) -> list[LogLine]:
         """Return those lines of a stored attempt that were not returned while it ran.
 
         Lines are matched by instant and level, because a secret that the script received later is masked in all its
@@ -159,12 +148,8 @@ class LogStream:
         self._stored.add(key)
         self._numbers.pop(key, None)
         returned = self._returned.pop(key, Counter())
-        step, n = key
-        text = connection.scalar(
-            select(attempt_logs.c.lines).where(*mine, attempt_logs.c.step == step, attempt_logs.c.n == n)
-        )
         remaining = []
-        for line in _read(text or "[]"):
+        for line in lines:
             if returned[line.us, line.level] > 0:
                 returned[line.us, line.level] -= 1
             else:
