@@ -31,7 +31,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from lodger.engine.core.refusal import denied
 from lodger.engine.data.sets.dataset import Collection
 from lodger.engine.store.drivers.expressions import same_text
-from lodger.engine.store.drivers.prepared import PreparedWrite
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.script_data import documents, kv
 
 
@@ -73,13 +73,13 @@ def _own(**columns: Column[Any]) -> ColumnElement[bool]:
 
 _own_document = _own(tenant=documents.c.tenant_id, of=documents.c.collection, key=documents.c.id)
 _own_value = _own(tenant=kv.c.tenant_id, of=kv.c.scope, name=kv.c.key)
-_insert_document = PreparedWrite(
+_insert_document = Prepared(
     lambda _driver: insert(documents).values(
         tenant_id=bindparam("tenant"), collection=bindparam("of"), id=bindparam("key"), body=bindparam("text"),
         created_us=bindparam("now"), updated_us=bindparam("now"),
     )
 )  # fmt: skip
-_update_document = PreparedWrite(
+_update_document = Prepared(
     lambda _driver: update(documents).where(_own_document).values(body=bindparam("text"), updated_us=bindparam("now"))
 )
 
@@ -88,18 +88,18 @@ _VALUE: dict[str, Any] = {
     "value": bindparam("text", type_=String()), "expires_us": bindparam("until", type_=BigInteger()),
     "updated_us": bindparam("now", type_=BigInteger()),
 }  # fmt: skip
-_update_value = PreparedWrite(
+_update_value = Prepared(
     lambda _driver: (
         update(kv).where(_own_value).values({name: _VALUE[name] for name in ("value", "expires_us", "updated_us")})
     )
 )
-_insert_value = PreparedWrite(
+_insert_value = Prepared(
     lambda _driver: insert(kv).from_select(
         list(_VALUE), select(*_VALUE.values()).where(~select(literal_column("1")).where(_own_value).exists())
     )
 )
-_delete_value = PreparedWrite(lambda _driver: delete(kv).where(_own_value))
-_delete_document = PreparedWrite(lambda _driver: delete(documents).where(_own_document))
+_delete_value = Prepared(lambda _driver: delete(kv).where(_own_value))
+_delete_document = Prepared(lambda _driver: delete(documents).where(_own_document))
 
 
 class Scope:

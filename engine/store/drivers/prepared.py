@@ -25,14 +25,14 @@ _CURSOR = "lodger_cursor"
 
 
 class Prepared:
-    """A query that is compiled on first use.
+    """A statement that is compiled on first use.
 
     Args:
         build: builds it for a driver. Bound lists need :meth:`lodger.engine.store.drivers.Driver.among`: the text is the
             same for lists of any length.
     """
 
-    def __init__(self, build: Callable[[Driver], Select[Any]]) -> None:
+    def __init__(self, build: Callable[[Driver], Select[Any] | UpdateBase]) -> None:
         self._compiled: PerDriver[CompiledOnce] = PerDriver(lambda driver: CompiledOnce(build(driver)))
 
     def rows(self, connection: Connection, values: Values) -> list[Any]:
@@ -43,25 +43,14 @@ class Prepared:
         """Send the query, and let a server answer later, together with the next statements; call the returned answer for the rows."""
         return self._compiled.of(connection).ask(connection, values)
 
+    def run(self, connection: Connection, values: Values) -> None:
+        """Execute a statement without rows; a server does so with the next one that is waited for."""
+        self._compiled.of(connection).rows(connection, values)
+
     def first(self, connection: Connection, values: Values) -> Any | None:
         """Return the first row, None if there is none."""
         found = self.rows(connection, values)
         return found[0] if found else None
-
-
-class PreparedWrite:
-    """A statement without rows that is compiled on first use; a server executes it with the next awaited statement.
-
-    Args:
-        build: builds it for a driver.
-    """
-
-    def __init__(self, build: Callable[[Driver], UpdateBase]) -> None:
-        self._compiled: PerDriver[CompiledOnce] = PerDriver(lambda driver: CompiledOnce(build(driver)))
-
-    def run(self, connection: Connection, values: Values) -> None:
-        """Execute the statement with these bound values by name."""
-        self._compiled.of(connection).rows(connection, values)
 
 
 class CompiledOnce:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, any_, bindparam, case, exists, func, literal_
 
 from lodger.engine.policy.plan import UnfinishedCounts
 from lodger.engine.store.bulk import WriteMany
-from lodger.engine.store.drivers.prepared import Prepared, PreparedWrite
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.schema.scheduling import actions, is_open, schedules
 
 #: Tenant, schedule and node key, whose actions start in one order. The node key is '' unless the schedule is placed on every node.
@@ -41,7 +41,7 @@ _release = (
 )
 
 
-_release_one = PreparedWrite(lambda _driver: _release)
+_release_one = Prepared(lambda _driver: _release)
 
 
 def release(connection: Connection, keys: Iterable[OrderKey]) -> None:

@@ -31,6 +31,7 @@ from sqlalchemy import (
 
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.states import ActionState, Origin, ScheduleState, TenantState
+from lodger.engine.policy.budget_table import NAMES
 from lodger.engine.store.drivers.expressions import Id, of_any_tenant, partial
 from lodger.engine.store.drivers.guards import Churn, Stored, guards
 from lodger.engine.store.schema.metadata import metadata, table_of_tenants
@@ -441,21 +442,6 @@ usage_days = table_of_tenants(
     Column("day", Integer, primary_key=True),
     Column("runs", Integer, nullable=False),
     Column("cpu_us", BigInteger, nullable=False),
-    Column("mails", Integer, nullable=False, server_default="0"),
-    # The other budgets of the table (policy.budgets).
-    *(
-        Column(name, BigInteger, nullable=False, server_default="0")
-        for name in (
-            "calls",
-            "queries",
-            "rows_read",
-            "rows_written",
-            "bytes_written",
-            "events",
-            "fetches",
-            "fetch_bytes",
-            "later_runs",
-        )
-    ),
+    *(Column(name, BigInteger, nullable=False, server_default="0") for name in NAMES),
     info=guards(churn=Churn.HOT),
 )
