@@ -1,15 +1,15 @@
 """How an attempt ended, before anything of it is stored; and the seam between claims and executors."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from lodger.engine.core.execution import Claim, Fetched
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.effects.journal import Journal
+from lodger.engine.store.lifecycle.endings import End
 from lodger.engine.vault.redaction import Redactor
-from lodger.sandbox.job import Job, LogLine, Reply, Report, ScriptError, Usage
+from lodger.sandbox.job import Job, Reply, Report, ScriptError
 from lodger.sandbox.outcome import Outcome
 
 
@@ -32,29 +32,19 @@ class Recording(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(End):
     """How an attempt ended, before anything of it is stored.
 
     Attributes:
+        effects: description of the journal, in call order; then of the requests that were made.
         journal: the attempt's effects, None when it has none to apply.
-        effects: JSON-able description of the journal for people, in call order; then of the requests that were made.
         fetched: responses to its requests, for a later attempt of the step.
-        spent: used amounts of its budgets, by name.
-        has_reservation: whether it holds a reservation of its tenant's daily budgets.
         nearly: budgets of the attempt of which it used four fifths or more: name, limit, use.
         recording: its calls, closed; None if none are kept.
     """
 
-    outcome: Outcome
-    result: str | None = None
-    error: ScriptError | None = None
-    logs: tuple[LogLine, ...] = ()
-    usage: Usage = field(default_factory=Usage)
     journal: Journal | None = None
-    effects: tuple[dict[str, Any], ...] = ()
     fetched: tuple[Fetched, ...] = ()
-    spent: Mapping[str, int] = field(default_factory=dict)
-    has_reservation: bool = False
     nearly: tuple[tuple[str, int, int], ...] = ()
     recording: Recording | None = None
 

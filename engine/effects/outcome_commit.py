@@ -175,7 +175,7 @@ def commit(
                 continue
             conflict = blocked.as_conflict()
             end = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
-        outcome = Outcome.OK if isinstance(end, SealedAttempt) else end.outcome
+        outcome = Outcome.OK if isinstance(end, SealedAttempt) else end.end.outcome
         fetches.store(connection, claim, finished.fetched, outcome)
         if isinstance(end, SealedAttempt):
             sealed_attempts.append(end)
@@ -196,7 +196,7 @@ def commit(
 
 def _is_plain(ending: Ending, settled: Settled) -> bool:
     """Whether an ended action had neither effects nor receivers of its events."""
-    return settled.state == "done" and not (ending.effects or ending.row.has_receivers)
+    return settled.state == "done" and not (ending.end.effects or ending.row.has_receivers)
 
 
 def _follow_up(
@@ -259,44 +259,23 @@ def _apply_effects(
 
 def _ending(row: AnyRow, finished: Finished) -> Ending:
     """Return the end of an attempt in the form that the store writes."""
-    ok = finished.outcome is Outcome.OK
-    return Ending(
-        row,
-        finished.outcome,
-        finished.result if ok else None,
-        finished.error,
-        finished.logs,
-        finished.usage,
-        finished.effects,
-        spent=finished.spent,
-        has_reservation=finished.has_reservation,
-        record=None if finished.recording is None else finished.recording.packed(finished.outcome, finished.error),
-    )
+    recording = finished.recording
+    record = None if recording is None else recording.packed(finished.outcome, finished.error)
+    return Ending(row, finished if finished.outcome is Outcome.OK else replace(finished, result=None), record=record)
 
 
 def failed_commit(finished: Finished, error: Exception) -> Finished:
     """Return the end of an attempt that cannot be committed: without effects, with a fault of the engine or of a constraint."""
+    recording = finished.recording
     if isinstance(error, TransactionLost):
-        return Finished(
-            error.refused.outcome,
-            error=error.refused.as_error(),
-            usage=finished.usage,
-            has_reservation=finished.has_reservation,
-            recording=finished.recording,
-        )
-    if _failed_at_commit(finished, error):
-        return Finished(
-            Outcome.EFFECT_REFUSED,
-            error=ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT),
-            usage=finished.usage,
-            recording=finished.recording,
-        )
-    message = f"the outcome of this run could not be stored: {type(error).__name__}"
+        outcome, said = error.refused.outcome, error.refused.as_error()
+    elif _failed_at_commit(finished, error):
+        outcome, said = Outcome.EFFECT_REFUSED, ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT)
+    else:
+        message = f"the outcome of this run could not be stored: {type(error).__name__}"
+        outcome, said, recording = Outcome.ENGINE_FAULT, ScriptError("EngineFault", message), None
     return Finished(
-        Outcome.ENGINE_FAULT,
-        error=ScriptError("EngineFault", message),
-        usage=finished.usage,
-        has_reservation=finished.has_reservation,
+        outcome, error=said, usage=finished.usage, has_reservation=finished.has_reservation, recording=recording
     )
 
 

@@ -182,12 +182,8 @@ def settle_sealed(
         finished = _apply_own(connection, own, finished, now_us)
     holds.release(connection, one.tenant_id, one.action_id)
     connection.execute(delete(sealed).where(_s.tenant_id == one.tenant_id, _s.action_id == one.action_id))
-    ending = Ending(
-        row, finished.outcome, finished.result, finished.error, finished.logs, finished.usage, finished.effects,
-        spent=body.get("spent", {}), has_reservation=True, day=body.get("day"),
-    )  # fmt: skip
     warned: list[usage.Warned] = []
-    (made,) = settle(context, connection, [ending], now_us, warned)
+    (made,) = settle(context, connection, [Ending(row, finished, body.get("day"))], now_us, warned)
     if (
         made.state == "done"
         and made.schedule_id is not None
@@ -208,6 +204,8 @@ def _finished(body: dict[str, Any], receipt: Receipt) -> Finished:
         logs=tuple(LogLine(*line) for line in body["logs"]),
         usage=Usage(**body["usage"]),
         effects=tuple(body["effects"]) if receipt.outcome is Outcome.OK else (),
+        spent=body.get("spent", {}),
+        has_reservation=True,
     )
 
 

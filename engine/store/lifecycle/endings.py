@@ -52,28 +52,38 @@ def unended() -> Select[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """A finished attempt.
+class End:
+    """How an attempt ended.
 
     Attributes:
-        row: the running action, a row of :func:`unended`.
-        reason: reason for the action row, if the outcome does not imply it (suspended, superseded).
+        result: None unless it is ok.
+        effects: JSON-able description of its effects for people, in call order.
         spent: used amounts of its budgets, by name.
         has_reservation: whether it holds a reservation of its tenant's day (:mod:`lodger.engine.store.usage.budget_reservations`).
-        day: day that its effects are counted on, in days since 1970; None for the day on which it ends.
-        record: its record for a replay, packed; None if it is not recorded.
     """
 
-    row: Any
     outcome: Outcome
     result: str | None = None
     error: ScriptError | None = None
     logs: tuple[LogLine, ...] = ()
     usage: Usage = Usage()  # noqa: RUF009 - frozen
     effects: tuple[dict[str, Any], ...] = ()
-    reason: str | None = None
     spent: Mapping[str, int] = field(default_factory=dict)
     has_reservation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a running action's attempt, to be stored.
+
+    Attributes:
+        row: the running action, a row of :func:`unended`.
+        day: day that its effects are counted on, in days since 1970; None for the day on which it ends.
+        record: its record for a replay, packed; None if it is not recorded.
+    """
+
+    row: Any
+    end: End
     day: int | None = None
     record: bytes | None = None
 
@@ -130,7 +140,7 @@ def settle(
     endings = list(endings)
     if not endings:
         return []
-    scheduled = [end.row for end in endings if end.row.schedule_id is not None]
+    scheduled = [ending.row for ending in endings if ending.row.schedule_id is not None]
     context.revision_cache.revisions(connection, {(row.tenant_id, row.schedule_id, row.revision) for row in scheduled})
     changes = _Changes()
     settled = [_settle_one(context, connection, changes, ending, now_us) for ending in endings]
@@ -150,7 +160,9 @@ def settle(
     halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
     _require_missing_tables(connection, endings)
     ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
-    heard = [(each, end.error) for each, end in zip(settled, endings, strict=True) if end.row.has_receivers]
+    heard = [
+        (each, ending.end.error) for each, ending in zip(settled, endings, strict=True) if ending.row.has_receivers
+    ]
     _publish_ends(connection, heard, now_us)
     return [replace(each, paused=True) if each.schedule_id in halted else each for each in settled]
 
@@ -159,7 +171,7 @@ def _settle_one(
     context: StoreContext, connection: Connection, changes: _Changes, ending: Ending, now_us: int
 ) -> Settled:
     """Add the changes of one ended attempt; return the action's state."""
-    row, outcome = ending.row, ending.outcome
+    row, end, outcome = ending.row, ending.end, ending.end.outcome
     schedule: str | None = row.schedule_id
     revision = context.revision_cache.revision(connection, row.tenant_id, schedule, row.revision) if schedule else None
     faults, wait = _count_faults(ending, revision.retry if revision else _DEFAULT)
@@ -169,23 +181,24 @@ def _settle_one(
         state, due = "ready", now_us
         script, version = following
         changes.stepped.append(
-            {"k_tenant": row.tenant_id, "k_id": row.id, "script_id": script, "script_version": version, "handed": ending.result}
+            {"k_tenant": row.tenant_id, "k_id": row.id, "script_id": script, "script_version": version, "handed": end.result}
         )  # fmt: skip
-        ending = replace(ending, result=None)
+        end = replace(end, result=None)
+        ending = replace(ending, end=end)
     changes.moved.append(_action_values(ending, state, due, faults, now_us))
     changes.tried.append(_attempt(ending, now_us))
     lines = None
-    if ending.logs:
-        lines = json.dumps([[line.level, line.text, line.us] for line in ending.logs])
+    if end.logs:
+        lines = json.dumps([[line.level, line.text, line.us] for line in end.logs])
         changes.logged.append(_attempt_key(row) | {"lines": lines})
     if ending.record is not None:
         changes.recorded.append(_attempt_key(row) | {"body": ending.record})
         changes.stored[row.tenant_id] += len(ending.record)
     tried = changes.tried[-1]
-    changes.stored[row.tenant_id] += storage_usage.size(ending.result, tried["error"], tried["effects"], lines)
+    changes.stored[row.tenant_id] += storage_usage.size(end.result, tried["error"], tried["effects"], lines)
     _charge(changes.used, ending, now_us)
     # A failed attempt may have ended without a report of its reservation.
-    if ending.has_reservation or outcome is not Outcome.OK:
+    if end.has_reservation or outcome is not Outcome.OK:
         changes.held.append((row.tenant_id, row.id, row.attempt))
     if schedule is not None and due is None:
         if row.has_held:
@@ -202,9 +215,10 @@ _DEFAULT = Retry()
 
 def _needed_label(ending: Ending) -> str | None:
     """Return the label of the nodes that have the table which the attempt's node lacked; None for other ends."""
-    if ending.outcome is not Outcome.ENGINE_FAULT or ending.error is None or ending.error.name != SET_ELSEWHERE:
+    error = ending.end.error
+    if ending.end.outcome is not Outcome.ENGINE_FAULT or error is None or error.name != SET_ELSEWHERE:
         return None
-    return SET + ending.error.message.partition(" ")[0]
+    return SET + error.message.partition(" ")[0]
 
 
 def _require_missing_tables(connection: Connection, endings: Iterable[Ending]) -> None:
@@ -221,7 +235,7 @@ def _require_missing_tables(connection: Connection, endings: Iterable[Ending]) -
 
 def _count_faults(ending: Ending, retry: Retry) -> tuple[FailureCounts, float | None]:
     """Return the action's numbers of failures, and the seconds until it is tried again."""
-    row, outcome = ending.row, ending.outcome
+    row, outcome = ending.row, ending.end.outcome
     if _needed_label(ending) is not None and row.reason != SUPERSEDED:
         return FailureCounts(tenant=row.tenant_faults, engine=row.engine_faults, conflicts=row.conflicts), 0.0
     conflict = outcome is Outcome.CONFLICT
@@ -255,20 +269,20 @@ def _next_state(row: AnyRow, outcome: Outcome, wait_s: float | None, now_us: int
 
 def _action_values(ending: Ending, state: str, due: int | None, faults: FailureCounts, now_us: int) -> dict[str, Any]:
     """Return the values of an action's row after an attempt, with its key for an update."""
-    row, error = ending.row, ending.error
+    row, end = ending.row, ending.end
     return {
         "k_tenant": row.tenant_id,
         "k_id": row.id,
         "state": state,
         "due_at": row.due_at if due is None else due,
-        "reason": None if state == "done" and row.reason == SUPERSEDED else ending.reason or row.reason,
+        "reason": None if state == "done" and row.reason == SUPERSEDED else row.reason,
         "tenant_faults": faults.tenant,
         "engine_faults": faults.engine,
         "conflicts": faults.conflicts,
         "finished_us": None if due is not None else now_us,
-        "outcome": Outcome.CANCELLED.value if state == "cancelled" else ending.outcome.value,
-        "result": ending.result,
-        "error": _error_text(error),
+        "outcome": Outcome.CANCELLED.value if state == "cancelled" else end.outcome.value,
+        "result": end.result,
+        "error": _error_text(end.error),
     }
 
 
@@ -302,15 +316,15 @@ def _attempt_key(row: AnyRow) -> dict[str, Any]:
 
 def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
     """Return the row of an ended attempt."""
-    row, used = ending.row, ending.usage
+    row, end, used = ending.row, ending.end, ending.end.usage
     return _attempt_key(row) | {
         "node_id": row.node_id,
         "lease_epoch": row.lease_epoch,
         "started_us": row.started_us,
         "finished_us": now_us,
-        "outcome": ending.outcome.value,
-        "error": _error_text(ending.error),
-        "effects": json.dumps(ending.effects, ensure_ascii=False) if ending.effects else None,
+        "outcome": end.outcome.value,
+        "error": _error_text(end.error),
+        "effects": json.dumps(end.effects, ensure_ascii=False) if end.effects else None,
         "cpu_us": int(used.cpu_ms * 1000),
         "wall_us": int(used.wall_ms * 1000),
         "memory_peak_bytes": used.memory_peak_bytes,
@@ -321,15 +335,15 @@ def _attempt(ending: Ending, now_us: int) -> dict[str, Any]:
 def _charge(used: usage.Charges, ending: Ending, now_us: int) -> None:
     """Charge an attempt to its tenant: calls and reads to the day of its start, effects to the day of its end; faults of the engine
     and conflicts are free."""
-    row, outcome = ending.row, ending.outcome
+    row, end, outcome = ending.row, ending.end, ending.end.outcome
     if outcome.blames is Blame.ENGINE or outcome is Outcome.CONFLICT:
         return
     ok = outcome is Outcome.OK
-    spent = ending.spent or (budget_table.of_effects(ending.effects) if ok else {})
+    spent = end.spent or (budget_table.of_effects(end.effects) if ok else {})
     start_day, today = row.started_us // usage.DAY_US, now_us // usage.DAY_US
     counts = used[row.tenant_id, today]
     counts["runs"] += 1
-    counts["cpu_us"] += int(ending.usage.cpu_ms * 1000)
+    counts["cpu_us"] += int(end.usage.cpu_ms * 1000)
     for name, amount in usage.chargeable(spent, applied=ok).items():
         end_day = today if ending.day is None else ending.day
         used[row.tenant_id, end_day if budget_table.BY_NAME[name].effect else start_day][name] += amount

@@ -28,7 +28,7 @@ from lodger.engine.core.version import VERSION
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import PerDriver
 from lodger.engine.store.lifecycle.claims import Lease
-from lodger.engine.store.lifecycle.endings import Ending, Settled, settle, unended
+from lodger.engine.store.lifecycle.endings import End, Ending, Settled, settle, unended
 from lodger.engine.store.migrations.revision import head, require_usable
 from lodger.engine.store.queue.ready_queue import lock_matching, refresh
 from lodger.engine.store.queue.schedule_concurrency import release
@@ -185,7 +185,7 @@ def _take_back(context: StoreContext, connection: Connection, node_ids: list[str
 
 def _worker_lost(row: object, message: str) -> Ending:
     """Return the end of a running action's attempt as ``worker_lost``."""
-    return Ending(row, Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message))
+    return Ending(row, End(Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message)))
 
 
 def _cancel_superseded(connection: Connection, now_us: int) -> None:
