@@ -135,6 +135,9 @@ METRICS: tuple[MetricSpec, ...] = (
 )
 _BY_NAME = {spec.name: spec for spec in METRICS}
 _OF_PROCESS = [spec for spec in METRICS if spec.of == "process"]
+_CLASSES: dict[Kind, Callable[..., Any]] = {
+    "counter": Counter, "gauge": Gauge, "histogram": partial(Histogram, buckets=BUCKETS),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,32 +166,25 @@ class ProcessMetrics(Collector):
         #: Names this process among those that share a ledger.
         self.process = str(uuid4())
         self._registry = CollectorRegistry(auto_describe=False)
-        self._counters: dict[str, Counter] = {}
-        self._labelled: dict[tuple[str, ...], Counter] = {}
-        self._gauges: dict[str, Gauge] = {}
-        self._histograms: dict[str, Histogram] = {}
+        self._collectors: dict[str, Any] = {
+            spec.name: _CLASSES[spec.kind](spec.name, spec.help, spec.labels, registry=self._registry)
+            for spec in _OF_PROCESS
+        }
+        self._labelled: dict[tuple[str, ...], Any] = {}
         #: Called before the metrics are read: set gauges that change all the time.
         self.before_read: list[Callable[[], None]] = []
-        for spec in METRICS:
-            if spec.of != "process":
-                continue
-            if spec.kind == "counter":
-                self._counters[spec.name] = Counter(spec.name, spec.help, spec.labels, registry=self._registry)
-            elif spec.kind == "gauge":
-                self._gauges[spec.name] = Gauge(spec.name, spec.help, spec.labels, registry=self._registry)
-            else:
-                self._histograms[spec.name] = Histogram(
-                    spec.name, spec.help, spec.labels, registry=self._registry, buckets=BUCKETS
-                )
 
     def count(self, name: str, *labels: str, by: float = 1) -> None:
         """Add to a counter."""
-        key = (name, *labels)
-        counter = self._labelled.get(key)
-        if counter is None:
-            counter = self._counters[name].labels(*labels) if labels else self._counters[name]
-            self._labelled[key] = counter
-        counter.inc(by)
+        self._of(name, labels).inc(by)
+
+    def _of(self, name: str, labels: tuple[str, ...]) -> Any:
+        """Return the collector of a metric with these labels."""
+        found = self._labelled.get((name, *labels))
+        if found is None:
+            collector = self._collectors[name]
+            found = self._labelled[name, *labels] = collector.labels(*labels) if labels else collector
+        return found
 
     def begin(self, name: str, labels: Iterable[str]) -> None:
         """Let a counter begin at 0 with each of these labels: a rate sees the first event."""
@@ -197,8 +193,7 @@ class ProcessMetrics(Collector):
 
     def put(self, name: str, value: float, *labels: str) -> None:
         """Set the value of a gauge."""
-        gauge = self._gauges[name]
-        (gauge.labels(*labels) if labels else gauge).set(value)
+        self._of(name, labels).set(value)
 
     def observe(
         self,
@@ -208,7 +203,7 @@ class ProcessMetrics(Collector):
         *labels: str,
     ) -> None:
         """Add durations to a histogram, each with the labels of its exemplar, if there are any."""
-        histogram = self._histograms[name].labels(*labels) if labels else self._histograms[name]
+        histogram = self._of(name, labels)
         for each, exemplar in zip(seconds, exemplars if exemplars is not None else repeat(None)):  # noqa: B905 - repeat has no end
             histogram.observe(each, exemplar)
 

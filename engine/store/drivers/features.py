@@ -73,6 +73,11 @@ class Check:
     why: str = ""
     fix: str = ""
 
+    @classmethod
+    def of(cls, name: str, value: str, why: str, fix: str, *, ok: bool, state: str = "fail") -> Check:
+        """Return the check of a property that is ok, or has this state otherwise."""
+        return cls(name, "ok", value) if ok else cls(name, state, value, why, fix)
+
 
 class Writer(Protocol):
     """Opens write transactions."""

@@ -26,28 +26,18 @@ def check(connection: Connection) -> list[Check]:
         checks.append(Check("distance", "warn", f"{trip_ms:.0f} ms a round trip", why, fix))
     for name in ("fsync", "full_page_writes"):
         why, fix = "a crash of the machine can damage the database", f"set {name} = on in postgresql.conf"
-        checks.append(Check(name, "ok", "on") if found[name] == "on" else Check(name, "fail", found[name], why, fix))
+        checks.append(Check.of(name, found[name], why, fix, ok=found[name] == "on"))
     commit = found["synchronous_commit"]
     why = "a crash of the server can undo the last commits, and their runs are repeated"
-    if commit == "off":
-        checks.append(Check("synchronous_commit", "warn", commit, why, "set synchronous_commit = on"))
-    else:
-        checks.append(Check("synchronous_commit", "ok", commit))
-    if state.standby:
-        why, fix = "the server is a standby, which refuses writes", "let LODGER_DATABASE name the primary"
-        checks.append(Check("primary", "fail", "standby", why, fix))
-    else:
-        checks.append(Check("primary", "ok", "primary"))
+    fix = "set synchronous_commit = on"
+    checks.append(Check.of("synchronous_commit", commit, why, fix, ok=commit != "off", state="warn"))
+    why, fix = "the server is a standby, which refuses writes", "let LODGER_DATABASE name the primary"
+    checks.append(Check.of("primary", "standby" if state.standby else "primary", why, fix, ok=not state.standby))
     room = int(found["max_connections"]) - int(found["superuser_reserved_connections"])
+    why = "new nodes and API processes may be refused"
+    fix = "raise max_connections, or put a pooler before the server"
     used = f"{state.used} of {room}"
-    if state.used > BUSY * room:
-        why, fix = (
-            "new nodes and API processes may be refused",
-            "raise max_connections, or put a pooler before the server",
-        )
-        checks.append(Check("connections", "warn", used, why, fix))
-    else:
-        checks.append(Check("connections", "ok", used))
+    checks.append(Check.of("connections", used, why, fix, ok=state.used <= BUSY * room, state="warn"))
     return checks
 
 

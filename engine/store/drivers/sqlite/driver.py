@@ -172,18 +172,14 @@ class SqliteDriver(Driver):
         """Check the journal, and how often it is synchronized with the disk."""
         journal = str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
         level = int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
-        wal = Check("journal mode", "ok", journal)
-        if journal != "wal":
-            why = "readers and the writer wait for each other"
-            wal = Check(
-                "journal mode", "fail", journal, why, "put the file on a local disk: a network file system has no WAL"
-            )
-        name = _SYNCHRONOUS.get(level, str(level))
-        synchronous = Check("synchronous", "ok", name)
-        if level < _FULL:
-            why = "a power failure can undo the last commits, and their runs are repeated"
-            state = "warn" if level == _FULL - 1 else "fail"
-            synchronous = Check("synchronous", state, name, why, "set LODGER_SQLITE_SYNCHRONOUS=FULL")
+        why = "readers and the writer wait for each other"
+        fix = "put the file on a local disk: a network file system has no WAL"
+        wal = Check.of("journal mode", journal, why, fix, ok=journal == "wal")
+        why = "a power failure can undo the last commits, and their runs are repeated"
+        synchronous = Check.of(
+            "synchronous", _SYNCHRONOUS.get(level, str(level)), why, "set LODGER_SQLITE_SYNCHRONOUS=FULL",
+            ok=level >= _FULL, state="warn" if level == _FULL - 1 else "fail",
+        )  # fmt: skip
         return [wal, synchronous, connections.check_modes(str(connection.engine.url.database))]
 
     # Backup
