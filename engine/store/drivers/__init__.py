@@ -11,35 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import Column, Connection, Engine, Select, Table, TextClause, func, true
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import IdentifierPreparer
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.util import LRUCache
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sqlalchemy.sql.compiler import IdentifierPreparer
-
-    from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.drivers.features import (
-        Check,
-        CommitWatcher,
-        ExclusionRule,
-        JsonPath,
-        QueryRefusal,
-        RowQuery,
-        RowSecurity,
-        RowWriter,
-        ServerWatcher,
-        Session,
-        Subscription,
-        WatchedTable,
-        Writer,
-    )
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.drivers import features
 
 T = TypeVar("T")
 #: Execution option in which an engine stores its driver.
@@ -116,7 +99,7 @@ class Driver(ABC):
         """Whether a platform's database exists, as far as can be said without opening it."""
         return True
 
-    def writer(self, pool: Engine) -> Writer:
+    def writer(self, pool: Engine) -> features.Writer:
         """Return a function that opens a write transaction on the ledger's pool: one at a time, if the database has one writer."""
         return pool
 
@@ -159,13 +142,13 @@ class Driver(ABC):
     def is_transaction_lost(self, connection: Connection) -> bool:
         """Whether the database has ended a transaction that the connection still considers open."""
 
-    def file_watcher(self, writer: Any) -> CommitWatcher | None:
+    def file_watcher(self, writer: Any) -> features.CommitWatcher | None:
         """Return a watcher of a file for commits by other ways than this :meth:`writer`, or None for a server."""
         return None
 
     def server_watcher(
         self, url: URL, patience_s: float, nodes: Table, heartbeat: Collection[str]
-    ) -> ServerWatcher | None:
+    ) -> features.ServerWatcher | None:
         """Return a commit watcher that queries a server, or None if there is no server. The caller closes it.
 
         Args:
@@ -179,16 +162,16 @@ class Driver(ABC):
         """Notify subscribers of a channel when the transaction commits."""
         raise NotImplementedError
 
-    def subscribe(self, url: URL | str, channel: str, patience_s: float) -> Subscription:
+    def subscribe(self, url: URL | str, channel: str, patience_s: float) -> features.Subscription:
         """Connect and listen to a channel."""
         raise NotImplementedError
 
-    def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
+    def waiting_sessions(self, connection: Connection) -> list[tuple[features.Session, float, tuple[int, ...]]]:
         """Return the waiting sessions of the database, each with its wait in seconds and the process ids that block it."""
         return []
 
     @abstractmethod
-    def check_settings(self, connection: Connection) -> list[Check]:
+    def check_settings(self, connection: Connection) -> list[features.Check]:
         """Check the settings of the database on which the safety of a commit depends."""
 
     # Backup
@@ -233,7 +216,7 @@ class Driver(ABC):
     @abstractmethod
     def row_writer(
         self, types: Mapping[str, ColumnElement[Any]], each: Callable[[], Any], over: Callable[[Any], Any]
-    ) -> RowWriter:
+    ) -> features.RowWriter:
         """Compile a statement that is run for each of many rows.
 
         Args:
@@ -243,7 +226,7 @@ class Driver(ABC):
         """
 
     @abstractmethod
-    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
+    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
         """Compile a query about many rows; arguments as for :meth:`row_writer`."""
 
     @abstractmethod
@@ -301,7 +284,7 @@ class Driver(ABC):
         """Return a text with the letters A to Z, and no others, in lower case."""
 
     @abstractmethod
-    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
+    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> features.JsonPath:
         """Return the value at a path of a JSON text.
 
         Args:
@@ -376,7 +359,7 @@ class Driver(ABC):
         """
 
     @abstractmethod
-    def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
+    def query_refusal(self, error: DBAPIError) -> features.QueryRefusal | None:
         """Return the reason if the query itself caused the error, else None."""
 
     def is_read_only_view(self, error: DBAPIError) -> bool:
@@ -409,7 +392,7 @@ class Driver(ABC):
             found.setdefault(label, []).append(column)
         return found
 
-    def exclusions(self, table: Table) -> list[ExclusionRule]:
+    def exclusions(self, table: Table) -> list[features.ExclusionRule]:
         """Return the exclusion constraints that a table declares."""
         return []
 
@@ -444,14 +427,16 @@ class Driver(ABC):
         """Attribute the changes since :meth:`begin_attribution`, on databases where triggers cannot."""
 
     @abstractmethod
-    def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:
+    def trigger_statements(
+        self, watched: features.WatchedTable, security: features.RowSecurity | None, *, wanted: bool
+    ) -> list[str]:
         """Return the statements that recreate a table's triggers, or only drop them.
 
         Args:
             security: has the function that they call, where the database needs one.
         """
 
-    def row_security(self, connection: Connection) -> RowSecurity | None:
+    def row_security(self, connection: Connection) -> features.RowSecurity | None:
         """Return role, views and policies that show one tenant's rows, for a connection's user; None where there is no such feature."""
         del connection
         return None

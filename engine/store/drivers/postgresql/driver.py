@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    Column,
     Connection,
     Dialect,
     Double,
@@ -36,41 +39,18 @@ from sqlalchemy import (
     true,
 )
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
+from sqlalchemy.sql.compiler import IdentifierPreparer
+from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.drivers import Driver, prepared
-from lodger.engine.store.drivers.features import (
-    Check,
-    ExclusionRule,
-    QueryRefusal,
-    Session,
-    StatementTimeout,
-    WatchedTable,
-)
+from lodger.engine.core.errors import Unavailable
+from lodger.engine.store.drivers import Driver, features, prepared
 from lodger.engine.store.drivers.postgresql import backup, commits, connections, guards, server_settings, triggers
 from lodger.engine.store.drivers.postgresql.json_path import PostgresJsonPath
 from lodger.engine.store.drivers.postgresql.row_security import NAMES, PostgresRowSecurity
 from lodger.engine.store.drivers.postgresql.rows import Array, Over
 from lodger.engine.store.drivers.sql_files import clauses_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sqlalchemy import Column
-    from sqlalchemy.engine import URL
-    from sqlalchemy.sql.compiler import IdentifierPreparer
-    from sqlalchemy.sql.elements import ColumnElement
-
-    from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.drivers.features import (
-        JsonPath,
-        RowQuery,
-        RowSecurity,
-        RowWriter,
-        ServerWatcher,
-        Subscription,
-    )
 
 #: SQLSTATEs (PostgreSQL's manual, appendix A).
 _QUERY_CANCELED, _OUT_OF_RANGE = "57014", "22003"
@@ -177,7 +157,7 @@ class PostgresDriver(Driver):
 
     def server_watcher(
         self, url: URL, patience_s: float, nodes: Table, heartbeat: Collection[str]
-    ) -> ServerWatcher | None:
+    ) -> features.ServerWatcher | None:
         """Return a watcher of the server's snapshots."""
         return commits.ServerWatcher(partial(connections.connect, url, patience_s), nodes, heartbeat)
 
@@ -185,22 +165,22 @@ class PostgresDriver(Driver):
         """Notify subscribers of a channel by NOTIFY when the transaction commits."""
         connection.exec_driver_sql(f"NOTIFY {channel}")
 
-    def subscribe(self, url: URL | str, channel: str, patience_s: float) -> Subscription:
+    def subscribe(self, url: URL | str, channel: str, patience_s: float) -> features.Subscription:
         """Connect and listen to a channel by LISTEN."""
         return commits.Subscription(connections.connect(url, patience_s), channel)
 
-    def waiting_sessions(self, connection: Connection) -> list[tuple[Session, float, tuple[int, ...]]]:
+    def waiting_sessions(self, connection: Connection) -> list[tuple[features.Session, float, tuple[int, ...]]]:
         """Return the waiting sessions and their blockers, from pg_stat_activity and pg_locks."""
         return [
             (
-                Session(row.pid, row.application, row.state, row.transaction_s, row.query),
+                features.Session(row.pid, row.application, row.state, row.transaction_s, row.query),
                 row.waited_s,
                 tuple(row.blockers),
             )
             for row in connection.execute(_SQL["sessions"])
         ]
 
-    def check_settings(self, connection: Connection) -> list[Check]:
+    def check_settings(self, connection: Connection) -> list[features.Check]:
         """Check durability, read-only standbys and the room for connections."""
         return server_settings.check(connection)
 
@@ -237,11 +217,11 @@ class PostgresDriver(Driver):
         types: Mapping[str, ColumnElement[Any]],
         each: Callable[[], Any],
         over: Callable[[Any], Any],
-    ) -> RowWriter:
+    ) -> features.RowWriter:
         """Compile a statement that is run for each of many rows: one statement over arrays, a column's values each."""
         return Over(types, over)
 
-    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
+    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
         """Compile a query about many rows: over arrays, a column's values each."""
         return Over(types, over)
 
@@ -311,7 +291,7 @@ class PostgresDriver(Driver):
         """Return ``lower`` under the collation C, which knows ASCII only."""
         return func.lower(collate(text, "C"))
 
-    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
+    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> features.JsonPath:
         """Return a path in jsonb."""
         return PostgresJsonPath(body, parts, tag)
 
@@ -374,7 +354,7 @@ class PostgresDriver(Driver):
             nonlocal allowed
             left = end - elapsed_s()
             if left <= 0:
-                raise StatementTimeout
+                raise features.StatementTimeout
             if left < allowed - seconds / 10:
                 allowed = left
                 set_limit(allowed)
@@ -392,19 +372,19 @@ class PostgresDriver(Driver):
             yield
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) == _QUERY_CANCELED:
-                raise StatementTimeout from error
+                raise features.StatementTimeout from error
             raise
         finally:
             event.remove(connection, "before_cursor_execute", shorten_limit)
 
-    def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
+    def query_refusal(self, error: DBAPIError) -> features.QueryRefusal | None:
         """Return why a query was refused, by the error's SQLSTATE; an error without one is the DBAPI's about a value."""
         if not isinstance(error, DataError):
             return None
         state = getattr(error.orig, "sqlstate", None)
         if state is None:
-            return QueryRefusal.UNREADABLE
-        return QueryRefusal.OUT_OF_RANGE if state == _OUT_OF_RANGE else QueryRefusal.INCOMPARABLE
+            return features.QueryRefusal.UNREADABLE
+        return features.QueryRefusal.OUT_OF_RANGE if state == _OUT_OF_RANGE else features.QueryRefusal.INCOMPARABLE
 
     @contextmanager
     def short_waits(self, connection: Connection, lock_ms: int, statement_ms: int) -> Iterator[None]:
@@ -439,10 +419,10 @@ class PostgresDriver(Driver):
         """Return the name of a table, with its schema and quoted."""
         return NAMES.format_table(table)
 
-    def exclusions(self, table: Table) -> list[ExclusionRule]:
+    def exclusions(self, table: Table) -> list[features.ExclusionRule]:
         """Return PostgreSQL's EXCLUDE constraints."""
         return [
-            ExclusionRule(
+            features.ExclusionRule(
                 str(each.name or ""),
                 tuple(each.columns),
                 frozenset(column for column in each.columns if each.operators[column.name] == "="),
@@ -477,12 +457,14 @@ class PostgresDriver(Driver):
         connection.execute(_SQL["attribute"], {"consumer": consumer or ""})
         return None
 
-    def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:
+    def trigger_statements(
+        self, watched: features.WatchedTable, security: features.RowSecurity | None, *, wanted: bool
+    ) -> list[str]:
         """Return a trigger for each kind of statement."""
         assert security is not None
         return triggers.statements(NAMES, watched, security.schema, wanted=wanted)
 
-    def row_security(self, connection: Connection) -> RowSecurity | None:
+    def row_security(self, connection: Connection) -> features.RowSecurity | None:
         """Return the row security of the connection's user, found out once for each pool of connections."""
         found = _SECURITY.get(connection.dialect)
         if found is None:
@@ -491,7 +473,7 @@ class PostgresDriver(Driver):
 
 
 #: By the dialect, of which each pool has its own.
-_SECURITY: WeakKeyDictionary[Dialect, RowSecurity] = WeakKeyDictionary()
+_SECURITY: WeakKeyDictionary[Dialect, features.RowSecurity] = WeakKeyDictionary()
 
 
 def _plain(column: ColumnElement[Any]) -> ColumnElement[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Context, Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sqlalchemy import (
+    Column,
     Connection,
     Engine,
     Float,
@@ -27,35 +29,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+from sqlalchemy.sql.compiler import IdentifierPreparer
+from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import LargeBinary
 
-from lodger.engine.core.errors import InputError
+from lodger.engine.core.errors import InputError, Unavailable
 from lodger.engine.core.refusal import CallRefused
-from lodger.engine.store.drivers import Driver
-from lodger.engine.store.drivers.features import (
-    Check,
-    QueryRefusal,
-    RowSecurity,
-    StatementTimeout,
-    WatchedTable,
-    weight_of,
-)
+from lodger.engine.store.drivers import Driver, features
 from lodger.engine.store.drivers.sql_files import clauses_of
 from lodger.engine.store.drivers.sqlite import backup, connections, guards, triggers
 from lodger.engine.store.drivers.sqlite.json_path import SqliteJsonPath
 from lodger.engine.store.drivers.sqlite.rows import EachRow, JsonList, Over
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Column
-    from sqlalchemy.engine import URL
-    from sqlalchemy.sql.compiler import IdentifierPreparer
-    from sqlalchemy.sql.elements import ColumnElement
-
-    from lodger.engine.core.errors import Unavailable
-    from lodger.engine.store.drivers.features import CommitWatcher, JsonPath, RowQuery, RowWriter, Writer
 
 #: Number of decimal digits that a double represents exactly.
 EXACT_DIGITS = 15
@@ -131,7 +117,7 @@ class SqliteDriver(Driver):
         file = url.database
         return not file or file.startswith((":memory:", "file:")) or Path(file).exists()
 
-    def writer(self, pool: Engine) -> Writer:
+    def writer(self, pool: Engine) -> features.Writer:
         """Return the transactions of one connection; between processes ``BEGIN IMMEDIATE`` lets one write at a time."""
         return connections.OneWriter(pool)
 
@@ -164,19 +150,19 @@ class SqliteDriver(Driver):
         raw = connection.connection.driver_connection
         return raw is not None and not raw.in_transaction
 
-    def file_watcher(self, writer: connections.OneWriter) -> CommitWatcher | None:
+    def file_watcher(self, writer: connections.OneWriter) -> features.CommitWatcher | None:
         """Return the writer: its connection sees the file's version change."""
         return writer
 
-    def check_settings(self, connection: Connection) -> list[Check]:
+    def check_settings(self, connection: Connection) -> list[features.Check]:
         """Check the journal, and how often it is synchronized with the disk."""
         journal = str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
         level = int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
         why = "readers and the writer wait for each other"
         fix = "put the file on a local disk: a network file system has no WAL"
-        wal = Check.of("journal mode", journal, why, fix, ok=journal == "wal")
+        wal = features.Check.of("journal mode", journal, why, fix, ok=journal == "wal")
         why = "a power failure can undo the last commits, and their runs are repeated"
-        synchronous = Check.of(
+        synchronous = features.Check.of(
             "synchronous", _SYNCHRONOUS.get(level, str(level)), why, "set LODGER_SQLITE_SYNCHRONOUS=FULL",
             ok=level >= _FULL, state="warn" if level == _FULL - 1 else "fail",
         )  # fmt: skip
@@ -211,11 +197,11 @@ class SqliteDriver(Driver):
         types: Mapping[str, ColumnElement[Any]],
         each: Callable[[], Any],
         over: Callable[[Any], Any],
-    ) -> RowWriter:
+    ) -> features.RowWriter:
         """Compile a statement that is run for each of many rows: for a hundred rows at once, and row by row for the rest."""
         return EachRow(each, over)
 
-    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> RowQuery:
+    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
         """Compile a query about many rows, which VALUES lists."""
         return Over(tuple(types), over)
 
@@ -257,7 +243,7 @@ class SqliteDriver(Driver):
         """Return ``lower``, which knows ASCII only."""
         return func.lower(text)
 
-    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> JsonPath:
+    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> features.JsonPath:
         """Return a path in SQLite's JSON functions."""
         return SqliteJsonPath(body, parts, tag)
 
@@ -304,7 +290,7 @@ class SqliteDriver(Driver):
             for row in rows:
                 if len(found) >= min_rows and weight >= max_bytes:
                     return found, True
-                weight += weight_of(row)
+                weight += features.weight_of(row)
                 found.append(row)
         return found, False
 
@@ -321,16 +307,16 @@ class SqliteDriver(Driver):
             yield
         except OperationalError as error:
             if elapsed_s() > end:
-                raise StatementTimeout from error
+                raise features.StatementTimeout from error
             raise
         finally:
             raw.set_progress_handler(None, 0)
 
-    def query_refusal(self, error: DBAPIError) -> QueryRefusal | None:
+    def query_refusal(self, error: DBAPIError) -> features.QueryRefusal | None:
         """Return why a query was refused, by the error's message."""
         if isinstance(error, OperationalError) and any(sign in str(error.orig) for sign in _TOO_COMPLEX):
-            return QueryRefusal.TOO_COMPLEX
-        return QueryRefusal.UNREADABLE if isinstance(error, DataError) else None
+            return features.QueryRefusal.TOO_COMPLEX
+        return features.QueryRefusal.UNREADABLE if isinstance(error, DataError) else None
 
     def is_read_only_view(self, error: DBAPIError) -> bool:
         """Whether a write failed because its target is a read-only view, by the error's message."""
@@ -351,7 +337,9 @@ class SqliteDriver(Driver):
         """Store the consumer in the changes since :meth:`begin_attribution`."""
         connection.execute(_SQL["attribute"], {"consumer": consumer, "last": since})
 
-    def trigger_statements(self, watched: WatchedTable, security: RowSecurity | None, *, wanted: bool) -> list[str]:
+    def trigger_statements(
+        self, watched: features.WatchedTable, security: features.RowSecurity | None, *, wanted: bool
+    ) -> list[str]:
         """Return a trigger for each kind of change."""
         return triggers.statements(self.identifiers, watched, wanted=wanted)
 
