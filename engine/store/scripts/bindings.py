@@ -11,11 +11,10 @@ from lodger.engine.core.access.labels import HOST
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, read_fields
-from lodger.engine.store.bulk import QueryMany
-from lodger.engine.store.drivers import driver_of, prepared
+from lodger.engine.store.bulk import QueryMany, insert_absent
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.scheduling import script_versions, scripts
-from lodger.engine.store.stored_modules import LIBRARY_START
+from lodger.engine.store.stored_modules import LIBRARY, LIBRARY_START
 
 _s = scripts.c
 _v = script_versions.c
@@ -52,9 +51,8 @@ def bind(connection: Connection, tenant_id: str, name: str, version: int | None 
     """Return the script with this name for a tenant, and record the binding of a platform script; see :func:`find`."""
     found, row = _find(connection, tenant_id, name, version)
     if name.startswith(PLATFORM_PREFIX) and tenant_id != PLATFORM:
-        values = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
-        made = driver_of(connection).insert(scripts).values(values | {"created_us": row.created_us})
-        prepared.write(connection, made.on_conflict_do_nothing())
+        bound = {"tenant_id": tenant_id, "id": row.id, "name": name, "version": row.newest, "kind": "bound"}
+        insert_absent(connection, scripts, [bound | {"created_us": row.created_us}])
     return found
 
 
@@ -87,10 +85,17 @@ def _find(connection: Connection, tenant_id: str, name: str, version: int | None
         if owned:
             raise NotFound("script_unknown.offered", script=name)
         raise NotFound("script_unknown", tenant=tenant_id, script=name)
-    if row.kind == "script" and row.start == LIBRARY_START:
+    found = _bound(row)
+    if found.kind == LIBRARY:
         raise InputError("library_not_run", name=name)
+    return found, row
+
+
+def _bound(row: AnyRow) -> BoundScript:
+    """Return the script of a row; a library is stored as a script."""
+    kind = LIBRARY if row.kind == "script" and row.start == LIBRARY_START else row.kind
     fields = read_fields(json.loads(row.fields)) if row.fields else None
-    return BoundScript(row.id, row.version, row.kind, row.name, fields), row
+    return BoundScript(row.id, row.version, kind, row.name, fields)
 
 
 _newest = QueryMany(
@@ -104,16 +109,7 @@ _newest = QueryMany(
 def find_newest(connection: Connection, names_of: Collection[tuple[str, str]]) -> dict[tuple[str, str], BoundScript]:
     """Return the tenants' own scripts with these names (tenant, name), libraries included, in one statement."""
     rows = _newest.rows(connection, [{"tenant": tenant, "called": name} for tenant, name in sorted(names_of)])
-    return {
-        (row.tenant, row.called): BoundScript(
-            row.id,
-            row.version,
-            "library" if row.kind == "script" and row.start == LIBRARY_START else row.kind,
-            row.name,
-            read_fields(json.loads(row.fields)) if row.fields else None,
-        )
-        for row in rows
-    }
+    return {(row.tenant, row.called): _bound(row) for row in rows}
 
 
 def _is_bound(connection: Connection, tenant_id: str, script_id: str) -> bool:

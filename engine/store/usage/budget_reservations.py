@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
-from lodger.engine.store.bulk import WriteMany
+from lodger.engine.store.bulk import WriteMany, add_many
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import actions, attempts
 from lodger.engine.store.schema.script_data import reservations
@@ -98,11 +97,9 @@ def add(
     connection: Connection, tenant_id: str, action_id: str, attempt: int, day: int, amounts: Mapping[str, int]
 ) -> None:
     """Add to an attempt's reservation; the caller holds the tenant's lock and has checked the limit."""
-    keys = {"tenant_id": tenant_id, "action_id": action_id, "attempt": attempt, "day": day}
-    statement = driver_of(connection).insert(reservations)
-    more = {"amount": _c.amount + statement.excluded.amount}
-    statement = statement.on_conflict_do_update(index_elements=[*keys, "budget"], set_=more)
-    connection.execute(statement, [keys | {"budget": name, "amount": amount} for name, amount in amounts.items()])
+    attempts_day = {"tenant_id": tenant_id, "action_id": action_id, "attempt": attempt, "day": day}
+    rows = [attempts_day | {"budget": name, "amount": amount} for name, amount in amounts.items()]
+    add_many(connection, reservations, (*attempts_day, "budget"), rows)
 
 
 _over = WriteMany(
