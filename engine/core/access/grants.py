@@ -7,7 +7,7 @@ may each name grants; a run has those that all of them name.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from lodger.engine.core.access.origins import Origin, parse_origin, with_ascii_domain
@@ -56,6 +56,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 _ADDRESS = re.compile(r"(\*|(\*|[^\s@*,;:<>\"()\[\]\\]{1,64})@[a-z0-9-]+(\.[a-z0-9-]+)*)", re.ASCII)
 _SCRIPT = re.compile(r"\*|[^\s/\\:*][^\s/\\*]{0,199}")
 _FUNCTION = re.compile(r"[a-z][A-Za-z0-9_]{0,29}\.[a-z][A-Za-z0-9_]{0,29}", re.ASCII)
+#: Kinds of grants with an optional name, and the pattern of the name.
+_NAMES = {"mail": _ADDRESS, "run": _SCRIPT, "functions": _FUNCTION}
 _ROWS = ("collections", "sets")
 _FETCH = re.compile(r"([^,]+)(?:,([1-9][0-9]{0,4})s)?(?:,([1-9][0-9]{0,4})MiB)?", re.ASCII | re.IGNORECASE)
 MIB = 1024 * 1024
@@ -189,20 +191,13 @@ def written(grant: Grant) -> str:
 
 def meaning(text: str) -> str:
     """Return the sentence that explains what a grant allows."""
-    kind, *rest = text.split(":", 2 if text.startswith(_ROWS) else 1)
-    if kind == "secret":
-        form = "secret:NAME:plain" if text.endswith(":plain") else "secret:NAME"
-    elif kind in _ROWS and len(rest) == 2:
-        form = f"{kind}:{rest[0]}:NAME"
-    else:
-        form = (
-            {"mail": "mail:ADDRESS", "fetch": "fetch:HOST", "run": "run:SCRIPT", "functions": "functions:NAME"}.get(
-                kind, text
-            )
-            if rest
-            else text
-        )
-    return next(spec.help for spec in GRANTS if spec.form == form)
+    return next(spec.help for spec in reversed(GRANTS) if _pattern_of(spec.form).fullmatch(text))
+
+
+@cache
+def _pattern_of(form: str) -> re.Pattern[str]:
+    """Return the pattern of the grants of a form, whose words in capitals stand for names."""
+    return re.compile(re.sub(r"[A-Z]+", ".+", form))
 
 
 @lru_cache(maxsize=1024)
@@ -229,12 +224,9 @@ def _parse(text: str) -> Grant:
         found = Grant("kv", rest or "write")
     elif kind == "events" and not rest:
         found = Grant("events")
-    elif kind == "mail" and (not rest or _ADDRESS.fullmatch(_ascii(rest.lower()))):
-        found = Grant("mail", "", _ascii(rest.lower()))
-    elif kind == "run" and (not rest or _SCRIPT.fullmatch(rest)):
-        found = Grant("run", "", rest)
-    elif kind == "functions" and (not rest or _FUNCTION.fullmatch(rest)):
-        found = Grant("functions", "", rest)
+    elif kind in _NAMES:
+        name = _ascii(rest.lower()) if kind == "mail" else rest
+        found = Grant(kind, "", name) if not name or _NAMES[kind].fullmatch(name) else None
     elif kind == "fetch" and rest:
         found = _parse_fetch(rest)
     elif kind == "secret":
