@@ -74,9 +74,10 @@ class Mailbox(Sender):
     effect: ClassVar[str] = "mail"
     lanes: ClassVar[int] = 4
     each: ClassVar[int] = 10
+    poll_s = POLL_S
 
     def __init__(self, database: Transactions, clock: Clock, write: Callable[[str], None]) -> None:
-        super().__init__(database, clock, poll_s=POLL_S)
+        super().__init__(database, clock)
         self._write = write
 
     async def deliver(self, rows: list[Row[Any]]) -> None:

@@ -256,8 +256,8 @@ def test_two_senders_send_nothing_twice(url: str) -> None:
 def test_what_became_of_a_mail_is_told(url: str) -> None:
     async def work(post: MailerBench) -> None:
         reported: list[tuple[str, str | None]] = []
-        mailer = Mailer(post.database, post.server, post.clock,
-                        on_mark=lambda _row, state, failure: reported.append((state, failure and failure.text)))  # fmt: skip
+        mailer = Mailer(post.database, post.server, post.clock)
+        mailer.on_mark = lambda _row, state, failure: reported.append((state, failure and failure.text))
         post.box.refuse_rcpt = {"x@example.com": "550 nobody here"}
         post.queue()
         await mailer.send_due()
@@ -279,9 +279,8 @@ def test_what_became_of_a_mail_is_told(url: str) -> None:
 def test_the_service_wakes_when_poked_and_stops_twice(url: str) -> None:
     async def work(post: MailerBench) -> None:
         marked: asyncio.Queue[str] = asyncio.Queue()
-        mailer = Mailer(
-            post.database, post.server, post.clock, on_mark=lambda _row, state, _failure: marked.put_nowait(state)
-        )
+        mailer = Mailer(post.database, post.server, post.clock)
+        mailer.on_mark = lambda _row, state, _failure: marked.put_nowait(state)
         await mailer.start()
         await mailer.start()
         for _ in range(2):  # the second is queued while it waits

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from sqlalchemy import Row
 
@@ -18,7 +18,7 @@ from lodger.engine.egress.request import Redirect, Request
 from lodger.engine.egress.request_errors import NoAnswer
 from lodger.engine.features.webhooks import webhooks
 from lodger.engine.features.webhooks.webhooks import Route
-from lodger.engine.node.outbox.sender import Sender, SenderOptions
+from lodger.engine.node.outbox.sender import Sender
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue.events import ENGINE_PREFIX
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
@@ -47,16 +47,12 @@ class WebhookSender(Sender):
     lanes: ClassVar[int] = 16
     each: ClassVar[int] = 10
     patience = RetryPolicy(tries=12, pause_s=10, longest_pause_s=6 * 3600)
+    poll_s = 1.0
 
     def __init__(
-        self,
-        database: Transactions,
-        vault: Vault,
-        send: Callable[[Request], Awaitable[Answer]],
-        clock: Clock,
-        **rounds: Unpack[SenderOptions],
+        self, database: Transactions, vault: Vault, send: Callable[[Request], Awaitable[Answer]], clock: Clock
     ) -> None:
-        super().__init__(database, clock, **rounds)
+        super().__init__(database, clock)
         self._vault = vault
         self._send = send
 

@@ -13,13 +13,13 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
 from email.utils import format_datetime, parseaddr
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import aiosmtplib
 from sqlalchemy import Row
 
 from lodger.engine.core.clock import Clock, from_us
-from lodger.engine.node.outbox.sender import Sender, SenderOptions
+from lodger.engine.node.outbox.sender import Sender
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue.outbox import Failure, RetryPolicy
 
@@ -69,14 +69,8 @@ class Mailer(Sender):
     lanes: ClassVar[int] = 4
     each: ClassVar[int] = 10
 
-    def __init__(
-        self,
-        database: Transactions,
-        server: MailServer,
-        clock: Clock,
-        **rounds: Unpack[SenderOptions],
-    ) -> None:
-        super().__init__(database, clock, **rounds)
+    def __init__(self, database: Transactions, server: MailServer, clock: Clock) -> None:
+        super().__init__(database, clock)
         self._server = server
         self.patience = RetryPolicy(server.tries, server.pause_s, server.longest_pause_s)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, TypeVar
 
 from sqlalchemy import Row
 
@@ -23,29 +23,18 @@ Marked = Callable[[Row[Any], str, Failure | None], None]
 NextDue = Callable[[str], Awaitable[int | None]]
 
 
-class SenderOptions(TypedDict, total=False):
-    """Interval at which a sender looks for due rows, and its callbacks.
-
-    Attributes:
-        poll_s: how often the outbox is looked at without a call of :meth:`Sender.wake`; 5 seconds when left out.
-        on_mark: called with each row and its new state.
-        on_fault: called after a round that failed; it is tried again.
-        next_due: returns cheaply when something is due; None to ask the outbox.
-    """
-
-    poll_s: float
-    on_mark: Marked | None
-    on_fault: Callable[[str, Exception], None] | None
-    next_due: NextDue | None
-
-
 class Sender(Loop):
     """A service that delivers rows; a subclass says of which kind and how. ``start`` and ``stop`` are safe to call twice.
 
     Args:
         database: the ledger's.
         clock: for leases and pauses.
-        rounds: how often it looks, and its callbacks.
+
+    Attributes:
+        poll_s: how often the outbox is looked at without a call of :meth:`wake`, seconds.
+        on_mark: called with each row and its new state.
+        on_fault: called after a round that failed; it is tried again.
+        next_due: returns cheaply when something is due; None to ask the outbox.
     """
 
     #: Kind of the rows; receivers served at once; rows taken of one receiver at once.
@@ -55,19 +44,14 @@ class Sender(Loop):
     lanes: ClassVar[int]
     each: ClassVar[int]
     patience: RetryPolicy = RetryPolicy()
+    poll_s: float = 5.0
+    on_mark: Marked | None = None
+    on_fault: Callable[[str, Exception], None] | None = None
+    next_due: NextDue | None = None
 
-    def __init__(
-        self,
-        database: Transactions,
-        clock: Clock,
-        **rounds: Unpack[SenderOptions],
-    ) -> None:
+    def __init__(self, database: Transactions, clock: Clock) -> None:
         super().__init__(clock)
         self._database = database
-        self._poll_s = rounds.get("poll_s", 5.0)
-        self._on_mark = rounds.get("on_mark")
-        self._on_fault = rounds.get("on_fault")
-        self._next_due = rounds.get("next_due")
         self._busy: dict[Lane, asyncio.Task[None]] = {}
 
     async def deliver(self, rows: list[Row[Any]]) -> None:
@@ -84,14 +68,14 @@ class Sender(Loop):
 
     def fault(self, error: Exception) -> None:
         """Report that a round of the sender failed."""
-        if self._on_fault is not None:
-            self._on_fault(self.name, error)
+        if self.on_fault is not None:
+            self.on_fault(self.name, error)
         elif not isinstance(error, Unavailable):
             raise error
 
     async def round(self) -> float:
         """Begin to deliver due rows; look again at once as long as there are some."""
-        return 0.0 if await self._begin() else self._poll_s
+        return 0.0 if await self._begin() else self.poll_s
 
     async def send_due(self) -> int:
         """Take the due rows and try each once; return the number of taken rows when all of them have been tried."""
@@ -116,18 +100,18 @@ class Sender(Loop):
     async def _nothing_due(self) -> bool:
         """Whether no row is due yet, by a query of the earliest instant, which is cheaper than taking rows; False without such a
         query."""
-        if self._next_due is None:
+        if self.next_due is None:
             return False
-        due_us = await self._next_due(self.name)
+        due_us = await self.next_due(self.name)
         return due_us is None or due_us > self.clock.now_us()
 
     def _over(self, lane: Lane, task: asyncio.Task[None]) -> None:
         """Free the lane of a receiver once its rows have been tried, and report a fault of the delivery."""
         self._busy.pop(lane, None)
         self.wake()
-        if not task.cancelled() and isinstance(error := task.exception(), Exception) and self._on_fault is not None:
+        if not task.cancelled() and isinstance(error := task.exception(), Exception) and self.on_fault is not None:
             # The rows it did not mark are taken up again after their lease.
-            self._on_fault(self.name, error)
+            self.on_fault(self.name, error)
 
     def _take(self, free: int, busy: list[Lane]) -> list[Row[Any]]:
         """Lease due rows of receivers that are not busy."""
@@ -142,8 +126,8 @@ class Sender(Loop):
     async def mark(self, row: Row[Any], failure: Failure | None) -> None:
         """Store the result of a delivery, None for a success, and report the row's state."""
         state = await asyncio.to_thread(self._mark, row, failure)
-        if self._on_mark is not None:
-            self._on_mark(row, state, failure)
+        if self.on_mark is not None:
+            self.on_mark(row, state, failure)
 
     def _mark(self, row: Row[Any], failure: Failure | None) -> str:
         """Store the result of a delivery; return the row's state."""

@@ -1,9 +1,10 @@
 """The senders of a node: mails when there is a server for them, and those of wings."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import Any
 
 from sqlalchemy import Row
 
@@ -16,24 +17,14 @@ from lodger.engine.egress.way_out import WayOut
 from lodger.engine.node.context import NodeContext
 from lodger.engine.node.node_events import BatchCommitted
 from lodger.engine.node.outbox.mailer import Mailer, MailServer
-from lodger.engine.node.outbox.sender import Sender, SenderOptions
+from lodger.engine.node.outbox.sender import Sender
 from lodger.engine.store.connection.transactions import Transactions
 from lodger.engine.store.queue import outbox
 from lodger.engine.store.queue.outbox import Failure
 from lodger.engine.vault.vault import Vault
 
-
-class MakeSender(Protocol):
-    """Makes the sender of a wing."""
-
-    def __call__(
-        self, database: Transactions, vault: Vault, send: Send, clock: Clock, **rounds: Unpack[SenderOptions]
-    ) -> Sender:
-        """Return a sender that sends by this way out."""
-
-
-#: Senders beside the mailer; appended to by wings.
-SENDERS: list[MakeSender] = []
+#: Make the senders beside the mailer, which send by a way out; appended to by wings.
+SENDERS: list[Callable[[Transactions, Vault, Send, Clock], Sender]] = []
 
 
 class Senders:
@@ -43,11 +34,11 @@ class Senders:
         store, settings = context.store, context.settings
         self._context = context
         self._way_out = WayOut(settings)
-        hooks: SenderOptions = {"on_mark": self._marked, "on_fault": self._failed, "next_due": self._next_due}
-        rounds: SenderOptions = {**hooks, "poll_s": 1.0}
-        self._all = [make(store.database, vault, self._way_out.send, store.clock, **rounds) for make in SENDERS]
+        self._all = [make(store.database, vault, self._way_out.send, store.clock) for make in SENDERS]
         if settings.mail_host:
-            self._all.append(Mailer(store.database, server_of(settings), store.clock, **hooks))
+            self._all.append(Mailer(store.database, server_of(settings), store.clock))
+        for each in self._all:
+            each.on_mark, each.on_fault, each.next_due = self._marked, self._failed, self._next_due
         context.bus.subscribe(BatchCommitted, self._committed)
         context.bus.subscribe(Event, self._raised)
 

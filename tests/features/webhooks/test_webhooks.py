@@ -276,10 +276,8 @@ def test_a_slow_receiver_holds_up_nobody(tmp_path: Path, peer: Peer) -> None:
         for number in range(30):
             post.emit(f"slow.n{number}")
         marked: asyncio.Queue[str] = asyncio.Queue()
-        post.sender = WebhookSender(
-            post.engine.context.database, post.engine.vault, post.way_out.send, post.clock,
-            on_mark=lambda row, _state, _failure: marked.put_nowait(row.target),
-        )  # fmt: skip
+        post.sender = WebhookSender(post.engine.context.database, post.engine.vault, post.way_out.send, post.clock)
+        post.sender.on_mark = lambda row, _state, _failure: marked.put_nowait(row.target)
         await post.sender.start()
         for number in range(3):
             post.emit(f"quick.n{number}")
