@@ -7,20 +7,7 @@ first 200 characters of a text.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    String,
-    and_,
-    bindparam,
-    false,
-    insert,
-    literal,
-    literal_column,
-    or_,
-    select,
-    union_all,
-)
-from sqlalchemy.sql.elements import ColumnElement
+import sqlalchemy as sa
 
 from lodger.engine.data.filtering.evaluator import Row
 from lodger.engine.data.filtering.parsing import And, Compare, Filter, In, Op
@@ -39,22 +26,26 @@ _RANGED = {Op.LT, Op.LTE, Op.GT, Op.GTE}
 _ENTRIES = OwnTable(document_index)
 
 
-def ask_complete(connection: Connection, scope: Scope, name: str) -> Answer:
+def ask_complete(connection: sa.Connection, scope: Scope, name: str) -> Answer:
     """Ask for the indexed paths of a collection; the returned function returns them."""
     return _complete.ask(connection, {"tenant": scope.tenant_id, "name": name})
 
 
-def ask_paths(connection: Connection, scope: Scope, name: str) -> Answer:
+def ask_paths(connection: sa.Connection, scope: Scope, name: str) -> Answer:
     """Ask for the paths of all indexes, which writes keep."""
     return _all.ask(connection, {"tenant": scope.tenant_id, "name": name})
 
 
 _all = Prepared(
-    lambda _driver: select(_i.path).where(_i.tenant_id == bindparam("tenant"), _i.collection == bindparam("name"))
+    lambda _driver: sa.select(_i.path).where(
+        _i.tenant_id == sa.bindparam("tenant"), _i.collection == sa.bindparam("name")
+    )
 )
 _complete = Prepared(
-    lambda _driver: select(_i.path).where(
-        _i.tenant_id == bindparam("tenant"), _i.collection == bindparam("name"), _i.complete == literal_column("1")
+    lambda _driver: sa.select(_i.path).where(
+        _i.tenant_id == sa.bindparam("tenant"),
+        _i.collection == sa.bindparam("name"),
+        _i.complete == sa.literal_column("1"),
     )
 )
 
@@ -72,22 +63,22 @@ def entry(path: str, row: Row) -> dict[str, Any]:
     }
 
 
-def write(connection: Connection, scope: Scope, name: str, indexed: Iterable[str], row: Row) -> None:
+def write(connection: sa.Connection, scope: Scope, name: str, indexed: Iterable[str], row: Row) -> None:
     """Write the index entries of a document, one for each indexed path, in place of earlier ones."""
     remove(connection, scope, name, row["id"])
     fixed = {"tenant_id": scope.tenant_id, "collection": name}
-    connection.execute(insert(document_index), [entry(path, row) | fixed for path in indexed])
+    connection.execute(sa.insert(document_index), [entry(path, row) | fixed for path in indexed])
 
 
-def remove(connection: Connection, scope: Scope, name: str, key: str) -> None:
+def remove(connection: sa.Connection, scope: Scope, name: str, key: str) -> None:
     """Delete the index entries of a document."""
     connection.execute(scope.delete(_ENTRIES).where(_d.collection == name, _d.id == key))
 
 
-def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str]) -> list[ColumnElement[bool]]:
+def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str]) -> list[sa.ColumnElement[bool]]:
     """Return conditions on the indexes that every document matching a filter satisfies."""
     parts = tree.parts if isinstance(tree, And) else (tree,)
-    found: list[ColumnElement[bool]] = []
+    found: list[sa.ColumnElement[bool]] = []
     for part in parts:
         if isinstance(part, Compare | In) and isinstance(part.field, PathField) and part.field.name in indexed:
             # An index has texts as they are written.
@@ -97,7 +88,7 @@ def narrowed(scope: Scope, rows: Collection, tree: Filter, indexed: Sequence[str
             if said is not None:
                 mine = scope.select(_ENTRIES, _d.id).where(_d.collection == rows.name, _d.path == part.field.name)
                 # A list's elements are asked. Two questions: a planner might answer neither half of an OR from its index.
-                found.append(documents.c.id.in_(union_all(mine.where(said), mine.where(_d.rank == OTHER))))
+                found.append(documents.c.id.in_(sa.union_all(mine.where(said), mine.where(_d.rank == OTHER))))
     return found
 
 
@@ -107,32 +98,34 @@ def asks_paths(tree: Filter) -> bool:
     return any(isinstance(part, Compare | In) and isinstance(part.field, PathField) for part in parts)
 
 
-def _index_condition(part: Compare | In) -> ColumnElement[bool] | None:
+def _index_condition(part: Compare | In) -> sa.ColumnElement[bool] | None:
     """Return a condition on the index that a comparison implies, None if there is none."""
     if isinstance(part, In):
-        return or_(false(), *(_equal_condition(rank, inner) for rank, inner in part.values))
+        return sa.or_(sa.false(), *(_equal_condition(rank, inner) for rank, inner in part.values))
     rank, inner = part.value
     if part.op is Op.EQ:
         return _equal_condition(rank, inner)
     if part.op in _RANGED and rank not in (NULL, OTHER):
-        return and_(_d.rank == rank, _range_condition(part.op, rank, inner))
+        return sa.and_(_d.rank == rank, _range_condition(part.op, rank, inner))
     if part.op is Op.STARTS_WITH and inner:
         begin = inner[:MAX_CHARACTERS]
         until = after_prefix(begin)
-        return and_(_d.rank == rank, _d.words >= _text(begin), *(() if until is None else (_d.words < _text(until),)))
+        return sa.and_(
+            _d.rank == rank, _d.words >= _text(begin), *(() if until is None else (_d.words < _text(until),))
+        )
     return None
 
 
-def _equal_condition(rank: int, inner: Any) -> ColumnElement[bool]:
+def _equal_condition(rank: int, inner: Any) -> sa.ColumnElement[bool]:
     """Return the condition that an index entry holds this value; ``rank`` is its type's."""
     if rank in (NULL, OTHER):
         return _d.rank == rank
     if rank in (STRING, TIME):
-        return and_(_d.rank == rank, _d.words == _text(inner[:MAX_CHARACTERS]))
-    return and_(_d.rank == rank, _d.number == float(inner))
+        return sa.and_(_d.rank == rank, _d.words == _text(inner[:MAX_CHARACTERS]))
+    return sa.and_(_d.rank == rank, _d.number == float(inner))
 
 
-def _range_condition(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
+def _range_condition(op: Op, rank: int, inner: Any) -> sa.ColumnElement[bool]:
     """Return the condition that an index entry of this type is less or greater than the value."""
     if rank in (STRING, TIME):
         # Of a longer text the index has the beginning, which may be alike: equality is left to the question itself.
@@ -147,9 +140,9 @@ def _range_condition(op: Op, rank: int, inner: Any) -> ColumnElement[bool]:
     ]
 
 
-def _text(value: str) -> ColumnElement[str]:
+def _text(value: str) -> sa.ColumnElement[str]:
     """Return a text as a bound SQL value."""
-    return literal(value, String())
+    return sa.literal(value, sa.String())
 
 
 def after_prefix(begin: str) -> str | None:

@@ -4,26 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Many
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Integer,
-    Select,
-    String,
-    and_,
-    case,
-    cast,
-    false,
-    func,
-    literal,
-    literal_column,
-    not_,
-    null,
-    or_,
-    true,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DataError, OperationalError
-from sqlalchemy.sql.elements import ColumnElement
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused, bad_request
@@ -82,7 +64,7 @@ class Reader:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: sa.Connection,
         scope: Scope,
         touched: Callable[[TableDataset], Mapping[Any, Row | None]] = lambda _rows: {},
         paths: dict[str, list[str]] | None = None,
@@ -96,7 +78,7 @@ class Reader:
         self._asked: dict[str, Answer] = {}
 
     def _ask(
-        self, statement: Select[Any], weighed: Sequence[int], max_bytes: int | None = None
+        self, statement: sa.Select[Any], weighed: Sequence[int], max_bytes: int | None = None
     ) -> tuple[list[Any], bool]:
         """Run a query; return its rows up to a number of bytes, and whether there are more."""
         try:
@@ -181,7 +163,7 @@ class Reader:
         """
         groups = [self._group(item) for item in wanted.group]
         flat = [part for parts in groups for part in parts]
-        columns: list[ColumnElement[Any]] = [func.count()]
+        columns: list[sa.ColumnElement[Any]] = [sa.func.count()]
         spans: list[int] = []
         weighed: list[int] = []
         for measure, item in wanted.measures:
@@ -212,9 +194,9 @@ class Reader:
             result[key] = part
         return result
 
-    def _where(self, rows: Dataset, tree: Filter) -> list[ColumnElement[bool]]:
+    def _where(self, rows: Dataset, tree: Filter) -> list[sa.ColumnElement[bool]]:
         """Return the conditions of a filter: conditions on indexes that narrow it, then its own."""
-        narrowed: list[ColumnElement[bool]] = []
+        narrowed: list[sa.ColumnElement[bool]] = []
         if isinstance(rows, Collection) and document_index.asks_paths(tree):
             indexed = self._indexed_paths(rows.name)
             narrowed = document_index.narrowed(self.scope, rows, tree, indexed)
@@ -239,7 +221,7 @@ class Reader:
             self._paths[name] = found
         return is_current
 
-    def _related(self, tree: Compare | In) -> ColumnElement[bool]:
+    def _related(self, tree: Compare | In) -> sa.ColumnElement[bool]:
         """Compile a condition on a related row; a row without a related one has nulls there."""
         field = tree.field
         assert isinstance(field, RelatedField)
@@ -248,22 +230,22 @@ class Reader:
         known = self._touched(target)
         fits = [key for key, row in known.items() if matches(inner, row or {})]
         there = (
-            self.scope.select(target, literal(1))
+            self.scope.select(target, sa.literal(1))
             .where(_join_condition(link, target.key.column))
             .correlate_except(target.table)
         )
-        elsewhere = true() if not known else not_(self._among(field, list(known)))
-        found = and_(elsewhere, there.where(self.compiler.where(inner)).exists())
-        ways: list[ColumnElement[bool]] = [and_(link.is_not(None), found)]
+        elsewhere = sa.true() if not known else sa.not_(self._among(field, list(known)))
+        found = sa.and_(elsewhere, there.where(self.compiler.where(inner)).exists())
+        ways: list[sa.ColumnElement[bool]] = [sa.and_(link.is_not(None), found)]
         if fits:
             ways.append(self._among(field, fits))
         if matches(inner, {}):
-            ways.append(or_(link.is_(None), and_(elsewhere, not_(there.exists()))))
-        return or_(false(), *ways)
+            ways.append(sa.or_(link.is_(None), sa.and_(elsewhere, sa.not_(there.exists()))))
+        return sa.or_(sa.false(), *ways)
 
-    def _among(self, field: RelatedField, keys: list[Any]) -> ColumnElement[bool]:
+    def _among(self, field: RelatedField, keys: list[Any]) -> sa.ColumnElement[bool]:
         """Whether a foreign key is one of these; false when it is null."""
-        return and_(field.link.column.is_not(None), self.compiler.among(field.link, keys))
+        return sa.and_(field.link.column.is_not(None), self.compiler.among(field.link, keys))
 
     def _without(self, statement: Any, rows: Dataset, keys: ExcludedKeys) -> Any:
         """Return a statement that excludes the rows of a dataset with these keys."""
@@ -273,50 +255,50 @@ class Reader:
             column_of(rows.key, self.driver).not_in([self.compiler.bound(rows.key, key) for key in keys])
         )
 
-    def _group(self, item: OwnField | PeriodField) -> list[ColumnElement[Any]]:
+    def _group(self, item: OwnField | PeriodField) -> list[sa.ColumnElement[Any]]:
         """Return the SQL values that rows are grouped by."""
         if isinstance(item, PeriodField):
             return [self._period(item)]
         if isinstance(item, ColumnField):
             return self.compiler.parts(item)
         place = self.compiler.place(item)
-        return [func.nullif(place.rank(), NULL), *place.values()]
+        return [sa.func.nullif(place.rank(), NULL), *place.values()]
 
-    def _period(self, item: PeriodField) -> ColumnElement[Any]:
+    def _period(self, item: PeriodField) -> sa.ColumnElement[Any]:
         """Return the number of a period, found by halves: a row takes few comparisons, however many periods there are."""
 
-        def is_before(start: Any) -> ColumnElement[bool]:
+        def is_before(start: Any) -> sa.ColumnElement[bool]:
             """Return the condition that the field is before the start of a period."""
             return self.compiler.compared(item.field, Op.LT, start)
 
-        def number_between(low: int, high: int) -> ColumnElement[Any]:
+        def number_between(low: int, high: int) -> sa.ColumnElement[Any]:
             """Return the number of the field's period, found by halving between ``low`` and ``high``."""
             if high - low <= 1:
-                return literal_column(str(low), Integer)
+                return sa.literal_column(str(low), sa.Integer)
             middle = (low + high) // 2
-            return case(
+            return sa.case(
                 (is_before(item.starts[middle]), number_between(low, middle)), else_=number_between(middle, high)
             )
 
         if not item.starts:
-            return cast(null(), Integer)
+            return sa.cast(sa.null(), sa.Integer)
         there = self.compiler.compared(item.field, Op.GTE, item.starts[0])
-        return case((there, number_between(0, len(item.starts))), else_=null())
+        return sa.case((there, number_between(0, len(item.starts))), else_=sa.null())
 
-    def _measure(self, measure: Measure, item: OwnField) -> list[ColumnElement[Any]]:
+    def _measure(self, measure: Measure, item: OwnField) -> list[sa.ColumnElement[Any]]:
         """Return the SQL columns that compute a measure, such as a sum with its count."""
         if isinstance(item, PathField):
             place = self.compiler.place(item)
             numbers = place.numbers()
             if measure in (Measure.SUM, Measure.AVG):
                 strange = place.rank().not_in((NULL, NUMBER))
-                return [func.sum(case((strange, 1), else_=0)), func.sum(numbers), func.count(numbers)]
-            end = func.min if measure is Measure.MIN else func.max
+                return [sa.func.sum(sa.case((strange, 1), else_=0)), sa.func.sum(numbers), sa.func.count(numbers)]
+            end = sa.func.min if measure is Measure.MIN else sa.func.max
             held = [place.held(rank) for rank in _RANKS]
             neither = place.rank() == OTHER
             return [
-                *(end(case((there, value), else_=null())) for there, value in held),
-                end(case((neither, 1), else_=null())),
+                *(end(sa.case((there, value), else_=sa.null())) for there, value in held),
+                end(sa.case((neither, 1), else_=sa.null())),
             ]
         column = column_of(item, self.driver)
         if measure in (Measure.MIN, Measure.MAX):
@@ -324,22 +306,22 @@ class Reader:
                 column = self.driver.uuid_extreme(column)
             elif item.kind is Kind.BOOL:
                 column = self.driver.bool_extreme(column)
-            return [func.min(column) if measure is Measure.MIN else func.max(column)]
+            return [sa.func.min(column) if measure is Measure.MIN else sa.func.max(column)]
         scale = item.scale if item.kind is Kind.DECIMAL else None
         if item.kind is Kind.FLOAT or (item.kind is Kind.DECIMAL and scale is None):
-            return [func.sum(column), func.count(column)]
+            return [sa.func.sum(column), sa.func.count(column)]
         return self.driver.exact_sum(column, scale)
 
 
-def _join_condition(link: Column[Any], key: Column[Any]) -> ColumnElement[bool]:
+def _join_condition(link: sa.Column[Any], key: sa.Column[Any]) -> sa.ColumnElement[bool]:
     """Return the join condition of a foreign key; texts must be equal byte by byte, whatever the collation."""
-    if isinstance(link.type, String):
-        return and_(link == key, Bytewise(link) == Bytewise(key))
-    alike: ColumnElement[bool] = link == key
+    if isinstance(link.type, sa.String):
+        return sa.and_(link == key, Bytewise(link) == Bytewise(key))
+    alike: sa.ColumnElement[bool] = link == key
     return alike
 
 
-def _columns(rows: Dataset, driver: Driver) -> list[ColumnElement[Any]]:
+def _columns(rows: Dataset, driver: Driver) -> list[sa.ColumnElement[Any]]:
     """Return the columns that a query of a dataset selects."""
     if isinstance(rows, Collection):
         return [documents.c.id, documents.c.body]

@@ -6,27 +6,7 @@ A script's filters, keys and values are added to these statements with AND, so t
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Delete,
-    Insert,
-    Select,
-    String,
-    Table,
-    Update,
-    and_,
-    bindparam,
-    delete,
-    insert,
-    literal,
-    literal_column,
-    select,
-    update,
-)
-from sqlalchemy import types as sql_types
-from sqlalchemy.sql.elements import ColumnElement
+import sqlalchemy as sa
 
 from lodger.engine.core.refusal import denied
 from lodger.engine.data.sets.dataset import Collection
@@ -39,11 +19,11 @@ class TenantTable(Protocol):
     """Rows that carry their tenant."""
 
     @property
-    def table(self) -> Table:
+    def table(self) -> sa.Table:
         """The table of the rows."""
 
     @property
-    def tenant_column(self) -> Column[Any]:
+    def tenant_column(self) -> sa.Column[Any]:
         """The column with the tenant."""
 
     def tenant_value(self, tenant_id: str) -> Any:
@@ -54,10 +34,10 @@ class TenantTable(Protocol):
 class OwnTable:
     """A table of Lodger's, whose rows carry their tenant's id as it is."""
 
-    table: Table
+    table: sa.Table
 
     @property
-    def tenant_column(self) -> Column[Any]:
+    def tenant_column(self) -> sa.Column[Any]:
         """The column with the tenant."""
         return self.table.c.tenant_id
 
@@ -66,40 +46,43 @@ class OwnTable:
         return tenant_id
 
 
-def _own(**columns: Column[Any]) -> ColumnElement[bool]:
+def _own(**columns: sa.Column[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that columns have the values that are bound under these names."""
-    return and_(*(same_text(column, bindparam(name, type_=String())) for name, column in columns.items()))
+    return sa.and_(*(same_text(column, sa.bindparam(name, type_=sa.String())) for name, column in columns.items()))
 
 
 _own_document = _own(tenant=documents.c.tenant_id, of=documents.c.collection, key=documents.c.id)
 _own_value = _own(tenant=kv.c.tenant_id, of=kv.c.scope, name=kv.c.key)
 _insert_document = Prepared(
-    lambda _driver: insert(documents).values(
-        tenant_id=bindparam("tenant"), collection=bindparam("of"), id=bindparam("key"), body=bindparam("text"),
-        created_us=bindparam("now"), updated_us=bindparam("now"),
+    lambda _driver: sa.insert(documents).values(
+        tenant_id=sa.bindparam("tenant"), collection=sa.bindparam("of"), id=sa.bindparam("key"), body=sa.bindparam("text"),
+        created_us=sa.bindparam("now"), updated_us=sa.bindparam("now"),
     )
 )  # fmt: skip
 _update_document = Prepared(
-    lambda _driver: update(documents).where(_own_document).values(body=bindparam("text"), updated_us=bindparam("now"))
+    lambda _driver: (
+        sa.update(documents).where(_own_document).values(body=sa.bindparam("text"), updated_us=sa.bindparam("now"))
+    )
 )
 
 _VALUE: dict[str, Any] = {
-    "tenant_id": bindparam("tenant", type_=String()), "scope": bindparam("of", type_=String()), "key": bindparam("name", type_=String()),
-    "value": bindparam("text", type_=String()), "expires_us": bindparam("until", type_=BigInteger()),
-    "updated_us": bindparam("now", type_=BigInteger()),
+    "tenant_id": sa.bindparam("tenant", type_=sa.String()), "scope": sa.bindparam("of", type_=sa.String()),
+    "key": sa.bindparam("name", type_=sa.String()), "value": sa.bindparam("text", type_=sa.String()),
+    "expires_us": sa.bindparam("until", type_=sa.BigInteger()),
+    "updated_us": sa.bindparam("now", type_=sa.BigInteger()),
 }  # fmt: skip
 _update_value = Prepared(
     lambda _driver: (
-        update(kv).where(_own_value).values({name: _VALUE[name] for name in ("value", "expires_us", "updated_us")})
+        sa.update(kv).where(_own_value).values({name: _VALUE[name] for name in ("value", "expires_us", "updated_us")})
     )
 )
 _insert_value = Prepared(
-    lambda _driver: insert(kv).from_select(
-        list(_VALUE), select(*_VALUE.values()).where(~select(literal_column("1")).where(_own_value).exists())
+    lambda _driver: sa.insert(kv).from_select(
+        list(_VALUE), sa.select(*_VALUE.values()).where(~sa.select(sa.literal_column("1")).where(_own_value).exists())
     )
 )
-_delete_value = Prepared(lambda _driver: delete(kv).where(_own_value))
-_delete_document = Prepared(lambda _driver: delete(documents).where(_own_document))
+_delete_value = Prepared(lambda _driver: sa.delete(kv).where(_own_value))
+_delete_document = Prepared(lambda _driver: sa.delete(documents).where(_own_document))
 
 
 class Scope:
@@ -108,14 +91,14 @@ class Scope:
     def __init__(self, tenant_id: str) -> None:
         self.tenant_id = tenant_id
 
-    def predicate(self, rows: TenantTable) -> ColumnElement[bool]:
+    def predicate(self, rows: TenantTable) -> sa.ColumnElement[bool]:
         """Return the tenant's predicate; no other code writes it for data that scripts can use."""
         column, value = rows.tenant_column, self._value(rows)
-        if isinstance(column.type, String):
-            return same_text(column, literal(value, String()))
-        if isinstance(column.type, sql_types.TypeDecorator) and isinstance(column.type.impl_instance, String):
-            return same_text(column, literal(value, column.type))
-        own: ColumnElement[bool] = column == value
+        if isinstance(column.type, sa.String):
+            return same_text(column, sa.literal(value, sa.String()))
+        if isinstance(column.type, sa.types.TypeDecorator) and isinstance(column.type.impl_instance, sa.String):
+            return same_text(column, sa.literal(value, column.type))
+        own: sa.ColumnElement[bool] = column == value
         return own
 
     def _value(self, rows: TenantTable) -> Any:
@@ -125,37 +108,37 @@ class Scope:
             raise denied("this tenant has no access to that set")
         return value
 
-    def _within(self, rows: TenantTable) -> ColumnElement[bool]:
+    def _within(self, rows: TenantTable) -> sa.ColumnElement[bool]:
         """Return the condition that a row belongs to this tenant and dataset."""
         own = self.predicate(rows)
-        return and_(own, documents.c.collection == rows.name) if isinstance(rows, Collection) else own
+        return sa.and_(own, documents.c.collection == rows.name) if isinstance(rows, Collection) else own
 
-    def select(self, rows: TenantTable, *columns: ColumnElement[Any]) -> Select[Any]:
+    def select(self, rows: TenantTable, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
         """Return a query of these columns, restricted to the tenant."""
-        return select(*columns).select_from(rows.table).where(self._within(rows))
+        return sa.select(*columns).select_from(rows.table).where(self._within(rows))
 
-    def update(self, rows: TenantTable) -> Update:
+    def update(self, rows: TenantTable) -> sa.Update:
         """Return an UPDATE statement, restricted to the tenant."""
-        return update(rows.table).where(self._within(rows))
+        return sa.update(rows.table).where(self._within(rows))
 
-    def delete(self, rows: TenantTable) -> Delete:
+    def delete(self, rows: TenantTable) -> sa.Delete:
         """Return a DELETE statement, restricted to the tenant."""
-        return delete(rows.table).where(self._within(rows))
+        return sa.delete(rows.table).where(self._within(rows))
 
-    def insert_document(self, connection: Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
+    def insert_document(self, connection: sa.Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
         """Insert a document. A server executes this, and the two below, with the next awaited statement."""
         _insert_document.run(connection, self._document(rows, key) | {"text": body, "now": now_us})
 
-    def update_document(self, connection: Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
+    def update_document(self, connection: sa.Connection, rows: Collection, key: str, body: str, now_us: int) -> None:
         """Replace the body of a document that this transaction has locked."""
         _update_document.run(connection, self._document(rows, key) | {"text": body, "now": now_us})
 
-    def delete_document(self, connection: Connection, rows: Collection, key: str) -> None:
+    def delete_document(self, connection: sa.Connection, rows: Collection, key: str) -> None:
         """Delete a document that this transaction has locked."""
         _delete_document.run(connection, self._document(rows, key))
 
     def set_value(
-        self, connection: Connection, of: str, key: str, value: str | None, expires_us: int | None, now_us: int
+        self, connection: sa.Connection, of: str, key: str, value: str | None, expires_us: int | None, now_us: int
     ) -> None:
         """Set or, with None, delete the value of a key; the caller holds the tenant's lock."""
         place: dict[str, Any] = {"tenant": self.tenant_id, "of": of, "name": key}
@@ -170,9 +153,9 @@ class Scope:
         """Return the key columns of a document."""
         return {"tenant": self._value(rows), "of": rows.name, "key": key}
 
-    def insert(self, rows: TenantTable, values: dict[str, Any]) -> Insert:
+    def insert(self, rows: TenantTable, values: dict[str, Any]) -> sa.Insert:
         """Begin an insert of one row; its tenant is always this one, whatever the values contain."""
         fixed: dict[str, Any] = {rows.tenant_column.key: self._value(rows)}
         if isinstance(rows, Collection):
             fixed["collection"] = rows.name
-        return insert(rows.table).values(values | fixed)
+        return sa.insert(rows.table).values(values | fixed)

@@ -7,18 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Connection,
-    Index,
-    String,
-    Text,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.errors import Conflict, InputError, NotFound
@@ -66,23 +55,23 @@ def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
 #: ``settings`` is JSON; ``sealed`` the client's secret and the tokens; ``verifier`` of a consent that has begun.
 connections = table_of_tenants(
     "lodger_connections",
-    Column("name", String(63), primary_key=True),
-    Column("settings", Text, nullable=False),
-    Column("state", String(8), nullable=False),
-    Column("problem", Text),
-    Column("key_id", String(32), nullable=False),
-    Column("sealed", Text, nullable=False),
-    Column("expires_us", BigInteger),
-    Column("renewing_us", BigInteger),
+    sa.Column("name", sa.String(63), primary_key=True),
+    sa.Column("settings", sa.Text, nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
+    sa.Column("problem", sa.Text),
+    sa.Column("key_id", sa.String(32), nullable=False),
+    sa.Column("sealed", sa.Text, nullable=False),
+    sa.Column("expires_us", sa.BigInteger),
+    sa.Column("renewing_us", sa.BigInteger),
     # Digests of the link or the state of a consent, and of the cookie of the browser that began it.
-    Column("consent", String(64)),
-    Column("browser", String(64)),
-    Column("consent_us", BigInteger),
-    Column("created_us", BigInteger, nullable=False),
-    Column("updated_us", BigInteger, nullable=False),
-    CheckConstraint("state IN ('waiting', 'ready', 'revoked', 'failed')", name="state"),
-    Index("ix_lodger_connections_key", "key_id"),
-    Index("ix_lodger_connections_consent", "consent"),
+    sa.Column("consent", sa.String(64)),
+    sa.Column("browser", sa.String(64)),
+    sa.Column("consent_us", sa.BigInteger),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
+    sa.CheckConstraint("state IN ('waiting', 'ready', 'revoked', 'failed')", name="state"),
+    sa.Index("ix_lodger_connections_key", "key_id"),
+    sa.Index("ix_lodger_connections_consent", "consent"),
     info={
         ARCHIVED: _check_row,
         SEALED: lambda row: (_place(row), ("sealed",)),
@@ -198,7 +187,7 @@ def _in_the_clear(origin: Origin) -> bool:
 
 
 def put(
-    vault: Vault, connection: Connection, tenant_id: str, name: str, client_secret: str, settings: dict[str, Any], now_us: int
+    vault: Vault, connection: sa.Connection, tenant_id: str, name: str, client_secret: str, settings: dict[str, Any], now_us: int
 ) -> Connected:  # fmt: skip
     """Create a connection or replace it; its tokens are given up.
 
@@ -213,7 +202,7 @@ def put(
         raise InputError("connection_invalid", field="client_secret", reason="up to 2000 printable characters")
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
-    if connection.scalar(select(secrets.c.name).where(secrets.c.tenant_id == tenant_id, secrets.c.name == name)):
+    if connection.scalar(sa.select(secrets.c.name).where(secrets.c.tenant_id == tenant_id, secrets.c.name == name)):
         raise Conflict("connection_name_taken", name=name)
     hosts = sorted({str(parse_origin(host)) for host in settings["hosts"]})
     text = json.dumps(settings | {"hosts": hosts}, sort_keys=True)
@@ -223,10 +212,10 @@ def put(
         "settings": text, "state": "waiting", "problem": None, "updated_us": now_us, "key_id": sealed.key_id, "sealed": sealed.text,
         "expires_us": None, "renewing_us": None, "consent": None, "browser": None, "consent_us": None,
     }  # fmt: skip
-    if not connection.execute(update(connections).where(*_mine(tenant_id, name)).values(values)).rowcount:
+    if not connection.execute(sa.update(connections).where(*_mine(tenant_id, name)).values(values)).rowcount:
         if named.count(connection, tenant_id) >= MAX_CONNECTIONS:
             raise InputError("connections_full", tenant=tenant_id, maximum=MAX_CONNECTIONS)
-        prepared.write(connection, insert(connections).values(key | values | {"created_us": now_us}))
+        prepared.write(connection, sa.insert(connections).values(key | values | {"created_us": now_us}))
     return named.get(connection, tenant_id, name)
 
 
@@ -250,28 +239,28 @@ def open_row(vault: Vault, row: AnyRow) -> Opened:
     return Opened(_connected(row), kept, row.expires_us, row.settings)
 
 
-def find(vault: Vault, connection: Connection, tenant_id: str, name: str) -> Opened | None:
+def find(vault: Vault, connection: sa.Connection, tenant_id: str, name: str) -> Opened | None:
     """Return a connection with its values, None if there is none."""
-    row = connection.execute(select(connections).where(*_mine(tenant_id, name))).first()
+    row = connection.execute(sa.select(connections).where(*_mine(tenant_id, name))).first()
     return None if row is None else open_row(vault, row)
 
 
-def begin_renewal(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> Opened | None:
+def begin_renewal(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> Opened | None:
     """Let this node renew the token, and return the connection as it is now; None while another node does, or without one."""
     free = (_c.renewing_us.is_(None)) | (_c.renewing_us < now_us)
     taken = connection.execute(
-        update(connections).where(*_mine(tenant_id, name), free).values(renewing_us=now_us + RENEWING_US)
+        sa.update(connections).where(*_mine(tenant_id, name), free).values(renewing_us=now_us + RENEWING_US)
     )
     return find(vault, connection, tenant_id, name) if taken.rowcount else None
 
 
-def end_renewal(connection: Connection, tenant_id: str, name: str) -> None:
+def end_renewal(connection: sa.Connection, tenant_id: str, name: str) -> None:
     """Let another node begin to renew the token of a connection."""
-    prepared.write(connection, update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
+    prepared.write(connection, sa.update(connections).where(*_mine(tenant_id, name)).values(renewing_us=None))
 
 
 def keep(
-    vault: Vault, connection: Connection, before: Opened, tokens: Tokens, now_us: int, *, consented: bool = False
+    vault: Vault, connection: sa.Connection, before: Opened, tokens: Tokens, now_us: int, *, consented: bool = False
 ) -> None:  # fmt: skip
     """Store new tokens, unless the connection was replaced meanwhile, or its grant by a person's consent."""
     row = _row_if_same(vault, connection, before, consented=consented)
@@ -286,14 +275,16 @@ def keep(
         "key_id": sealed.key_id, "sealed": sealed.text, "state": "ready", "problem": None, "renewing_us": None,
         "expires_us": now_us + tokens.lasts_s * 1_000_000, "updated_us": now_us,
     }  # fmt: skip
-    prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    prepared.write(connection, sa.update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
 
 
-def _row_if_same(vault: Vault, connection: Connection, before: Opened, *, consented: bool = False) -> AnyRow | None:
+def _row_if_same(vault: Vault, connection: sa.Connection, before: Opened, *, consented: bool = False) -> AnyRow | None:
     """Return the row of a connection if it was not replaced since ``before``: same client, and same grant unless a person has
     consented anew."""
     about = before.about
-    row = connection.execute(select(connections).where(*_mine(about.tenant_id, about.name)).with_for_update()).first()
+    row = connection.execute(
+        sa.select(connections).where(*_mine(about.tenant_id, about.name)).with_for_update()
+    ).first()
     if row is None or _connected(row).created_at != about.created_at or row.settings != before.settings:
         return None
     now = open_row(vault, row).kept
@@ -302,7 +293,7 @@ def _row_if_same(vault: Vault, connection: Connection, before: Opened, *, consen
 
 
 def give_up(
-    vault: Vault, connection: Connection, ids: Identities, before: Opened, reason: str, now_us: int, *, revoked: bool
+    vault: Vault, connection: sa.Connection, ids: Identities, before: Opened, reason: str, now_us: int, *, revoked: bool
 ) -> None:
     """Note that a provider refuses; tell the tenant's receivers of events when a grant was revoked."""
     about = before.about
@@ -313,20 +304,20 @@ def give_up(
     if row.state == values["state"]:
         end_renewal(connection, about.tenant_id, about.name)
         return
-    prepared.write(connection, update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
+    prepared.write(connection, sa.update(connections).where(*_mine(about.tenant_id, about.name)).values(values))
     if revoked:
         data = {"connection": about.name, "reason": reason}
         events.enqueue(connection, about.tenant_id, EVENT, data, (ids.new(), 0, 0), now_us)
 
 
-def begin_consent(connection: Connection, tenant_id: str, name: str, link: str, now_us: int) -> None:
+def begin_consent(connection: sa.Connection, tenant_id: str, name: str, link: str, now_us: int) -> None:
     """Store the digest of a link that starts a consent; an earlier link is no longer valid."""
     values = {"consent": digest(link), "browser": None, "consent_us": now_us + CONSENT_US}
-    prepared.write(connection, update(connections).where(*_mine(tenant_id, name)).values(values))
+    prepared.write(connection, sa.update(connections).where(*_mine(tenant_id, name)).values(values))
 
 
 def of_consent(
-    vault: Vault, connection: Connection, text: str, now_us: int, browser: str | None, bind: tuple[str, str, str] | None = None
+    vault: Vault, connection: sa.Connection, text: str, now_us: int, browser: str | None, bind: tuple[str, str, str] | None = None
 ) -> Opened | None:  # fmt: skip
     """Return the connection of a link, or of a state and its browser; each of them is valid once.
 
@@ -334,7 +325,7 @@ def of_consent(
         bind: for a link: the state, browser and verifier that the provider's answer must come with.
     """
     bound = _c.browser.is_(None) if browser is None else _c.browser == digest(browser)
-    wanted = select(connections).where(_c.consent == digest(text), _c.consent_us > now_us, bound).with_for_update()
+    wanted = sa.select(connections).where(_c.consent == digest(text), _c.consent_us > now_us, bound).with_for_update()
     row = connection.execute(wanted).first()
     if row is None:
         return None
@@ -348,7 +339,7 @@ def of_consent(
             "key_id": sealed.key_id,
             "sealed": sealed.text,
         }
-    prepared.write(connection, update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
+    prepared.write(connection, sa.update(connections).where(*_mine(row.tenant_id, row.name)).values(values))
     return opened
 
 
@@ -359,5 +350,5 @@ def _connected(row: AnyRow) -> Connected:
 
 
 named = Named(
-    connections, select(connections), _connected, lambda tenant, name: NotFound("connection_missing", tenant=tenant, name=name)
+    connections, sa.select(connections), _connected, lambda tenant, name: NotFound("connection_missing", tenant=tenant, name=name)
 )  # fmt: skip

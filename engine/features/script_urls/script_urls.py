@@ -8,19 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    SmallInteger,
-    String,
-    Text,
-    UniqueConstraint,
-    and_,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.clock import to_us
 from lodger.engine.core.errors import Conflict, InputError, NotFound
@@ -54,25 +42,25 @@ _HEADER = re.compile(r"[a-z0-9][a-z0-9-]{0,63}", re.ASCII)
 #: URLs that run scripts; only a hash of the secret part is stored. ``secret`` names a secret of the tenant.
 script_urls = table_of_tenants(
     "lodger_script_urls",
-    Column("name", String(63), primary_key=True),
-    Column("id", Id, nullable=False),
-    Column("script", Name, nullable=False),
-    Column("digest", String(64), nullable=False),
+    sa.Column("name", sa.String(63), primary_key=True),
+    sa.Column("id", Id, nullable=False),
+    sa.Column("script", Name, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
     # 1 if GET runs the script, too.
-    Column("takes_get", SmallInteger, nullable=False),
+    sa.Column("takes_get", sa.SmallInteger, nullable=False),
     # Names of the request headers that the script gets, a JSON list.
-    Column("headers", Text, nullable=False),
+    sa.Column("headers", sa.Text, nullable=False),
     # 1 if the sender waits for the answer of the script.
-    Column("answers", SmallInteger, nullable=False),
+    sa.Column("answers", sa.SmallInteger, nullable=False),
     # Origins whose pages may read the answer, a JSON list.
-    Column("origins", Text, nullable=False),
-    Column("signature", String(16)),
-    Column("secret", String(63)),
-    Column("created_us", Us, nullable=False),
-    Column("created_by", Name, nullable=False),
-    Column("expires_us", Us),
-    Column("used_us", Us),
-    UniqueConstraint("digest"),
+    sa.Column("origins", sa.Text, nullable=False),
+    sa.Column("signature", sa.String(16)),
+    sa.Column("secret", sa.String(63)),
+    sa.Column("created_us", Us, nullable=False),
+    sa.Column("created_by", Name, nullable=False),
+    sa.Column("expires_us", Us),
+    sa.Column("used_us", Us),
+    sa.UniqueConstraint("digest"),
 )
 _c = script_urls.c
 
@@ -114,7 +102,7 @@ class NewScriptUrl:
     path: str = field(repr=False)
 
 
-def create(connection: Connection, url: ScriptUrl) -> NewScriptUrl:
+def create(connection: sa.Connection, url: ScriptUrl) -> NewScriptUrl:
     """Store a new URL; only the returned value contains its path.
 
     Raises:
@@ -141,7 +129,7 @@ def create(connection: Connection, url: ScriptUrl) -> NewScriptUrl:
         "created_us": to_us(url.created_at), "created_by": url.created_by,
         "expires_us": None if url.expires_at is None else to_us(url.expires_at),
     }  # fmt: skip
-    prepared.write(connection, insert(script_urls).values(values))
+    prepared.write(connection, sa.insert(script_urls).values(values))
     return NewScriptUrl(url, PATH + text)
 
 
@@ -170,20 +158,20 @@ def digest_of(text: str) -> str | None:
     return hashlib.sha256(text.encode()).hexdigest() if _SECRET.fullmatch(text) else None
 
 
-def open_url(connection: Connection, digest: str, now_us: int) -> ScriptUrl | None:
+def open_url(connection: sa.Connection, digest: str, now_us: int) -> ScriptUrl | None:
     """Return the URL of a hash; None if it is unknown, revoked, expired, or its tenant is not active."""
-    found = select(script_urls).where(_c.digest == digest, or_(_c.expires_us.is_(None), _c.expires_us > now_us))
+    found = sa.select(script_urls).where(_c.digest == digest, sa.or_(_c.expires_us.is_(None), _c.expires_us > now_us))
     row = connection.execute(found).first()
     if row is None or tenants.get(connection, row.tenant_id).state != "active":
         return None
     return _url(row)
 
 
-def record_use(connection: Connection, url: ScriptUrl, now_us: int) -> None:
+def record_use(connection: sa.Connection, url: ScriptUrl, now_us: int) -> None:
     """Record the use of a URL."""
-    stale = or_(_c.used_us.is_(None), _c.used_us < now_us - USED_US)
-    mine = and_(_c.tenant_id == url.tenant_id, _c.name == url.name, stale)
-    prepared.write(connection, update(script_urls).where(mine).values(used_us=now_us))
+    stale = sa.or_(_c.used_us.is_(None), _c.used_us < now_us - USED_US)
+    mine = sa.and_(_c.tenant_id == url.tenant_id, _c.name == url.name, stale)
+    prepared.write(connection, sa.update(script_urls).where(mine).values(used_us=now_us))
 
 
 def normal_headers(names: Iterable[str]) -> tuple[str, ...]:
@@ -203,7 +191,7 @@ def _url(row: AnyRow) -> ScriptUrl:
 
 named = Named(
     script_urls,
-    select(script_urls),
+    sa.select(script_urls),
     _url,
     lambda tenant, name: NotFound("url_unknown.tenant", tenant=tenant, name=name),
 )

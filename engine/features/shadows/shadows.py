@@ -6,24 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    ColumnElement,
-    Connection,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    SmallInteger,
-    String,
-    Text,
-    delete,
-    insert,
-    literal_column,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.clock import from_us
@@ -52,28 +35,28 @@ from lodger.engine.store.usage import storage_usage, trials
 
 script_shadows = table_of_tenants(
     "lodger_script_shadows",
-    Column("script_id", Id, primary_key=True),
+    sa.Column("script_id", Id, primary_key=True),
     # Of this shadow: a later one of the same script has another.
-    Column("id", Id, nullable=False),
+    sa.Column("id", Id, nullable=False),
     # The version that was live when it began; it is compared with this one alone.
-    Column("live_version", Integer, nullable=False),
-    Column("modules", Text, nullable=False),
-    Column("wasm", LargeBinary),
-    Column("digest", String(64), nullable=False),
-    Column("state", String(10), nullable=False),
-    Column("wanted", SmallInteger, nullable=False),
+    sa.Column("live_version", sa.Integer, nullable=False),
+    sa.Column("modules", sa.Text, nullable=False),
+    sa.Column("wasm", sa.LargeBinary),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("state", sa.String(10), nullable=False),
+    sa.Column("wanted", sa.SmallInteger, nullable=False),
     # 1 if it is promoted as soon as all wanted runs agree.
-    Column("automatic", SmallInteger, nullable=False),
+    sa.Column("automatic", sa.SmallInteger, nullable=False),
     # Runs that were not compared: the node was busy, or the tenant's CPU time of the day was used up.
-    Column("missed", Integer, nullable=False, server_default="0"),
+    sa.Column("missed", sa.Integer, nullable=False, server_default="0"),
     # JSON list of its runs, at most `wanted`.
-    Column("runs", Text, nullable=False, server_default="[]"),
-    Column("created_us", Us, nullable=False),
-    Column("created_by", Name),
-    Column("why", Text),
-    ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
-    CheckConstraint("state IN ('running', 'finished', 'promoted')", name="state"),
-    Index("ix_lodger_script_shadows_running", "tenant_id", "script_id", **partial("state = 'running'")),
+    sa.Column("runs", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("created_us", Us, nullable=False),
+    sa.Column("created_by", Name),
+    sa.Column("why", sa.Text),
+    sa.ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
+    sa.CheckConstraint("state IN ('running', 'finished', 'promoted')", name="state"),
+    sa.Index("ix_lodger_script_shadows_running", "tenant_id", "script_id", **partial("state = 'running'")),
     info=guards(stored=Stored("kept_bytes", ("modules", "wasm", "why"))),
 )
 
@@ -130,7 +113,7 @@ class Shadow:
 
 def put(
     context: StoreContext,
-    connection: Connection,
+    connection: sa.Connection,
     live: ScriptVersion,
     content: Content,
     wanted: int,
@@ -149,7 +132,7 @@ def put(
     """
     _check(connection, live, content, wanted)
     _delete(connection, live)
-    prepared.write(connection, insert(script_shadows).values(
+    prepared.write(connection, sa.insert(script_shadows).values(
             tenant_id=live.tenant_id, script_id=live.script_id, id=context.ids.new(), live_version=live.version,
             modules=json.dumps(content.modules, ensure_ascii=False), wasm=content.wasm, digest=content.digest,
             state=RUNNING, wanted=wanted, automatic=int(automatic), created_us=now_us,
@@ -162,7 +145,7 @@ def put(
     )  # fmt: skip
 
 
-def _check(connection: Connection, live: ScriptVersion, content: Content, wanted: int) -> None:
+def _check(connection: sa.Connection, live: ScriptVersion, content: Content, wanted: int) -> None:
     """Raise InputError (shadow_invalid) if a version cannot be a shadow of the live one."""
     if not 1 <= wanted <= MAX_RUNS:
         raise InputError("shadow_invalid.runs", wanted=wanted, maximum=MAX_RUNS)
@@ -176,7 +159,7 @@ def _check(connection: Connection, live: ScriptVersion, content: Content, wanted
         raise InputError("shadow_invalid.unrecorded")
 
 
-def get(connection: Connection, live: ScriptVersion) -> Shadow:
+def get(connection: sa.Connection, live: ScriptVersion) -> Shadow:
     """Return the shadow of a script, with its comparisons.
 
     Raises:
@@ -200,7 +183,7 @@ def get(connection: Connection, live: ScriptVersion) -> Shadow:
     )
 
 
-def drop(connection: Connection, live: ScriptVersion) -> Shadow:
+def drop(connection: sa.Connection, live: ScriptVersion) -> Shadow:
     """Delete the shadow of a script with its comparisons; return it.
 
     Raises:
@@ -212,7 +195,7 @@ def drop(connection: Connection, live: ScriptVersion) -> Shadow:
 
 
 def promote(
-    context: StoreContext, connection: Connection, live: ScriptVersion, now_us: int, audit_context: AuditContext
+    context: StoreContext, connection: sa.Connection, live: ScriptVersion, now_us: int, audit_context: AuditContext
 ) -> ScriptVersion:
     """Store a shadow's source as the script's next version, with the grants and typed params of the live one.
 
@@ -231,26 +214,26 @@ def promote(
         now_us, audit_context, needs=lambda _before: encode(live.grants), fields=read_fields(live.fields),
         offered=scripts.is_offered(connection, live.script_id),
     )  # fmt: skip
-    prepared.write(connection, update(script_shadows).where(*_of(live)).values(state=PROMOTED))
+    prepared.write(connection, sa.update(script_shadows).where(*_of(live)).values(state=PROMOTED))
     return made
 
 
 #: Running shadows; a literal, see ready_queue.
-any_running = select(_t.id).where(_t.state == literal_column(f"'{RUNNING}'"))
+any_running = sa.select(_t.id).where(_t.state == sa.literal_column(f"'{RUNNING}'"))
 _running = (
-    select(_t.tenant_id, scripts_table.c.name, _t.id, _t.live_version)
+    sa.select(_t.tenant_id, scripts_table.c.name, _t.id, _t.live_version)
     .join(scripts_table, (scripts_table.c.tenant_id == _t.tenant_id) & (scripts_table.c.id == _t.script_id))
     .where(_t.state == RUNNING, scripts_table.c.version == _t.live_version)
 )
 
 
-def running(connection: Connection, tenant_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, int]]:
+def running(connection: sa.Connection, tenant_ids: Collection[str]) -> dict[tuple[str, str], tuple[str, int]]:
     """Return the id and live version of each running shadow of these tenants, by tenant and script."""
     mine = _running.where(_t.tenant_id.in_(tenant_ids))
     return {(row.tenant_id, row.name): (row.id, row.live_version) for row in connection.execute(mine)}
 
 
-def load(connection: Connection, tenant_id: str, shadow_id: str) -> dict[str, str] | bytes | None:
+def load(connection: sa.Connection, tenant_id: str, shadow_id: str) -> dict[str, str] | bytes | None:
     """Return the source of a shadow, as files or a module; None if it does not run (any more), or its script is suspended."""
     mine = _running.where(_t.tenant_id == tenant_id, _t.id == shadow_id, scripts_table.c.suspended_us.is_(None))
     row = connection.execute(mine.add_columns(_t.modules, _t.wasm)).first()
@@ -260,7 +243,7 @@ def load(connection: Connection, tenant_id: str, shadow_id: str) -> dict[str, st
 
 
 def add(
-    context: StoreContext, connection: Connection, tenant_id: str, shadow_id: str, run: ShadowRun, cpu_ms: float
+    context: StoreContext, connection: sa.Connection, tenant_id: str, shadow_id: str, run: ShadowRun, cpu_ms: float
 ) -> Shadow | None:
     """Store a comparison, charge its CPU time to the tenant, and promote the shadow if that is due.
 
@@ -281,7 +264,7 @@ def add(
     runs.append(to_jsonable(run))
     state = FINISHED if len(runs) >= row.wanted else RUNNING
     mine = (_t.tenant_id == tenant_id, _t.id == shadow_id)
-    prepared.write(connection, update(script_shadows).where(*mine).values(runs=json.dumps(runs), state=state))
+    prepared.write(connection, sa.update(script_shadows).where(*mine).values(runs=json.dumps(runs), state=state))
     if state == FINISHED and row.automatic and all(each["verdict"] == AGREES for each in runs):
         _promote_agreed(context, connection, tenant_id, row.name, len(runs))
     found = get(connection, scripts.get(connection, tenant_id, row.name, row.live_version))
@@ -293,7 +276,7 @@ def add(
     return found
 
 
-def _promote_agreed(context: StoreContext, connection: Connection, tenant_id: str, name: str, agreed: int) -> None:
+def _promote_agreed(context: StoreContext, connection: sa.Connection, tenant_id: str, name: str, agreed: int) -> None:
     """Promote a shadow without a person; one that cannot be stays finished."""
     if storage_usage.excess(context, connection, tenant_id).kept:
         return
@@ -309,26 +292,26 @@ def _promote_agreed(context: StoreContext, connection: Connection, tenant_id: st
     audit.write(context, connection, by, doing, before, after, now_us)
 
 
-def miss(connection: Connection, missed: Iterable[tuple[str, str, int]]) -> None:
+def miss(connection: sa.Connection, missed: Iterable[tuple[str, str, int]]) -> None:
     """Count runs (tenant, shadow, number) that were not compared."""
     for tenant_id, shadow_id, number in missed:
         mine = (_t.tenant_id == tenant_id, _t.id == shadow_id, _t.state == RUNNING)
-        prepared.write(connection, update(script_shadows).where(*mine).values(missed=_t.missed + number))
+        prepared.write(connection, sa.update(script_shadows).where(*mine).values(missed=_t.missed + number))
 
 
-def _of(live: ScriptVersion) -> tuple[ColumnElement[bool], ...]:
+def _of(live: ScriptVersion) -> tuple[sa.ColumnElement[bool], ...]:
     """Return the SQL conditions that a row is the shadow of a script."""
     return _t.tenant_id == live.tenant_id, _t.script_id == live.script_id
 
 
-def _delete(connection: Connection, live: ScriptVersion) -> None:
+def _delete(connection: sa.Connection, live: ScriptVersion) -> None:
     """Delete the shadow of a script."""
-    prepared.write(connection, delete(script_shadows).where(*_of(live)))
+    prepared.write(connection, sa.delete(script_shadows).where(*_of(live)))
 
 
-def _require(connection: Connection, live: ScriptVersion) -> AnyRow:
+def _require(connection: sa.Connection, live: ScriptVersion) -> AnyRow:
     """Return the row of a script's shadow; raises NotFound (shadow_unknown) without one."""
-    row = connection.execute(select(script_shadows).where(*_of(live))).first()
+    row = connection.execute(sa.select(script_shadows).where(*_of(live))).first()
     if row is None:
         raise _unknown(live)
     return row

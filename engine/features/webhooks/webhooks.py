@@ -9,20 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    ColumnElement,
-    Connection,
-    Index,
-    String,
-    Text,
-    exists,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import PLATFORM
@@ -57,20 +44,20 @@ def _check_row(row: dict[str, Any], cells: dict[str, Any]) -> None:
 #: still valid.
 webhooks = table_of_tenants(
     "lodger_webhooks",
-    Column("name", String(63), primary_key=True),
-    Column("url", Text, nullable=False),
-    Column("events", Text, nullable=False),
-    Column("state", String(8), nullable=False),
-    Column("key_id", String(32), nullable=False),
-    Column("sealed", Text, nullable=False),
-    Column("before", Text),
-    Column("before_until_us", BigInteger),
-    Column("created_us", BigInteger, nullable=False),
-    Column("updated_us", BigInteger, nullable=False),
+    sa.Column("name", sa.String(63), primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("events", sa.Text, nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
+    sa.Column("key_id", sa.String(32), nullable=False),
+    sa.Column("sealed", sa.Text, nullable=False),
+    sa.Column("before", sa.Text),
+    sa.Column("before_until_us", sa.BigInteger),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
     # Of the bodies: standard, or slack.
-    Column("style", String(16), nullable=False, server_default="standard"),
-    CheckConstraint("state IN ('on', 'off')", name="state"),
-    Index("ix_lodger_webhooks_key", "key_id"),
+    sa.Column("style", sa.String(16), nullable=False, server_default="standard"),
+    sa.CheckConstraint("state IN ('on', 'off')", name="state"),
+    sa.Index("ix_lodger_webhooks_key", "key_id"),
     info={
         ARCHIVED: _check_row,
         SEALED: lambda row: (("webhook", row["tenant_id"], row["name"]), ("sealed", "before")),
@@ -122,7 +109,7 @@ class Route:
 
 def put(
     vault: Vault,
-    connection: Connection,
+    connection: sa.Connection,
     tenant_id: str,
     name: str,
     url: str,
@@ -143,7 +130,7 @@ def put(
     tenants.get(connection, tenant_id)
     mine = (_c.tenant_id == tenant_id, _c.name == name)
     values = {"url": url, "events": json.dumps(wanted), "state": "on", "style": style, "updated_us": now_us}
-    if connection.execute(update(webhooks).where(*mine).values(values)).rowcount:
+    if connection.execute(sa.update(webhooks).where(*mine).values(values)).rowcount:
         return named.get(connection, tenant_id, name)
     if named.count(connection, tenant_id) >= MAX_WEBHOOKS:
         raise InputError("webhooks_full", tenant=tenant_id, maximum=MAX_WEBHOOKS)
@@ -151,12 +138,12 @@ def put(
     sealed = vault.seal(secret, "webhook", tenant_id, name)
     keys = {"key_id": sealed.key_id, "sealed": sealed.text}
     prepared.write(
-        connection, insert(webhooks).values(tenant_id=tenant_id, name=name, created_us=now_us, **values, **keys)
+        connection, sa.insert(webhooks).values(tenant_id=tenant_id, name=name, created_us=now_us, **values, **keys)
     )
     return NewWebhook(named.get(connection, tenant_id, name), secret)
 
 
-def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
+def renew_secret(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> NewWebhook:
     """Create a new secret of a webhook; for a day messages are signed with the previous one, too.
 
     Raises:
@@ -176,24 +163,24 @@ def renew_secret(vault: Vault, connection: Connection, tenant_id: str, name: str
     }
     prepared.write(
         connection,
-        update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values),
+        sa.update(webhooks).where(_c.tenant_id == tenant_id, _c.name == name).values(updated_us=now_us, **values),
     )
     return NewWebhook(named.get(connection, tenant_id, name), secret)
 
 
-def switch_off(connection: Connection, tenant_id: str, name: str, now_us: int) -> None:
+def switch_off(connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> None:
     """Switch a webhook off because its receiver is gone; storing it again switches it on."""
     mine = (_c.tenant_id == tenant_id, _c.name == name)
-    prepared.write(connection, update(webhooks).where(*mine).values(state="off", updated_us=now_us))
+    prepared.write(connection, sa.update(webhooks).where(*mine).values(state="off", updated_us=now_us))
 
 
-def route(vault: Vault, connection: Connection, tenant_id: str, name: str, now_us: int) -> Route | None:
+def route(vault: Vault, connection: sa.Connection, tenant_id: str, name: str, now_us: int) -> Route | None:
     """Return the data needed to send to a webhook, None if it does not exist.
 
     Raises:
         Unavailable: the keys are not available, or the row was modified.
     """
-    row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
+    row = connection.execute(sa.select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
         return None
     texts = [row.sealed, *([row.before] if row.before and row.before_until_us > now_us else [])]
@@ -224,19 +211,21 @@ def check(name: str, url: str, events: Iterable[str], style: str = "standard") -
     return wanted
 
 
-def _row(connection: Connection, tenant_id: str, name: str) -> AnyRow:
+def _row(connection: sa.Connection, tenant_id: str, name: str) -> AnyRow:
     """Return the row of a webhook; raises NotFound (webhook_unknown)."""
-    row = connection.execute(select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
+    row = connection.execute(sa.select(webhooks).where(_c.tenant_id == tenant_id, _c.name == name)).first()
     if row is None:
         raise named.unknown(tenant_id, name)
     return row
 
 
 def enqueue(
-    connection: Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
+    connection: sa.Connection, tenant_id: str, event: str, data: Json, place: tuple[str, int, int], now_us: int
 ) -> int:
     """Enqueue an event for every webhook that subscribes to it; see :func:`lodger.engine.store.queue.events.enqueue`."""
-    rows = connection.execute(select(webhooks).where(_c.tenant_id.in_({tenant_id, PLATFORM}), _c.state == "on")).all()
+    rows = connection.execute(
+        sa.select(webhooks).where(_c.tenant_id.in_({tenant_id, PLATFORM}), _c.state == "on")
+    ).all()
     action_id, step, number = place
     made: list[dict[str, Any]] = []
     for row in rows:
@@ -253,9 +242,9 @@ def enqueue(
     return len(made)
 
 
-def subscriptions(connection: Connection, tenant_ids: Sequence[str]) -> dict[str, list[list[str]]]:
+def subscriptions(connection: sa.Connection, tenant_ids: Sequence[str]) -> dict[str, list[list[str]]]:
     """Return the patterns of events of each webhook that is on, by tenant."""
-    wanted = select(_c.tenant_id, _c.events).where(_c.tenant_id.in_({*tenant_ids, PLATFORM}), _c.state == "on")
+    wanted = sa.select(_c.tenant_id, _c.events).where(_c.tenant_id.in_({*tenant_ids, PLATFORM}), _c.state == "on")
     found: dict[str, list[list[str]]] = {}
     for row in connection.execute(wanted):
         for tenant_id in tenant_ids if row.tenant_id == PLATFORM else (row.tenant_id,):
@@ -263,9 +252,9 @@ def subscriptions(connection: Connection, tenant_ids: Sequence[str]) -> dict[str
     return found
 
 
-def exist(tenant: ColumnElement[Any]) -> ColumnElement[bool]:
+def exist(tenant: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Return the SQL condition that the tenant in this column, or the platform, has a webhook that is on."""
-    return exists().where(_c.tenant_id.in_((tenant, PLATFORM)), _c.state == "on")
+    return sa.exists().where(_c.tenant_id.in_((tenant, PLATFORM)), _c.state == "on")
 
 
 def owner(tenant_id: str, to: str) -> tuple[str, str]:
@@ -275,7 +264,7 @@ def owner(tenant_id: str, to: str) -> tuple[str, str]:
 
 named = Named(
     webhooks,
-    select(webhooks),
+    sa.select(webhooks),
     partial(record, Webhook),
     lambda tenant, name: NotFound("webhook_unknown", tenant=tenant, name=name),
 )

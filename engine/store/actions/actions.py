@@ -5,20 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    String,
-    case,
-    cast,
-    false,
-    func,
-    literal_column,
-    select,
-    true,
-    update,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.access.labels import NODE, parse_labels, written
 from lodger.engine.core.clock import from_us, to_us
@@ -51,9 +38,9 @@ from lodger.sandbox.outcome import Outcome
 
 _a = tables.actions.c
 #: The condition of the indexes of actions that are not done.
-is_undone = _a.state != literal_column("'done'")
+is_undone = _a.state != sa.literal_column("'done'")
 #: The condition of the indexes of the actions of all tenants, which is true of every action.
-_is_of_any_tenant = cast(_a.id, String) != literal_column("''")
+_is_of_any_tenant = sa.cast(_a.id, sa.String) != sa.literal_column("''")
 #: The column of an action's id.
 IDENTITY = _a.id
 FINISHED = ("done", "failed", "cancelled", "skipped", "expired")
@@ -82,7 +69,7 @@ class Request:
     request_key: str | None = None
 
 
-def once(context: StoreContext, connection: Connection, tenant_id: str, request: Request, now_us: int) -> Action:
+def once(context: StoreContext, connection: sa.Connection, tenant_id: str, request: Request, now_us: int) -> Action:
     """Store a one-off run of the script's latest version; an instant in the past is due at once.
 
     Raises:
@@ -113,7 +100,7 @@ def once(context: StoreContext, connection: Connection, tenant_id: str, request:
 
 def run_now(
     context: StoreContext,
-    connection: Connection,
+    connection: sa.Connection,
     tenant_id: str,
     schedule: str,
     params: Json,
@@ -163,7 +150,7 @@ def run_now(
     )
 
 
-def find_request(connection: Connection, tenant_id: str, request_key: str | None) -> Action | None:
+def find_request(connection: sa.Connection, tenant_id: str, request_key: str | None) -> Action | None:
     """Return the action of an earlier request with this key, or None.
 
     Raises:
@@ -177,7 +164,7 @@ def find_request(connection: Connection, tenant_id: str, request_key: str | None
     return rows[0] if rows else None
 
 
-def insert_request(context: StoreContext, connection: Connection, values: dict[str, Any]) -> Action:
+def insert_request(context: StoreContext, connection: sa.Connection, values: dict[str, Any]) -> Action:
     """Store a requested run as an action that may start when it is due; return it."""
     action_id = context.ids.new()
     insert_ready(connection, action_id, values)
@@ -185,14 +172,14 @@ def insert_request(context: StoreContext, connection: Connection, values: dict[s
     return get(connection, action_id, values["tenant_id"])
 
 
-def insert_ready(connection: Connection, action_id: str, values: dict[str, Any]) -> None:
+def insert_ready(connection: sa.Connection, action_id: str, values: dict[str, Any]) -> None:
     """Insert a ready action; the caller derives the tenant's ready queue afterwards."""
     insert_many(connection, tables.actions, [{"id": action_id, "state": "ready", **values}])
     storage_usage.add_history(connection, {values["tenant_id"]: storage_usage.size(values["params"])})
     ready_queue.add_queues(connection, [(values["tenant_id"], values["requires"])])
 
 
-def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
+def cancel(connection: sa.Connection, action_id: str, tenant_id: str | None, now_us: int) -> Action:
     """Cancel an unfinished action at once; the worker of a running one is killed within ``poll_s``.
 
     Raises:
@@ -211,7 +198,7 @@ def cancel(connection: Connection, action_id: str, tenant_id: str | None, now_us
     return get(connection, action_id, action.tenant_id)
 
 
-def retry(context: StoreContext, connection: Connection, tenant_id: str, action_id: str, now_us: int) -> Action:
+def retry(context: StoreContext, connection: sa.Connection, tenant_id: str, action_id: str, now_us: int) -> Action:
     """Restart a failed action at its failed step, with its versions, params and results.
 
     Its retries are counted anew, it does not expire, and it waits for the schedule's unfinished actions unless overlap
@@ -237,18 +224,18 @@ def retry(context: StoreContext, connection: Connection, tenant_id: str, action_
         "tenant_faults": 0, "engine_faults": 0, "conflicts": 0,
     }  # fmt: skip
     prepared.write(
-        connection, update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values)
+        connection, sa.update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values)
     )
     ready_queue.add_queues(connection, [(tenant_id, row.requires)])
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, action_id, tenant_id)
 
 
-def _select() -> Select[Any]:
+def _select() -> sa.Select[Any]:
     """Select actions with the names of their schedules and scripts."""
     schedule, script = tables.schedules.c, tables.scripts.c
     return (
-        select(tables.actions, schedule.name.label("schedule"), script.name.label("script"))
+        sa.select(tables.actions, schedule.name.label("schedule"), script.name.label("script"))
         .outerjoin_from(
             tables.actions,
             tables.schedules,
@@ -258,7 +245,7 @@ def _select() -> Select[Any]:
     )
 
 
-def get(connection: Connection, action_id: str, tenant_id: str | None = None) -> Action:
+def get(connection: sa.Connection, action_id: str, tenant_id: str | None = None) -> Action:
     """Return one action; without a tenant it is searched for under every tenant.
 
     Raises:
@@ -274,7 +261,7 @@ def get(connection: Connection, action_id: str, tenant_id: str | None = None) ->
 
 def _tenants(tenant_id: str | None) -> Any:
     """Return the tenant, or a query of all tenants, for an ``IN`` condition."""
-    return select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
+    return sa.select(tables.tenants.c.id) if tenant_id is None else [tenant_id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +278,7 @@ def language() -> list_filter.Language:
     """Return the filter language of lists of actions."""
     schedule, script = tables.schedules.c.name, tables.scripts.c.name
     # Name and message of an error as people read them, "TypeError: x is undefined"; the stack and the rest come after.
-    error = list_filter.in_json(func.replace(_a.error, '", "message": "', ": "), '{"name": "', '"stack": ')
+    error = list_filter.in_json(sa.func.replace(_a.error, '", "message": "', ": "), '{"name": "', '"stack": ')
     params = list_filter.in_json(_a.params)
     newest = list_filter.Sort(_a.id, lambda each: each.id)
     return list_filter.Language(
@@ -299,7 +286,7 @@ def language() -> list_filter.Language:
             "tenant": list_filter.named(_a.tenant_id),
             "schedule": _looked_up(list_filter.named(schedule)),
             "script": _looked_up(list_filter.named(script)),
-            "version": list_filter.named(cast(_a.script_version, String)),
+            "version": list_filter.named(sa.cast(_a.script_version, sa.String)),
             "state": list_filter.one_of(_a.state, STATES, "state_unknown"),
             "outcome": list_filter.one_of(_a.outcome, OUTCOMES, "outcome_unknown"),
             "origin": list_filter.one_of(_a.origin, ORIGINS, "origin_unknown"),
@@ -317,7 +304,7 @@ def language() -> list_filter.Language:
             "created": newest,
             "due": list_filter.Sort(_a.due_at, lambda each: to_us(each.due_at)),
             "ended": list_filter.Sort(
-                func.coalesce(_a.finished_us, 0), lambda each: to_us(each.finished_at) if each.finished_at else 0
+                sa.func.coalesce(_a.finished_us, 0), lambda each: to_us(each.finished_at) if each.finished_at else 0
             ),
         },
         tie=(newest,),
@@ -327,10 +314,10 @@ def language() -> list_filter.Language:
 
 def _looked_up(condition: list_filter.Condition) -> list_filter.Condition:
     """Return a condition on what an action refers to; PostgreSQL would look for the actions of each schedule that satisfies it."""
-    return lambda value, now_us: case((condition(value, now_us), true()), else_=false())
+    return lambda value, now_us: sa.case((condition(value, now_us), sa.true()), else_=sa.false())
 
 
-def _filtered(filters: ActionFilter) -> Select[Any]:
+def _filtered(filters: ActionFilter) -> sa.Select[Any]:
     """Select the actions that filters match."""
     statement = _select()
     if filters.tenant_id is None and filters.schedule_id is None:
@@ -344,13 +331,13 @@ def _filtered(filters: ActionFilter) -> Select[Any]:
     return statement
 
 
-def identities(filters: ActionFilter) -> Select[Any]:
+def identities(filters: ActionFilter) -> sa.Select[Any]:
     """Return the statement of the tenants and ids of the actions that match."""
     return _filtered(filters).where(*filters.found.conditions).with_only_columns(_a.tenant_id, _a.id)
 
 
 def list_matching(
-    connection: Connection,
+    connection: sa.Connection,
     filters: ActionFilter,
     *,
     limit: int | None = 100,
@@ -368,11 +355,11 @@ def list_matching(
         place: place in the order at which the previous page ended.
     """
     found = filters.found
-    between: list[ColumnElement[bool]] = []
+    between: list[sa.ColumnElement[bool]] = []
     if before is not None:
-        between.append(_a.id < before if is_id(before) else false())
+        between.append(_a.id < before if is_id(before) else sa.false())
     if after is not None:
-        between.append(_a.id > after if is_id(after) else false())
+        between.append(_a.id > after if is_id(after) else sa.false())
     statement = _filtered(filters).where(*between)
     if not found.conditions and filters.script is None and found.keys[0].column is _a.id:
         return pages.read(connection, found.apply(statement, place), limit, _actions)
@@ -387,14 +374,14 @@ def list_matching(
     return listed
 
 
-def count_matching(connection: Connection, filters: ActionFilter) -> tuple[int, bool]:
+def count_matching(connection: sa.Connection, filters: ActionFilter) -> tuple[int, bool]:
     """Count the actions that match among the newest MOST_LOOKED_AT; return whether that is all of them."""
     found = replace(filters.found, falls=True)
     part = _Part.of(connection, filters, found, (), None)
     if part.end is not None and not part.rest:  # every one of these matches
         return MOST_LOOKED_AT, False
     matching = _filtered(filters).where(*part.conditions, *part.rest).with_only_columns(_a.id).subquery()
-    return connection.scalar(select(func.count()).select_from(matching)) or 0, part.end is None
+    return connection.scalar(sa.select(sa.func.count()).select_from(matching)) or 0, part.end is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,8 +395,8 @@ class _Part:
         is_order: whether the list is in the order of the index.
     """
 
-    conditions: Sequence[ColumnElement[bool]]
-    rest: Sequence[ColumnElement[bool]]
+    conditions: Sequence[sa.ColumnElement[bool]]
+    rest: Sequence[sa.ColumnElement[bool]]
     start: Any
     end: Any
     is_order: bool
@@ -417,10 +404,10 @@ class _Part:
     @classmethod
     def of(
         cls,
-        connection: Connection,
+        connection: sa.Connection,
         filters: ActionFilter,
         found: list_filter.Filter,
-        between: Sequence[ColumnElement[bool]],
+        between: Sequence[sa.ColumnElement[bool]],
         place: Sequence[Any] | None,
         *,
         whole: bool = False,
@@ -433,11 +420,11 @@ class _Part:
         ids = [] if filters.schedule_id is None else [filters.schedule_id]
         if not ids and filters.tenant_id is not None and "schedule" in found.positive:
             schedule, named = tables.schedules.c, found.positive["schedule"][1]
-            mine = select(schedule.id).where(schedule.tenant_id == filters.tenant_id, named)
+            mine = sa.select(schedule.id).where(schedule.tenant_id == filters.tenant_id, named)
             ids = list(connection.scalars(mine.limit(2)))
             if len(ids) < 2:
                 rest = [each for each in rest if each is not named]
-                which += [] if ids else [false()]
+                which += [] if ids else [sa.false()]
         if len(ids) == 1:
             which.append(_a.schedule_id == ids[0])
         else:
@@ -448,14 +435,14 @@ class _Part:
             which += [column.is_not(None), *ended]
         start = place[0] if place else _EXTREMES[bool(ended)][found.falls]
         which.append(column < start if found.falls else column > start)
-        ordered = select(column).where(*which).order_by(column.desc() if found.falls else column)
+        ordered = sa.select(column).where(*which).order_by(column.desc() if found.falls else column)
         end = None if whole else connection.scalar(ordered.offset(MOST_LOOKED_AT - 1).limit(1))
         if end is not None:
             which.append(column >= end if found.falls else column <= end)
         return cls(which, rest, start, end, found.keys[0].column is column)
 
 
-def failed_since(connection: Connection, tenant_id: str | None, since_us: int, maximum: int) -> list[Action]:
+def failed_since(connection: sa.Connection, tenant_id: str | None, since_us: int, maximum: int) -> list[Action]:
     """Return the latest failed actions since an instant, newest first."""
     mine = () if tenant_id is None else (_a.tenant_id == tenant_id,)
     failed = _select().where(tables.is_one_of(_a.state, tables.FAILED), _a.finished_us >= since_us, *mine)
@@ -463,28 +450,28 @@ def failed_since(connection: Connection, tenant_id: str | None, since_us: int, m
     return _read(connection, indexed_by(newest, tables.actions, "ix_lodger_actions_failed"))
 
 
-def created_after(connection: Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
+def created_after(connection: sa.Connection, tenant_id: str, after: str, maximum: int) -> list[Action]:
     """Return a tenant's actions with ids greater than ``after``, by id."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id > after).order_by(_a.id).limit(maximum))
 
 
-def unfinished(connection: Connection, tenant_id: str, maximum: int) -> list[Action]:
+def unfinished(connection: sa.Connection, tenant_id: str, maximum: int) -> list[Action]:
     """Return the unfinished actions of a tenant."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.state.in_(tables.OPEN)).limit(maximum))
 
 
-def changed_since(connection: Connection, tenant_id: str, after: str, since_us: int, maximum: int) -> list[Action]:
+def changed_since(connection: sa.Connection, tenant_id: str, after: str, since_us: int, maximum: int) -> list[Action]:
     """Return a tenant's actions that are not finished, have finished since an instant or have an id after ``after``, by id."""
     changed = _a.state.in_(tables.OPEN) | (_a.finished_us >= since_us) | (_a.id > after)
     return _read(connection, _select().where(_a.tenant_id == tenant_id, changed).order_by(_a.id).limit(maximum))
 
 
-def by_ids(connection: Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
+def by_ids(connection: sa.Connection, tenant_id: str, ids: Iterable[str]) -> list[Action]:
     """Return the tenant's actions with these ids, as far as they exist."""
     return _read(connection, _select().where(_a.tenant_id == tenant_id, _a.id.in_(list(ids))))
 
 
-def _read(connection: Connection, statement: Select[Any]) -> list[Action]:
+def _read(connection: sa.Connection, statement: sa.Select[Any]) -> list[Action]:
     """Return the actions of a query."""
     return _actions(connection.execute(statement))
 
@@ -499,25 +486,25 @@ def _action(row: AnyRow) -> Action:
     return record(Action, row, requires=tuple(row.requires.split()))
 
 
-def row_of(connection: Connection, tenant_id: str | None, action_id: str) -> AnyRow:
+def row_of(connection: sa.Connection, tenant_id: str | None, action_id: str) -> AnyRow:
     """Return an action's row; of any tenant for None.
 
     Raises:
         NotFound: action_unknown.
     """
-    which = select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
+    which = sa.select(tables.actions).where(_a.tenant_id.in_(_tenants(tenant_id)), _a.id == action_id)
     row = connection.execute(which).first() if is_id(action_id) else None
     if row is None:
         raise NotFound("action_unknown", action=action_id)
     return row
 
 
-def attempts(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
+def attempts(connection: sa.Connection, action_id: str, tenant_id: str | None = None) -> list[Attempt]:
     """Return the attempts of an action in order, a running one included."""
     action = row_of(connection, tenant_id, action_id)
     t = tables.attempts.c
     rows = connection.execute(
-        select(tables.attempts, nodes.c.name.label("node"))
+        sa.select(tables.attempts, nodes.c.name.label("node"))
         .outerjoin_from(tables.attempts, nodes, nodes.c.id == t.node_id)
         .where(t.tenant_id == action.tenant_id, t.action_id == action_id)
         .order_by(t.step, t.n)
@@ -536,15 +523,15 @@ def attempts(connection: Connection, action_id: str, tenant_id: str | None = Non
                 None,
                 None,
                 Usage(),
-                node=connection.scalar(select(nodes.c.name).where(nodes.c.id == action.node_id)),
+                node=connection.scalar(sa.select(nodes.c.name).where(nodes.c.id == action.node_id)),
             )
         )
     return found
 
 
-def limits(context: StoreContext, connection: Connection, action: Action) -> list[dict[str, int]]:
+def limits(context: StoreContext, connection: sa.Connection, action: Action) -> list[dict[str, int]]:
     """Return the process limits of each step of an action, by name."""
-    found = select(tables.limits_in_effect, _a.revision).join_from(
+    found = sa.select(tables.limits_in_effect, _a.revision).join_from(
         tables.actions, tables.tenants, tables.tenants.c.id == _a.tenant_id
     )
     row = connection.execute(found.where(_a.tenant_id == action.tenant_id, _a.id == action.id)).one()
@@ -555,16 +542,16 @@ def limits(context: StoreContext, connection: Connection, action: Action) -> lis
     return [asdict(context.content_cache.limits(row.limits, wish)) for wish in wishes]
 
 
-def logs(connection: Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
+def logs(connection: sa.Connection, action_id: str, tenant_id: str | None = None) -> list[LogLine]:
     """Return the log lines of the action's attempts in order; of a running attempt those written so far."""
     stream = LogStream(get(connection, action_id, tenant_id).tenant_id, action_id)
     return [line for _place, line in stream.poll(connection)]
 
 
-def _lines(connection: Connection, tenant_id: str, action_id: str) -> dict[tuple[int, int], tuple[LogLine, ...]]:
+def _lines(connection: sa.Connection, tenant_id: str, action_id: str) -> dict[tuple[int, int], tuple[LogLine, ...]]:
     """Return the log lines of an action's attempts by step and number."""
     t = tables.attempt_logs.c
-    rows = connection.execute(select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
+    rows = connection.execute(sa.select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
     return {
         (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body)) for step, n, body in rows
     }

@@ -6,19 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    ScalarSelect,
-    Select,
-    TextClause,
-    bindparam,
-    case,
-    func,
-    literal,
-    select,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.policy.plan import CAUGHT_UP
@@ -111,40 +99,45 @@ _NOT_STARTED, _CAUGHT_UP = -1, -2
 Tally = Counter[tuple[str, str | None, int]]
 
 
-def _ended(*, of_tenant: bool) -> Select[Any]:
+def _ended(*, of_tenant: bool) -> sa.Select[Any]:
     """Select state, reason and lateness of ended actions in a range of time."""
     latest = (
-        select(
+        sa.select(
             _a.finished_us,
             _a.state,
-            func.coalesce(_a.outcome, _a.reason).label("why"),
+            sa.func.coalesce(_a.outcome, _a.reason).label("why"),
             _a.started_us,
             _a.due_at,
             _a.reason,
         )
-        .where(_a.finished_us >= bindparam("since"), _a.finished_us < bindparam("until"))
+        .where(_a.finished_us >= sa.bindparam("since"), _a.finished_us < sa.bindparam("until"))
         .order_by(_a.finished_us.desc())
-        .limit(bindparam("maximum"))
+        .limit(sa.bindparam("maximum"))
     )
     if of_tenant:
-        latest = latest.where(_a.tenant_id == bindparam("tenant"))
+        latest = latest.where(_a.tenant_id == sa.bindparam("tenant"))
     # By the tenant SQLite would read its whole history.
     each = indexed_by(latest, actions, "ix_lodger_actions_finished").subquery("latest").c
     late = each.started_us - each.due_at
     known = each.started_us.is_not(None) & (late >= 0)
-    bounds = ((late <= bound * 1000, literal(number)) for number, bound in enumerate(BOUNDS_MS))
-    apart = ((~known, literal(_NOT_STARTED)), (each.reason == CAUGHT_UP, literal(_CAUGHT_UP)))
-    bucket = case(*apart, *bounds, else_=literal(len(BOUNDS_MS)))
-    part = (each.finished_us // bindparam("part_us", type_=BigInteger)).label("part")
+    bounds = ((late <= bound * 1000, sa.literal(number)) for number, bound in enumerate(BOUNDS_MS))
+    apart = ((~known, sa.literal(_NOT_STARTED)), (each.reason == CAUGHT_UP, sa.literal(_CAUGHT_UP)))
+    bucket = sa.case(*apart, *bounds, else_=sa.literal(len(BOUNDS_MS)))
+    part = (each.finished_us // sa.bindparam("part_us", type_=sa.BigInteger)).label("part")
     columns = (part, each.state, each.why, bucket.label("bucket"))
-    return select(*columns, func.count()).group_by(*columns)
+    return sa.select(*columns, sa.func.count()).group_by(*columns)
 
 
 _ENDED = {each: _ended(of_tenant=each) for each in (False, True)}
 
 
 def read(
-    context: StoreContext, connection: Connection, tenant_id: str | None, generation: int, now_us: int, hours: int = 1
+    context: StoreContext,
+    connection: sa.Connection,
+    tenant_id: str | None,
+    generation: int,
+    now_us: int,
+    hours: int = 1,
 ) -> Activity:
     """Return the activity of a tenant, or of all for None, over so many hours."""
     part_us = hours * MINUTE_US
@@ -175,7 +168,7 @@ def read(
     )  # fmt: skip
 
 
-def _read(connection: Connection, tenant_id: str | None, part_us: int, first: int, end: int) -> dict[int, Tally]:
+def _read(connection: sa.Connection, tenant_id: str | None, part_us: int, first: int, end: int) -> dict[int, Tally]:
     """Tally the parts from ``first`` to before ``end``; the oldest are absent if there are more actions than MAX_ROWS."""
     asked = {
         "since": first * part_us,
@@ -235,20 +228,20 @@ def _percentile(tally: Tally, part: float) -> float | None:
 _clock = schedule_clock.c
 
 
-def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[int, int, int]:
+def _now(connection: sa.Connection, tenant_id: str | None, now_us: int) -> tuple[int, int, int]:
     """Return how many attempts run, and how many actions and slots are due and overdue, by one statement."""
 
-    def count_actions(index: str, *conditions: ColumnElement[bool] | TextClause) -> ScalarSelect[int]:
+    def count_actions(index: str, *conditions: sa.ColumnElement[bool] | sa.TextClause) -> sa.ScalarSelect[int]:
         """Return the query that counts the tenant's actions with these conditions; by the tenant SQLite would read its whole history."""
         mine = () if tenant_id is None else (_a.tenant_id == tenant_id,)
-        counted = select(func.count()).select_from(actions).where(*conditions, *mine)
+        counted = sa.select(sa.func.count()).select_from(actions).where(*conditions, *mine)
         return indexed_by(counted, actions, f"ix_lodger_actions_{index}").scalar_subquery()
 
-    def count_due_slots(before_us: int) -> ScalarSelect[int]:
+    def count_due_slots(before_us: int) -> sa.ScalarSelect[int]:
         """Return the query that counts the tenant's schedules whose next slot was due before an instant."""
         mine = () if tenant_id is None else (_clock.tenant_id == tenant_id,)
         due = (_clock.next_at <= before_us, _clock.searching == 0)
-        return select(func.count()).select_from(schedule_clock).where(*due, *mine).scalar_subquery()
+        return sa.select(sa.func.count()).select_from(schedule_clock).where(*due, *mine).scalar_subquery()
 
     counted = [
         count_actions("startable", is_startable, _a.due_at <= before)
@@ -257,6 +250,6 @@ def _now(connection: Connection, tenant_id: str | None, now_us: int) -> tuple[in
         for before in (now_us, now_us - GRACE_US)
     ]
     row: tuple[int, int, int] = connection.execute(
-        select(count_actions("running", is_running), counted[0], counted[1])
+        sa.select(count_actions("running", is_running), counted[0], counted[1])
     ).one()
     return row

@@ -9,19 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    TextClause,
-    and_,
-    bindparam,
-    exists,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.access.labels import NODE, written
 from lodger.engine.core.version import VERSION
@@ -50,7 +38,7 @@ class Rescued:
 
 def register(
     context: StoreContext,
-    connection: Connection,
+    connection: sa.Connection,
     node_id: str,
     name: str,
     now_us: int,
@@ -70,25 +58,25 @@ def register(
     require_usable(connection)
     now_us = context.lease_us(connection, now_us)
     carried = frozenset(labels) | {NODE + name}
-    row = connection.execute(select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
+    row = connection.execute(sa.select(nodes.c.epoch).where(nodes.c.id == node_id).with_for_update()).first()
     values = {
         "name": name, "epoch": max(after, 0 if row is None else row.epoch) + 1, "state": "alive", "started_us": now_us, "seen_us": now_us,
         "lease_until_us": now_us + context.settings.lease_us, "labels": written(carried), "slots": slots, "version": VERSION,
         "schema_revision": head(),
     }  # fmt: skip
     if row is None:
-        connection.execute(insert(nodes).values(id=node_id, **values))
+        connection.execute(sa.insert(nodes).values(id=node_id, **values))
     else:
         _take_back(context, connection, [node_id], now_us)
-        connection.execute(update(nodes).where(nodes.c.id == node_id).values(values))
+        connection.execute(sa.update(nodes).where(nodes.c.id == node_id).values(values))
     return Lease(node_id, int(str(values["epoch"])), carried)
 
 
-_own = (nodes.c.id == bindparam("node"), nodes.c.epoch == bindparam("lease"), nodes.c.state == "alive")
-_relabel = update(nodes).where(*_own).values(labels=bindparam("carried"))
+_own = (nodes.c.id == sa.bindparam("node"), nodes.c.epoch == sa.bindparam("lease"), nodes.c.state == "alive")
+_relabel = sa.update(nodes).where(*_own).values(labels=sa.bindparam("carried"))
 
 
-def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: int) -> int | None:
+def renew(context: StoreContext, connection: sa.Connection, lease: Lease, now_us: int) -> int | None:
     """Extend the lease; return its time, or None if it was lost, and with it every action claimed under it.
 
     Args:
@@ -99,49 +87,49 @@ def renew(context: StoreContext, connection: Connection, lease: Lease, now_us: i
     return renewed_us
 
 
-def relabel(connection: Connection, lease: Lease, labels: Iterable[str]) -> Lease:
+def relabel(connection: sa.Connection, lease: Lease, labels: Iterable[str]) -> Lease:
     """Replace a node's labels; actions that it has claimed are unaffected."""
     carried = frozenset(labels) | {label for label in lease.labels if label.startswith(NODE)}
     connection.execute(_relabel, {"node": lease.node_id, "lease": lease.epoch, "carried": written(carried)})
     return replace(lease, labels=carried)
 
 
-def unregister(connection: Connection, lease: Lease, now_us: int) -> list[tuple[str, str]]:
+def unregister(connection: sa.Connection, lease: Lease, now_us: int) -> list[tuple[str, str]]:
     """Release the lease; running actions become ready again without a fault. Return them, by tenant and id."""
     own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
     # Nodes are locked before tenants, as everywhere, so that a concurrent rescue of this node finishes first.
-    connection.execute(select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
+    connection.execute(sa.select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
     _lock_tenants(connection, *own)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id).where(*own)).all()
+    rows = connection.execute(sa.select(actions.c.tenant_id, actions.c.id).where(*own)).all()
     if rows:
-        hand_back(connection, and_(*own), now_us)
+        hand_back(connection, sa.and_(*own), now_us)
         refresh(connection, {row.tenant_id for row in rows})
     budget_reservations.release_unreported(connection, [lease.node_id])
     connection.execute(
-        update(nodes)
+        sa.update(nodes)
         .where(nodes.c.id == lease.node_id, nodes.c.epoch == lease.epoch)
         .values(state="stopped", lease_until_us=now_us)
     )
     return [(row.tenant_id, row.id) for row in rows]
 
 
-def _lock_tenants(connection: Connection, *which: ColumnElement[bool] | TextClause) -> None:
+def _lock_tenants(connection: sa.Connection, *which: sa.ColumnElement[bool] | sa.TextClause) -> None:
     """Lock the tenants of the actions that satisfy these conditions."""
-    lock_matching(connection, select(actions.c.tenant_id).where(*which).distinct())
+    lock_matching(connection, sa.select(actions.c.tenant_id).where(*which).distinct())
 
 
 _return = (
-    update(actions)
-    .where(actions.c.tenant_id == bindparam("tenant"), actions.c.id == bindparam("action"), is_running)
+    sa.update(actions)
+    .where(actions.c.tenant_id == sa.bindparam("tenant"), actions.c.id == sa.bindparam("action"), is_running)
     .values(READY_AGAIN)
 )
 
 
-def return_unstarted(connection: Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
+def return_unstarted(connection: sa.Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
     """Make attempts (action id, number) of this lease ready again that never started because the answer to their claim was lost."""
     own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
     _lock_tenants(connection, *own)
-    rows = connection.execute(select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
+    rows = connection.execute(sa.select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
     wanted = set(attempts)
     unstarted = [tuple(row) for row in rows if (row.id, row.attempt) in wanted]
     if unstarted:
@@ -150,20 +138,22 @@ def return_unstarted(connection: Connection, lease: Lease, attempts: Iterable[tu
         refresh(connection, {tenant for tenant, _action, _attempt in unstarted})
 
 
-def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescued:
+def rescue(context: StoreContext, connection: sa.Connection, now_us: int) -> Rescued:
     """Take back the actions of nodes with an expired lease, and attempts past their deadline; they run again."""
     now_us = context.lease_us(connection, now_us)
     lost = connection.execute(
-        select(nodes.c.id, nodes.c.name)
+        sa.select(nodes.c.id, nodes.c.name)
         .where(nodes.c.state == "alive", nodes.c.lease_until_us < now_us)
         .with_for_update(skip_locked=True)
     ).all()
     if lost:
         connection.execute(
-            update(nodes).where(nodes.c.id.in_([row.id for row in lost])).values(state="lost", epoch=nodes.c.epoch + 1)
+            sa.update(nodes)
+            .where(nodes.c.id.in_([row.id for row in lost]))
+            .values(state="lost", epoch=nodes.c.epoch + 1)
         )
     lost_ids = [row.id for row in lost]
-    _lock_tenants(connection, is_running, or_(actions.c.node_id.in_(lost_ids), actions.c.deadline_us < now_us))
+    _lock_tenants(connection, is_running, sa.or_(actions.c.node_id.in_(lost_ids), actions.c.deadline_us < now_us))
     settled = _take_back(context, connection, lost_ids, now_us)
     _cancel_superseded(connection, now_us)
     overdue = connection.execute(unended().where(is_running, actions.c.deadline_us < now_us)).all()
@@ -172,7 +162,7 @@ def rescue(context: StoreContext, connection: Connection, now_us: int) -> Rescue
     return Rescued(tuple(row.name for row in lost), tuple(settled))
 
 
-def _take_back(context: StoreContext, connection: Connection, node_ids: list[str], now_us: int) -> list[Settled]:
+def _take_back(context: StoreContext, connection: sa.Connection, node_ids: list[str], now_us: int) -> list[Settled]:
     """Return the running actions of lost nodes to the queue."""
     if not node_ids:
         return []
@@ -188,12 +178,12 @@ def _worker_lost(row: object, message: str) -> Ending:
     return Ending(row, End(Outcome.WORKER_LOST, error=ScriptError("WorkerLost", message)))
 
 
-def _cancel_superseded(connection: Connection, now_us: int) -> None:
+def _cancel_superseded(connection: sa.Connection, now_us: int) -> None:
     """Cancel attempts past their deadline that a later slot supersedes, and let those slots start."""
-    overdue = and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
+    overdue = sa.and_(is_running, actions.c.deadline_us < now_us, actions.c.reason == SUPERSEDED)
     columns = (actions.c.tenant_id, actions.c.schedule_id, actions.c.node_key)
     lines = [
-        (row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(select(*columns).where(overdue))
+        (row.tenant_id, row.schedule_id, row.node_key) for row in connection.execute(sa.select(*columns).where(overdue))
     ]
     if lines:
         cancel_where(connection, overdue, now_us, SUPERSEDED)
@@ -201,10 +191,10 @@ def _cancel_superseded(connection: Connection, now_us: int) -> None:
         refresh(connection, {tenant for tenant, _schedule, _key in lines})
 
 
-def running_attempts(connection: Connection, lease: Lease) -> set[tuple[str, int]]:
+def running_attempts(connection: sa.Connection, lease: Lease) -> set[tuple[str, int]]:
     """Return the attempts (action id, number) that run under this lease according to the ledger."""
     rows = connection.execute(
-        select(actions.c.id, actions.c.attempt).where(
+        sa.select(actions.c.id, actions.c.attempt).where(
             actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running
         )
     )
@@ -214,8 +204,8 @@ def running_attempts(connection: Connection, lease: Lease) -> set[tuple[str, int
 #: Clocks of nodes differ by two seconds at most, otherwise they claim nothing; instants this far ahead are normal.
 SLACK_US = 3_000_000
 
-_served_in_future = (turns.c.startable_at.is_not(None), turns.c.served_us > bindparam("now") + SLACK_US)
-_reset_served = update(turns).where(*_served_in_future).values(served_us=bindparam("now"))
+_served_in_future = (turns.c.startable_at.is_not(None), turns.c.served_us > sa.bindparam("now") + SLACK_US)
+_reset_served = sa.update(turns).where(*_served_in_future).values(served_us=sa.bindparam("now"))
 
 
 class Overdue(NamedTuple):
@@ -234,13 +224,13 @@ class Overdue(NamedTuple):
     labelled: bool
 
 
-def find_overdue(context: StoreContext, connection: Connection, now_us: int) -> Overdue:
+def find_overdue(context: StoreContext, connection: sa.Connection, now_us: int) -> Overdue:
     """Return the work of a recovery, by one statement, because every node asks several times a lease; reads only."""
     found = connection.execute(_queries(context, connection).overdue, {"now": now_us, "lease_now": now_us}).one()
     return Overdue(*map(bool, found))
 
 
-def reset_future(context: StoreContext, connection: Connection, now_us: Callable[[], int]) -> None:
+def reset_future(context: StoreContext, connection: sa.Connection, now_us: Callable[[], int]) -> None:
     """Set leases and times of service that lie in the future to the present, after a clock was set back.
 
     Otherwise such a lease would last until that time comes again, and the actions of a dead node would not be rescued; a
@@ -262,7 +252,7 @@ class _Queries(NamedTuple):
     renew: Any
 
 
-def _queries(context: StoreContext, connection: Connection) -> _Queries:
+def _queries(context: StoreContext, connection: sa.Connection) -> _Queries:
     """Return the statements of leases by the clock that this ledger keeps them by."""
     return _by_database_time.of(connection) if context.database_time else _BY_NODE_TIME
 
@@ -270,19 +260,19 @@ def _queries(context: StoreContext, connection: Connection) -> _Queries:
 def _statements(now: Any) -> _Queries:
     """Return the statements of leases that compare with this clock, an SQL expression."""
     renewed = (nodes.c.state == "alive", nodes.c.seen_us > now + SLACK_US)
-    in_future = exists().where(*renewed) | exists().where(*_served_in_future)
-    lapsed = exists().where(nodes.c.state == "alive", nodes.c.lease_until_us < now)
-    silent = select(actions.c.id).where(is_running, actions.c.deadline_us < now).exists()
-    expiring = select(actions.c.id).where(is_expiring, actions.c.expires_at <= bindparam("now")).exists()
-    labelled = exists().where(turns.c.requires > "", turns.c.startable_at.is_not(None))
+    in_future = sa.exists().where(*renewed) | sa.exists().where(*_served_in_future)
+    lapsed = sa.exists().where(nodes.c.state == "alive", nodes.c.lease_until_us < now)
+    silent = sa.select(actions.c.id).where(is_running, actions.c.deadline_us < now).exists()
+    expiring = sa.select(actions.c.id).where(is_expiring, actions.c.expires_at <= sa.bindparam("now")).exists()
+    labelled = sa.exists().where(turns.c.requires > "", turns.c.startable_at.is_not(None))
     until = nodes.c.lease_until_us - nodes.c.seen_us + now
-    renewal = {"lease_until_us": now + bindparam("lease_us", type_=BigInteger), "seen_us": now}
+    renewal = {"lease_until_us": now + sa.bindparam("lease_us", type_=sa.BigInteger), "seen_us": now}
     return _Queries(
-        select(in_future, lapsed | silent, expiring, labelled),
-        update(nodes).where(*renewed).values(lease_until_us=until, seen_us=now),
-        update(nodes).where(*_own).values(renewal).returning(nodes.c.seen_us),
+        sa.select(in_future, lapsed | silent, expiring, labelled),
+        sa.update(nodes).where(*renewed).values(lease_until_us=until, seen_us=now),
+        sa.update(nodes).where(*_own).values(renewal).returning(nodes.c.seen_us),
     )
 
 
 _by_database_time = PerDriver(lambda driver: _statements(driver.now_us()))
-_BY_NODE_TIME = _statements(bindparam("lease_now", type_=BigInteger))
+_BY_NODE_TIME = _statements(sa.bindparam("lease_now", type_=sa.BigInteger))

@@ -6,19 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Select,
-    any_,
-    bindparam,
-    column,
-    func,
-    literal_column,
-    select,
-    true,
-    union_all,
-)
+import sqlalchemy as sa
 
 from lodger.engine.policy.conduct import Priority
 from lodger.engine.store.bulk import QueryMany
@@ -45,7 +33,7 @@ _COLUMNS = (
     actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.revision, actions.c.origin, actions.c.slot,
     actions.c.due_at, actions.c.script_id, actions.c.script_version, actions.c.params, actions.c.step, actions.c.handed,
     actions.c.tenant_faults, actions.c.engine_faults, actions.c.conflicts, actions.c.reason, actions.c.requires,
-    actions.c.priority, (actions.c.attempt + literal_column("1")).label("attempt"),
+    actions.c.priority, (actions.c.attempt + sa.literal_column("1")).label("attempt"),
 )  # fmt: skip
 
 
@@ -55,14 +43,14 @@ def _first_of_priorities(rows: Any, maximum: Any) -> Any:
     One index lookup per priority is faster than a sort of all waiting actions.
     """
     by_rank = [
-        select(actions.c.id, actions.c.due_at, literal_column(str(int(rank))).label("rank"))
+        sa.select(actions.c.id, actions.c.due_at, sa.literal_column(str(int(rank))).label("rank"))
         .where(
             actions.c.tenant_id == rows.c.tenant,
             actions.c.requires == rows.c.labels,
             is_startable,
             script_may_start,
-            actions.c.priority == literal_column(str(int(rank))),
-            actions.c.due_at <= bindparam("now", type_=BigInteger),
+            actions.c.priority == sa.literal_column(str(int(rank))),
+            actions.c.due_at <= sa.bindparam("now", type_=sa.BigInteger),
         )
         .order_by(actions.c.due_at, actions.c.id)
         .limit(maximum)
@@ -70,31 +58,31 @@ def _first_of_priorities(rows: Any, maximum: Any) -> Any:
         .subquery()
         for rank in Priority
     ]
-    return union_all(*map(select, by_rank)).subquery()
+    return sa.union_all(*map(sa.select, by_rank)).subquery()
 
 
-def _of_queues(rows: Any, driver: Driver) -> Select[Any]:
+def _of_queues(rows: Any, driver: Driver) -> sa.Select[Any]:
     """Return the query of the first due actions of these queues."""
     return _limit_each(rows) if driver.has_lateral else _one_limit(rows)
 
 
-def _one_limit(rows: Any) -> Select[Any]:
+def _one_limit(rows: Any) -> sa.Select[Any]:
     """Return the query with one limit for all queues, for databases without LATERAL."""
-    maximum = bindparam("total_maximum", type_=BigInteger)
+    maximum = sa.bindparam("total_maximum", type_=sa.BigInteger)
     ranked = _first_of_priorities(rows, maximum)
-    first = select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(maximum).correlate(rows)
+    first = sa.select(ranked.c.id).order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id).limit(maximum).correlate(rows)
     return (
-        select(*_COLUMNS)
+        sa.select(*_COLUMNS)
         .select_from(rows)
         .where(actions.c.tenant_id == rows.c.tenant, actions.c.id.in_(first.scalar_subquery()))
     )
 
 
-def _limit_each(rows: Any) -> Select[Any]:
+def _limit_each(rows: Any) -> sa.Select[Any]:
     """Return the query of the first due actions of each queue, with a limit for each."""
     ranked = _first_of_priorities(rows, rows.c.maximum)
     first = (
-        select(ranked)
+        sa.select(ranked)
         .order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id)
         .limit(rows.c.maximum)
         .correlate(rows)
@@ -102,15 +90,15 @@ def _limit_each(rows: Any) -> Select[Any]:
     )
     # OFFSET 0 makes the planner look up each row by key, whatever its statistics are.
     found = (
-        select(*_COLUMNS)
+        sa.select(*_COLUMNS)
         .where(actions.c.tenant_id == rows.c.tenant, actions.c.id == first.c.id)
         .correlate(rows, first)
-        .offset(literal_column("0"))
+        .offset(sa.literal_column("0"))
         .lateral("found")
     )
     return (
-        select(found)
-        .select_from(rows.join(first, true()).join(found, true()))
+        sa.select(found)
+        .select_from(rows.join(first, sa.true()).join(found, sa.true()))
         .order_by(rows.c.tenant, first.c.rank, first.c.due_at, first.c.id)
     )
 
@@ -123,8 +111,8 @@ _first = QueryMany(
 _of_handed = Prepared(lambda driver: _limit_each(_handed_queues(driver)))
 _running_of_handed = Prepared(
     lambda driver: (
-        select(actions.c.tenant_id, func.count().label("number"))
-        .where(actions.c.tenant_id == any_(driver.handed("queues", actions.c.tenant_id.type)), is_running)
+        sa.select(actions.c.tenant_id, sa.func.count().label("number"))
+        .where(actions.c.tenant_id == sa.any_(driver.handed("queues", actions.c.tenant_id.type)), is_running)
         .group_by(actions.c.tenant_id)
     )
 )
@@ -134,12 +122,14 @@ def _handed_queues(driver: Driver) -> Any:
     """Return the queues that were handed on, each with an even share of the free slots, as a table like that of :data:`_first`."""
     tenant_ids = driver.handed("queues", actions.c.tenant_id.type)
     each = (
-        func.unnest(tenant_ids).table_valued(column("tenant", actions.c.tenant_id.type), name="each").render_derived()
+        sa.func.unnest(tenant_ids)
+        .table_valued(sa.column("tenant", actions.c.tenant_id.type), name="each")
+        .render_derived()
     )
-    free = bindparam("free", type_=BigInteger)
-    share = (free + func.cardinality(tenant_ids) - literal_column("1")) / func.cardinality(tenant_ids)
-    return select(
-        each.c.tenant, literal_column("''", actions.c.requires.type).label("labels"), share.label("maximum")
+    free = sa.bindparam("free", type_=sa.BigInteger)
+    share = (free + sa.func.cardinality(tenant_ids) - sa.literal_column("1")) / sa.func.cardinality(tenant_ids)
+    return sa.select(
+        each.c.tenant, sa.literal_column("''", actions.c.requires.type).label("labels"), share.label("maximum")
     ).subquery("given")
 
 
@@ -151,7 +141,7 @@ class Ahead:
     first: Callable[[], list[AnyRow]]
 
     @classmethod
-    def ask(cls, connection: Connection, free: int, now_us: int) -> Ahead:
+    def ask(cls, connection: sa.Connection, free: int, now_us: int) -> Ahead:
         """Ask for an even share of the free slots of each queue."""
         busy = _running_of_handed.ask(connection, {})
         first = _of_handed.ask(connection, {"free": free, "now": now_us})
@@ -159,7 +149,7 @@ class Ahead:
 
 
 def candidates(
-    connection: Connection, queues: Sequence[TenantQueue], now_us: int, ahead: Sequence[AnyRow] | None = None
+    connection: sa.Connection, queues: Sequence[TenantQueue], now_us: int, ahead: Sequence[AnyRow] | None = None
 ) -> dict[tuple[str, str], list[AnyRow]]:
     """Return the first ``maximum`` due actions of each queue, perhaps more, in start order.
 
@@ -184,14 +174,14 @@ def candidates(
 
 _running = Prepared(
     lambda driver: (
-        select(actions.c.tenant_id, func.count().label("number"))
+        sa.select(actions.c.tenant_id, sa.func.count().label("number"))
         .where(driver.among(actions.c.tenant_id, "tenants"), is_running)
         .group_by(actions.c.tenant_id)
     )
 )
 
 
-def running(connection: Connection, tenant_ids: Iterable[str]) -> dict[str, int]:
+def running(connection: sa.Connection, tenant_ids: Iterable[str]) -> dict[str, int]:
     """Return the number of running actions of these tenants; tenants without any are absent."""
     wanted = sorted(set(tenant_ids))
     if not wanted:

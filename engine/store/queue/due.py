@@ -10,18 +10,7 @@ freshly filled table, PostgreSQL joined all tenants with all scripts to find fiv
 from functools import partial
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    bindparam,
-    func,
-    literal_column,
-    select,
-    true,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.sql.selectable import LateralFromClause
 
 from lodger.engine.store.drivers import Driver
@@ -47,7 +36,7 @@ _OWN = (
     _clock.searching, _clock.last_slot_us,
 )  # fmt: skip
 _rows = (
-    select(
+    sa.select(
         *_OWN, schedules.c.script_id, schedules.c.failures, scripts.c.version.label("script_version"),
         limits_in_effect.label("tenant_limits"),
     )
@@ -55,12 +44,12 @@ _rows = (
     .join(scripts, (scripts.c.tenant_id == schedules.c.tenant_id) & (scripts.c.id == schedules.c.script_id))
     .join(tenants, tenants.c.id == _clock.tenant_id)
 )  # fmt: skip
-_perhaps: Any = literal_column("1").label("may_be_busy")
+_perhaps: Any = sa.literal_column("1").label("may_be_busy")
 #: A clock with all columns that a tick needs.
 clocks = _rows.add_columns(_perhaps)
 
 
-def _joined(when: ColumnElement[int], first: Any = None) -> Select[Any]:
+def _joined(when: sa.ColumnElement[int], first: Any = None) -> sa.Select[Any]:
     """Return the query of due clocks, or of those among ``first``, for databases that join tables by key whatever their statistics
     are."""
     query = _rows if first is None else _rows.join(first, _is_same(first.c, _clock))
@@ -69,26 +58,26 @@ def _joined(when: ColumnElement[int], first: Any = None) -> Select[Any]:
     )
 
 
-def _is_due(when: ColumnElement[int], first: Any) -> ColumnElement[bool]:
+def _is_due(when: sa.ColumnElement[int], first: Any) -> sa.ColumnElement[bool]:
     """Return the condition that a clock's instant has come; with ``first``, keys of clocks, the planner uses no index for it."""
     # A sum has no index: keys that are given are looked up, whatever the statistics of due clocks are.
-    found: ColumnElement[bool] = (when if first is None else when + literal_column("0")) <= bindparam("now")
+    found: sa.ColumnElement[bool] = (when if first is None else when + sa.literal_column("0")) <= sa.bindparam("now")
     return found
 
 
-def _is_same(one: Any, other: Any) -> ColumnElement[bool]:
+def _is_same(one: Any, other: Any) -> sa.ColumnElement[bool]:
     """Return the condition that two rows have the same tenant and schedule."""
-    found: ColumnElement[bool] = (one.tenant_id == other.tenant_id) & (one.schedule_id == other.schedule_id)
+    found: sa.ColumnElement[bool] = (one.tenant_id == other.tenant_id) & (one.schedule_id == other.schedule_id)
     return found
 
 
-def _lateral(name: str, table: Table, *columns: Any, where: ColumnElement[bool]) -> LateralFromClause:
+def _lateral(name: str, table: sa.Table, *columns: Any, where: sa.ColumnElement[bool]) -> LateralFromClause:
     """Return a lateral query that the planner does not merge into the outer one."""
-    fenced = select(*columns).select_from(table).where(where).offset(literal_column("0"))
+    fenced = sa.select(*columns).select_from(table).where(where).offset(sa.literal_column("0"))
     return fenced.correlate_except(table).lateral(name)
 
 
-def _fenced(when: ColumnElement[int], first: Any = None) -> Select[Any]:
+def _fenced(when: sa.ColumnElement[int], first: Any = None) -> sa.Select[Any]:
     """Return the query of due clocks with fences that keep the planner from reading whole tables."""
     # Keys of ``first``, if given: no other tenant is locked, in whichever order the planner joins.
     key, given = (_clock, schedule_clock) if first is None else (first.c, first)
@@ -101,7 +90,7 @@ def _fenced(when: ColumnElement[int], first: Any = None) -> Select[Any]:
     )
     # The tenant's lock: if another transaction holds it, the row and thus the clock are skipped.
     home = (
-        select(turns.c.tenant_id)
+        sa.select(turns.c.tenant_id)
         .where(turns.c.tenant_id == key.tenant_id, turns.c.requires == "")
         .correlate_except(turns)
         .with_for_update(skip_locked=True)
@@ -115,9 +104,9 @@ def _fenced(when: ColumnElement[int], first: Any = None) -> Select[Any]:
         scripts.c.version.label("script_version"),
         where=(scripts.c.tenant_id == key.tenant_id) & (scripts.c.id == schedule.c.script_id),
     )
-    joined = given.join(tenant, true()).join(home, true()).join(schedule, true()).join(script, true())
+    joined = given.join(tenant, sa.true()).join(home, sa.true()).join(schedule, sa.true()).join(script, sa.true())
     return (
-        select(
+        sa.select(
             *_OWN,
             schedule.c.script_id,
             schedule.c.failures,
@@ -135,36 +124,41 @@ def _fenced(when: ColumnElement[int], first: Any = None) -> Select[Any]:
 
 def _of_fewest() -> Any:
     """Return the keys of due clocks: for one half of the batch the oldest, then those of the tenants with the fewest."""
-    due = select(_clock.tenant_id, _clock.schedule_id, _clock.next_at).where(_clock.next_at <= bindparam("now"))
-    counted = due.order_by(_clock.next_at.desc()).limit(literal_column(str(MAX_COUNTED))).subquery()
+    due = sa.select(_clock.tenant_id, _clock.schedule_id, _clock.next_at).where(_clock.next_at <= sa.bindparam("now"))
+    counted = due.order_by(_clock.next_at.desc()).limit(sa.literal_column(str(MAX_COUNTED))).subquery()
     # A window, because a join of these rows with their number by tenant is planned for the few that statistics promise.
-    number = func.count().over(partition_by=counted.c.tenant_id).label("number")
-    numbered = select(counted, number).subquery()
-    fewest = select(numbered).order_by(numbered.c.number, numbered.c.next_at).limit(bindparam("most")).subquery()
-    oldest = due.order_by(_clock.next_at).limit(bindparam("half")).subquery()
-    both = union_all(select(oldest, literal_column("0").label("number")), select(fewest)).subquery()
+    number = sa.func.count().over(partition_by=counted.c.tenant_id).label("number")
+    numbered = sa.select(counted, number).subquery()
+    fewest = sa.select(numbered).order_by(numbered.c.number, numbered.c.next_at).limit(sa.bindparam("most")).subquery()
+    oldest = due.order_by(_clock.next_at).limit(sa.bindparam("half")).subquery()
+    both = sa.union_all(sa.select(oldest, sa.literal_column("0").label("number")), sa.select(fewest)).subquery()
     key = (both.c.tenant_id, both.c.schedule_id)
-    found = select(*key, func.min(both.c.number).label("number")).group_by(*key)
-    return found.order_by(func.min(both.c.number), func.min(both.c.next_at)).limit(bindparam("most")).cte("first")
+    found = sa.select(*key, sa.func.min(both.c.number).label("number")).group_by(*key)
+    return (
+        found.order_by(sa.func.min(both.c.number), sa.func.min(both.c.next_at)).limit(sa.bindparam("most")).cte("first")
+    )
 
 
-def _due_clocks(driver: Driver, when: ColumnElement[int], *, fewest_first: bool = False) -> Select[Any]:
+def _due_clocks(driver: Driver, when: sa.ColumnElement[int], *, fewest_first: bool = False) -> sa.Select[Any]:
     """Return the query of due clocks: the oldest, or those of the tenants with the fewest."""
     first = _of_fewest() if fewest_first else None
     query = (_fenced if driver.has_lateral else _joined)(when, first)
-    return query.order_by(*((when,) if first is None else (first.c.number, when))).limit(bindparam("most"))
+    return query.order_by(*((when,) if first is None else (first.c.number, when))).limit(sa.bindparam("most"))
 
 
 _has_open = (
-    select(actions.c.id).where(actions.c.schedule_id == _clock.schedule_id, is_open).correlate(schedule_clock).exists()
+    sa.select(actions.c.id)
+    .where(actions.c.schedule_id == _clock.schedule_id, is_open)
+    .correlate(schedule_clock)
+    .exists()
 )
 #: Whether any pause has ended; read together with the due clocks.
 _any_pause_ended = (
-    select(_clock.wake_at).where(_clock.wake_at <= bindparam("now")).correlate(None).exists().label("any_awake")
+    sa.select(_clock.wake_at).where(_clock.wake_at <= sa.bindparam("now")).correlate(None).exists().label("any_awake")
 )
 
 
-def _with_awake(driver: Driver, *, fewest_first: bool) -> Select[Any]:
+def _with_awake(driver: Driver, *, fewest_first: bool) -> sa.Select[Any]:
     """Return the query of due clocks with a column that says whether the pause of any clock has ended; it hands their schedules on."""
     query = _due_clocks(driver, _clock.next_at, fewest_first=fewest_first).add_columns(_any_pause_ended)
     return driver.hand_on(query, "schedule_id", "clocks")
@@ -175,7 +169,7 @@ _due = {each: Prepared(partial(_with_awake, fewest_first=each)) for each in (Fal
 _ended_pauses = Prepared(lambda driver: _due_clocks(driver, _clock.wake_at))
 
 
-def ask_due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_first: bool = False) -> Answer:
+def ask_due_clocks(connection: sa.Connection, now_us: int, maximum: int, *, fewest_first: bool = False) -> Answer:
     """Ask for up to ``maximum`` clocks with a due slot, oldest first, or the tenants with the fewest first.
 
     ``any_awake`` says whether the pause of any clock has ended, ``may_be_busy`` whether a schedule may have unfinished actions. Where the
@@ -184,6 +178,6 @@ def ask_due_clocks(connection: Connection, now_us: int, maximum: int, *, fewest_
     return _due[fewest_first].ask(connection, {"now": now_us, "most": maximum, "half": maximum // 2})
 
 
-def ended_pauses(connection: Connection, now_us: int, maximum: int) -> list[AnyRow]:
+def ended_pauses(connection: sa.Connection, now_us: int, maximum: int) -> list[AnyRow]:
     """Return up to ``maximum`` clocks with an ended pause, oldest first."""
     return _ended_pauses.rows(connection, {"now": now_us, "most": maximum})

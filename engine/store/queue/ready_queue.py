@@ -12,22 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    bindparam,
-    case,
-    exists,
-    func,
-    literal_column,
-    select,
-    true,
-    union_all,
-    update,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.access.labels import carries
 from lodger.engine.policy.conduct import Priority
@@ -52,46 +37,48 @@ GRACE_US = 10_000_000
 
 #: Number of running actions of a row's tenant.
 running = (
-    select(func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)
+    sa.select(sa.func.count()).select_from(actions).where(actions.c.tenant_id == turns.c.tenant_id, is_running)
 ).scalar_subquery()
 
 
-def _first(rank: int) -> Select[Any]:
+def _first(rank: int) -> sa.Select[Any]:
     """Return the query of when the first ready action with this priority of a tenant's queue is due."""
     # One index lookup per priority, instead of a sort of all waiting actions.
     first = (
-        select(actions.c.due_at)
+        sa.select(actions.c.due_at)
         .where(
             actions.c.tenant_id == turns.c.tenant_id,
             actions.c.requires == turns.c.requires,
             is_startable,
             script_may_start,
-            actions.c.priority == literal_column(str(rank)),
+            actions.c.priority == sa.literal_column(str(rank)),
         )
         .order_by(actions.c.due_at)
-        .limit(literal_column("1"))
+        .limit(sa.literal_column("1"))
         .correlate(turns)
         .subquery()
     )
-    return select(first.c.due_at)
+    return sa.select(first.c.due_at)
 
 
-_firsts = union_all(*(_first(int(rank)) for rank in Priority)).subquery()
-_earliest = select(func.min(_firsts.c.due_at)).scalar_subquery()
-_active = select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
-_derived = case((and_(_active, running < turns.c.cap), _earliest), else_=None)
+_firsts = sa.union_all(*(_first(int(rank)) for rank in Priority)).subquery()
+_earliest = sa.select(sa.func.min(_firsts.c.due_at)).scalar_subquery()
+_active = sa.select(tenants.c.state).where(tenants.c.id == turns.c.tenant_id).scalar_subquery() == "active"
+_derived = sa.case((sa.and_(_active, running < turns.c.cap), _earliest), else_=None)
 
 _set = {"startable_at": _derived}
 #: Derives a tenant's rows in one statement; unchanged rows are not written.
 _refresh = WriteMany(
     {"tenant": turns.c.tenant_id},
-    update(turns).values(_set).where(turns.c.tenant_id == bindparam("tenant")),
+    sa.update(turns).values(_set).where(turns.c.tenant_id == sa.bindparam("tenant")),
     lambda given: _derive(given, turns.c.startable_at.is_distinct_from),
 )
 _serve = WriteMany(
     {"tenant": turns.c.tenant_id, "now": turns.c.served_us},
-    update(turns).values(_set | {"served_us": bindparam("now")}).where(turns.c.tenant_id == bindparam("tenant")),
-    lambda given: _derive(given, lambda _at: true(), served_us=given.c.now),
+    sa.update(turns)
+    .values(_set | {"served_us": sa.bindparam("now")})
+    .where(turns.c.tenant_id == sa.bindparam("tenant")),
+    lambda given: _derive(given, lambda _at: sa.true(), served_us=given.c.now),
 )
 
 
@@ -99,16 +86,16 @@ def _derive(given: Any, changed: Callable[[Any], Any], **more: Any) -> Any:
     """Return the statement that derives queues anew from the ready actions."""
     # A subquery computes the values first: writing an unchanged row would leave a dead row version.
     now = (
-        select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))
+        sa.select(turns.c.tenant_id, turns.c.requires, _derived.label("at"), *(more[name].label(name) for name in more))
         .join_from(given, turns, turns.c.tenant_id == given.c.tenant)
         .correlate(None)
         .subquery("derived")
     )
-    statement = update(turns).where(turns.c.tenant_id == now.c.tenant_id, turns.c.requires == now.c.requires)
+    statement = sa.update(turns).where(turns.c.tenant_id == now.c.tenant_id, turns.c.requires == now.c.requires)
     return statement.where(changed(now.c.at)).values({"startable_at": now.c.at} | {name: now.c[name] for name in more})
 
 
-def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
+def lock(connection: sa.Connection, tenant_ids: Iterable[str]) -> None:
     """Lock these tenants until the transaction ends; called before reads that the transaction acts upon.
 
     The locks are taken with the next statement that is waited for, before it.
@@ -118,38 +105,38 @@ def lock(connection: Connection, tenant_ids: Iterable[str]) -> None:
         _lock.ask(connection, {"tenants": wanted})
 
 
-def ask_free(connection: Connection, tenant_ids: Iterable[str]) -> Answer:
+def ask_free(connection: sa.Connection, tenant_ids: Iterable[str]) -> Answer:
     """Lock those of these tenants that no other transaction has locked, and hand them on as ``free``; where there are row locks."""
     return _free.ask(connection, {"tenants": sorted(set(tenant_ids))})
 
 
-def lock_matching(connection: Connection, statement: Select[Any], params: dict[str, Any] | None = None) -> None:
+def lock_matching(connection: sa.Connection, statement: sa.Select[Any], params: dict[str, Any] | None = None) -> None:
     """Lock the tenants that a query returns; the query runs only on databases with row locks."""
     if driver_of(connection).has_row_locks:
         lock(connection, connection.scalars(statement, params or {}))
 
 
-def _homes(driver: Driver) -> Select[Any]:
+def _homes(driver: Driver) -> sa.Select[Any]:
     """Select the rows that are locked for their tenants, in the order in which they are."""
     mine = driver.among(turns.c.tenant_id, "tenants"), turns.c.requires == ""
-    return select(turns.c.tenant_id).where(*mine).order_by(turns.c.tenant_id)
+    return sa.select(turns.c.tenant_id).where(*mine).order_by(turns.c.tenant_id)
 
 
 _lock = Prepared(lambda driver: _homes(driver).with_for_update())
 _free = Prepared(lambda driver: driver.hand_on(_homes(driver).with_for_update(skip_locked=True), "tenant_id", "free"))
 
 
-def refresh(connection: Connection, tenant_ids: Iterable[str]) -> None:
+def refresh(connection: sa.Connection, tenant_ids: Iterable[str]) -> None:
     """Derive the rows of these tenants; the last statement of every transaction that changed their actions."""
     _refresh.run(connection, [{"tenant": tenant} for tenant in sorted(set(tenant_ids))])
 
 
-def add_queues(connection: Connection, wanted: Iterable[tuple[str, str]]) -> None:
+def add_queues(connection: sa.Connection, wanted: Iterable[tuple[str, str]]) -> None:
     """Insert the missing rows for these (tenant, labels); called before :func:`refresh`."""
     for tenant, requires in sorted({each for each in wanted if each[1]}):
-        row = select(
+        row = sa.select(
             turns.c.tenant_id,
-            bindparam("wanted", requires, type_=turns.c.requires.type),
+            sa.bindparam("wanted", requires, type_=turns.c.requires.type),
             turns.c.bound,
             turns.c.served_us,
             turns.c.cap,
@@ -160,7 +147,7 @@ def add_queues(connection: Connection, wanted: Iterable[tuple[str, str]]) -> Non
         connection.execute(made.on_conflict_do_nothing())
 
 
-def record_served(connection: Connection, tenant_ids: Iterable[str], now_us: int) -> None:
+def record_served(connection: sa.Connection, tenant_ids: Iterable[str], now_us: int) -> None:
     """Set the time of last service of these tenants, and derive their rows."""
     _serve.run(connection, [{"tenant": tenant, "now": now_us} for tenant in sorted(set(tenant_ids))])
 
@@ -182,7 +169,7 @@ class LabelSets:
     startable_us: int | None
 
 
-def label_sets(connection: Connection, labels: Collection[str], first: AnyRow) -> LabelSets:
+def label_sets(connection: sa.Connection, labels: Collection[str], first: AnyRow) -> LabelSets:
     """Return the sets of labels that a node with these labels may serve: one query for each set after the first.
 
     Args:
@@ -193,7 +180,7 @@ def label_sets(connection: Connection, labels: Collection[str], first: AnyRow) -
     return LabelSets(required, bound, bool(first.expiring), first.startable)
 
 
-def _sets(connection: Connection, after: Select[Any], following: str | None) -> list[str]:
+def _sets(connection: sa.Connection, after: sa.Select[Any], following: str | None) -> list[str]:
     """Return the distinct sets of labels in an index, each found by one lookup behind the one before; ``following`` is the first."""
     found: list[str] = []
     while following is not None and len(found) < MAX_SETS:
@@ -202,24 +189,26 @@ def _sets(connection: Connection, after: Select[Any], following: str | None) -> 
     return found
 
 
-_next_required = select(func.min(turns.c.requires)).where(
-    turns.c.requires > bindparam("after"), turns.c.startable_at.is_not(None)
+_next_required = sa.select(sa.func.min(turns.c.requires)).where(
+    turns.c.requires > sa.bindparam("after"), turns.c.startable_at.is_not(None)
 )
 # A literal: SQLite compares a bound value with the index's condition, and then plans the statement anew each time.
-_EMPTY: ColumnElement[str] = literal_column("''")
-_next_bound = select(func.min(turns.c.bound)).where(turns.c.bound > bindparam("after"), turns.c.bound != _EMPTY)
+_EMPTY: sa.ColumnElement[str] = sa.literal_column("''")
+_next_bound = sa.select(sa.func.min(turns.c.bound)).where(
+    turns.c.bound > sa.bindparam("after"), turns.c.bound != _EMPTY
+)
 #: Whether any action has expired; the bound value is ``expired``.
-any_expiring = exists().where(is_expiring, actions.c.expires_at <= bindparam("expired", type_=BigInteger))
+any_expiring = sa.exists().where(is_expiring, actions.c.expires_at <= sa.bindparam("expired", type_=sa.BigInteger))
 #: The first sets of labels in use, and whether any action has expired; bound values are ``after``, which is "", and ``now``.
-sets_in_use = select(
+sets_in_use = sa.select(
     _next_required.scalar_subquery().label("required"),
     _next_bound.scalar_subquery().label("bound"),
-    select(actions.c.id)
-    .where(is_expiring, actions.c.expires_at <= bindparam("now"))
+    sa.select(actions.c.id)
+    .where(is_expiring, actions.c.expires_at <= sa.bindparam("now"))
     .limit(1)
     .exists()
     .label("expiring"),
-    select(turns.c.startable_at)
+    sa.select(turns.c.startable_at)
     .where(turns.c.requires == _EMPTY, turns.c.bound == _EMPTY, turns.c.startable_at.is_not(None))
     .order_by(turns.c.startable_at)
     .limit(1)
@@ -229,7 +218,7 @@ sets_in_use = select(
 _first_sets = Prepared(lambda _driver: sets_in_use)
 
 
-def next_startable(connection: Connection, labels: Collection[str] = ()) -> int | None:
+def next_startable(connection: sa.Connection, labels: Collection[str] = ()) -> int | None:
     """Return the earliest instant at which a node with these labels may start an action, or None."""
     sets = label_sets(connection, labels, _first_sets.rows(connection, {"after": "", "now": 0})[0])
     if len(sets.required) == len(sets.bound) == 1:
@@ -238,7 +227,7 @@ def next_startable(connection: Connection, labels: Collection[str] = ()) -> int 
     return min((each for each in found if each is not None), default=None)
 
 
-def ask_startable(connection: Connection) -> Callable[[], tuple[int | None, bool]]:
+def ask_startable(connection: sa.Connection) -> Callable[[], tuple[int | None, bool]]:
     """Ask when an action that requires no label may start; the answer also says whether there are any labels in use."""
     asked = _first_sets.ask(connection, {"after": "", "now": 0})
 
@@ -251,11 +240,11 @@ def ask_startable(connection: Connection) -> Callable[[], tuple[int | None, bool
 
 
 _next_startable = (
-    select(turns.c.startable_at)
+    sa.select(turns.c.startable_at)
     .where(
-        turns.c.requires == bindparam("one"),
+        turns.c.requires == sa.bindparam("one"),
         turns.c.startable_at.is_not(None),
-        turns.c.bound.in_(bindparam("bound", expanding=True)),
+        turns.c.bound.in_(sa.bindparam("bound", expanding=True)),
     )
     .order_by(turns.c.startable_at)
     .limit(1)

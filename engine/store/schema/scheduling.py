@@ -8,26 +8,7 @@ tables may live in the same file.
 from collections.abc import Iterable
 from typing import get_args
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    ColumnElement,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    SmallInteger,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    case,
-    literal_column,
-    select,
-    text,
-)
+import sqlalchemy as sa
 
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.states import ActionState, Origin, ScheduleState, TenantState
@@ -36,10 +17,10 @@ from lodger.engine.store.drivers.expressions import Id, of_any_tenant, partial
 from lodger.engine.store.drivers.guards import Churn, Stored, guards
 from lodger.engine.store.schema.metadata import metadata, table_of_tenants
 
-Us = BigInteger
-Name = String(200)
+Us = sa.BigInteger
+Name = sa.String(200)
 #: Labels in order, separated by one space.
-Labels = String(1000)
+Labels = sa.String(1000)
 
 #: States of an unfinished action.
 OPEN = ("ready", "running", "sealed", "waiting_retry")
@@ -60,45 +41,45 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 #: Named sets of limits that tenants refer to.
-plans = Table(
+plans = sa.Table(
     "lodger_plans",
     metadata,
-    Column("name", Name, primary_key=True),
-    Column("limits", Text, nullable=False),
-    Column("created_us", Us, nullable=False),
-    Column("updated_us", Us, nullable=False),
+    sa.Column("name", Name, primary_key=True),
+    sa.Column("limits", sa.Text, nullable=False),
+    sa.Column("created_us", Us, nullable=False),
+    sa.Column("updated_us", Us, nullable=False),
 )
 
-tenants = Table(
+tenants = sa.Table(
     "lodger_tenants",
     metadata,
-    Column("id", Name, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("state", String(16), nullable=False),
+    sa.Column("id", Name, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
     # Incremented at every suspension, deletion and re-creation, so that old work never meets the new tenant.
-    Column("generation", Integer, nullable=False),
-    Column("limits", Text, nullable=False),
+    sa.Column("generation", sa.Integer, nullable=False),
+    sa.Column("limits", sa.Text, nullable=False),
     # JSON list of grants; None: those of the setting at the time of each run.
-    Column("grants", Text),
+    sa.Column("grants", sa.Text),
     # JSON list of addresses and *@domain patterns that the tenant may mail without further grants.
-    Column("people", Text),
+    sa.Column("people", sa.Text),
     # Labels that a node must carry to run any action of this tenant, in the format of policy.labels.
-    Column("labels", Labels, nullable=False, server_default=""),
-    Column("plan", Name, ForeignKey(plans.c.name)),
+    sa.Column("labels", Labels, nullable=False, server_default=""),
+    sa.Column("plan", Name, sa.ForeignKey(plans.c.name)),
     # Zone of its schedules that name none; None: UTC.
-    Column("tz", String(64)),
-    Column("created_us", Us, nullable=False),
-    CheckConstraint(f"state IN {get_args(TenantState)}", name="state"),
-    Index("ix_lodger_tenants_plan", "plan", **partial("plan IS NOT NULL")),
+    sa.Column("tz", sa.String(64)),
+    sa.Column("created_us", Us, nullable=False),
+    sa.CheckConstraint(f"state IN {get_args(TenantState)}", name="state"),
+    sa.Index("ix_lodger_tenants_plan", "plan", **partial("plan IS NOT NULL")),
 )
 #: A tenant's limits as the content cache reads them: its own, or a list of its plan's and its own, which come before.
-limits_in_effect = case(
+limits_in_effect = sa.case(
     (tenants.c.plan.is_(None), tenants.c.limits),
-    else_=literal_column("'['", Text)
-    + select(plans.c.limits).where(plans.c.name == tenants.c.plan).correlate(tenants).scalar_subquery()
-    + literal_column("','", Text)
+    else_=sa.literal_column("'['", sa.Text)
+    + sa.select(plans.c.limits).where(plans.c.name == tenants.c.plan).correlate(tenants).scalar_subquery()
+    + sa.literal_column("','", sa.Text)
     + tenants.c.limits
-    + literal_column("']'", Text),
+    + sa.literal_column("']'", sa.Text),
 ).label("limits")
 
 #: The ready queue, hot and narrow: when each tenant was served last, and when its next action may start. A tenant has
@@ -106,79 +87,79 @@ limits_in_effect = case(
 #: its actions have required.
 turns = table_of_tenants(
     "lodger_turns",
-    Column("requires", Labels, primary_key=True, server_default=""),
+    sa.Column("requires", Labels, primary_key=True, server_default=""),
     # The tenant's own labels, so that a claim needs no join.
-    Column("bound", Labels, nullable=False, server_default=""),
-    Column("served_us", Us, nullable=False),
+    sa.Column("bound", Labels, nullable=False, server_default=""),
+    sa.Column("served_us", Us, nullable=False),
     # None: nothing may start now (no work, at its cap, suspended). Derived; written by ready_queue.refresh only.
-    Column("startable_at", Us),
-    Column("cap", Integer, nullable=False),
-    Index("ix_lodger_turns_startable", "requires", "startable_at", **partial(_STARTING)),
+    sa.Column("startable_at", Us),
+    sa.Column("cap", sa.Integer, nullable=False),
+    sa.Index("ix_lodger_turns_startable", "requires", "startable_at", **partial(_STARTING)),
     # In the order of service: a claim reads as many rows as it takes, however many tenants wait.
-    Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **partial(_STARTING)),
+    sa.Index("ix_lodger_turns_line", "requires", "served_us", "tenant_id", **partial(_STARTING)),
     # The few distinct sets of labels that tenants are bound to are read by index skips.
-    Index("ix_lodger_turns_bound", "bound", **partial("bound <> ''")),
+    sa.Index("ix_lodger_turns_bound", "bound", **partial("bound <> ''")),
     info=guards(churn=Churn.HOT),
 )
 
 scripts = table_of_tenants(
     "lodger_scripts",
-    Column("id", Id, primary_key=True),
-    Column("name", Name, nullable=False),
-    Column("version", Integer, nullable=False),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("name", Name, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
     # 'bound' marks a script of the platform (of the same id) that this tenant has bound.
-    Column("kind", String(10), nullable=False, server_default="script"),
+    sa.Column("kind", sa.String(10), nullable=False, server_default="script"),
     # Platform scripts only: 1 if any tenant may bind it.
-    Column("offered", SmallInteger, nullable=False, server_default="0"),
-    Column("created_us", Us, nullable=False),
+    sa.Column("offered", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("created_us", Us, nullable=False),
     # None: its actions may start.
-    Column("suspended_us", Us),
+    sa.Column("suspended_us", Us),
     # Which attempts are recorded: all or none; None: those that fail.
-    Column("record", String(8)),
-    UniqueConstraint("tenant_id", "name"),
-    CheckConstraint("kind IN ('script', 'ping', 'host', 'bound')", name="kind"),
-    Index("ix_lodger_scripts_bound", "id", **partial("kind = 'bound'")),
-    Index("ix_lodger_scripts_suspended", "id", "tenant_id", **partial("suspended_us IS NOT NULL")),
-    Index("ix_lodger_scripts_record", "tenant_id", "name", **partial("record IS NOT NULL")),
+    sa.Column("record", sa.String(8)),
+    sa.UniqueConstraint("tenant_id", "name"),
+    sa.CheckConstraint("kind IN ('script', 'ping', 'host', 'bound')", name="kind"),
+    sa.Index("ix_lodger_scripts_bound", "id", **partial("kind = 'bound'")),
+    sa.Index("ix_lodger_scripts_suspended", "id", "tenant_id", **partial("suspended_us IS NOT NULL")),
+    sa.Index("ix_lodger_scripts_record", "tenant_id", "name", **partial("record IS NOT NULL")),
 )
 
 script_versions = table_of_tenants(
     "lodger_script_versions",
-    Column("script_id", Id, primary_key=True),
-    Column("version", Integer, primary_key=True),
+    sa.Column("script_id", Id, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True),
     # Source by file name, JSON; empty for a WebAssembly module.
-    Column("modules", Text, nullable=False),
-    Column("wasm", LargeBinary),
-    Column("digest", String(64), nullable=False),
+    sa.Column("modules", sa.Text, nullable=False),
+    sa.Column("wasm", sa.LargeBinary),
+    sa.Column("digest", sa.String(64), nullable=False),
     # JSON list of the tenant's grants that this version needs; None: all of them.
-    Column("grants", Text),
+    sa.Column("grants", sa.Text),
     # Typed fields of its params, JSON; None: any JSON value.
-    Column("fields", Text),
-    Column("created_us", Us, nullable=False),
-    Column("created_by", Name),
-    Column("why", Text),
-    ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
+    sa.Column("fields", sa.Text),
+    sa.Column("created_us", Us, nullable=False),
+    sa.Column("created_by", Name),
+    sa.Column("why", sa.Text),
+    sa.ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
     info=guards(stored=Stored("kept_bytes", ("modules", "wasm", "fields", "why"))),
 )
 
 schedules = table_of_tenants(
     "lodger_schedules",
-    Column("id", Id, primary_key=True),
-    Column("name", Name, nullable=False),
-    Column("script_id", Id, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("note", Text),
-    Column("created_us", Us, nullable=False),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("name", Name, nullable=False),
+    sa.Column("script_id", Id, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("note", sa.Text),
+    sa.Column("created_us", Us, nullable=False),
     # Consecutive failed actions; not in the clock's row, so that a commit never waits for a tick.
-    Column("failures", Integer, nullable=False, server_default="0"),
+    sa.Column("failures", sa.Integer, nullable=False, server_default="0"),
     # Retention may have deleted actions of slots up to this one.
-    Column("forgotten_us", Us),
+    sa.Column("forgotten_us", Us),
     # Usual durations of each step, JSON: {step: [wall_ms, since_us]}, of the wing slow_runs.
-    Column("baselines", Text),
+    sa.Column("baselines", sa.Text),
     # A deleted schedule keeps its row, because its actions refer to it; its name is free again.
-    Column("deleted_us", Us),
-    ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
-    Index(
+    sa.Column("deleted_us", Us),
+    sa.ForeignKeyConstraint(["tenant_id", "script_id"], ["lodger_scripts.tenant_id", "lodger_scripts.id"]),
+    sa.Index(
         "uq_lodger_schedules_name",
         "tenant_id",
         "name",
@@ -189,143 +170,143 @@ schedules = table_of_tenants(
 
 schedule_revisions = table_of_tenants(
     "lodger_schedule_revisions",
-    Column("schedule_id", Id, primary_key=True),
-    Column("revision", Integer, primary_key=True),
-    Column("rules", Text, nullable=False),
-    Column("sentence", Text, nullable=False),
-    Column("script_id", Id, nullable=False),
-    Column("missed", String(40), nullable=False),
-    Column("overlap", String(20), nullable=False),
-    Column("retry", Text),
-    Column("conduct", Text),
+    sa.Column("schedule_id", Id, primary_key=True),
+    sa.Column("revision", sa.Integer, primary_key=True),
+    sa.Column("rules", sa.Text, nullable=False),
+    sa.Column("sentence", sa.Text, nullable=False),
+    sa.Column("script_id", Id, nullable=False),
+    sa.Column("missed", sa.String(40), nullable=False),
+    sa.Column("overlap", sa.String(20), nullable=False),
+    sa.Column("retry", sa.Text),
+    sa.Column("conduct", sa.Text),
     # Steps in order, if a single script name does not suffice: JSON list of {"script_id", "limits", "version"}.
-    Column("steps", Text),
-    Column("limits", Text),
-    Column("params", Text),
+    sa.Column("steps", sa.Text),
+    sa.Column("limits", sa.Text),
+    sa.Column("params", sa.Text),
     # JSON list of the script's grants that this schedule passes on; None: all of them.
-    Column("grants", Text),
+    sa.Column("grants", sa.Text),
     # Labels that a node must carry: the schedule's own, and the handlers among its steps.
-    Column("requires", Labels, nullable=False, server_default=""),
+    sa.Column("requires", Labels, nullable=False, server_default=""),
     # Start of rules without an anchor of their own (every 90s, in 5m).
-    Column("anchor_us", Us, nullable=False),
-    Column("created_us", Us, nullable=False),
-    Column("created_by", Name),
-    Column("why", Text),
-    ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
+    sa.Column("anchor_us", Us, nullable=False),
+    sa.Column("created_us", Us, nullable=False),
+    sa.Column("created_by", Name),
+    sa.Column("why", sa.Text),
+    sa.ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
     # SQLite executes "(tenant_id, schedule_id) IN (VALUES …)" as a scan; "schedule_id IN (…)" uses this index.
-    Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
+    sa.Index("ix_lodger_schedule_revisions_schedule", "schedule_id", "revision"),
     info=guards(stored=Stored("kept_bytes", ("rules", "sentence", "steps", "limits", "params", "why"))),
 )
 
-is_stopped = text(f"state IN ({_listed(STOPPED)})")
+is_stopped = sa.text(f"state IN ({_listed(STOPPED)})")
 
 #: Hot and narrow. The CHECK makes an armed schedule without a next slot impossible.
 schedule_clock = table_of_tenants(
     "lodger_schedule_clock",
-    Column("schedule_id", Id, primary_key=True),
-    Column("state", String(16), nullable=False),
-    Column("next_at", Us),
+    sa.Column("schedule_id", Id, primary_key=True),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("next_at", Us),
     # Every slot up to and including this instant has its row; next_at is the first slot after it.
-    Column("accounted_us", Us, nullable=False),
-    Column("revision", Integer, nullable=False),
-    Column("tzdata", String(16), nullable=False),
+    sa.Column("accounted_us", Us, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("tzdata", sa.String(16), nullable=False),
     # End of a pause that ends by itself.
-    Column("wake_at", Us),
+    sa.Column("wake_at", Us),
     # 1 while next_at is not a slot but the instant at which the search for the next one continues.
-    Column("searching", Integer, nullable=False, server_default="0"),
+    sa.Column("searching", sa.Integer, nullable=False, server_default="0"),
     # The latest slot that became an action; the tenant's minimum distance of slots counts from it.
-    Column("last_slot_us", Us),
-    ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
-    Index("ix_lodger_schedule_clock_schedule", "schedule_id"),
-    CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="armed_has_next"),
-    CheckConstraint(f"state IN {get_args(ScheduleState)}", name="state"),
-    CheckConstraint("wake_at IS NULL OR state = 'paused'", name="wake_from_pause"),
-    Index(
+    sa.Column("last_slot_us", Us),
+    sa.ForeignKeyConstraint(["tenant_id", "schedule_id"], ["lodger_schedules.tenant_id", "lodger_schedules.id"]),
+    sa.Index("ix_lodger_schedule_clock_schedule", "schedule_id"),
+    sa.CheckConstraint("(state = 'armed') = (next_at IS NOT NULL)", name="armed_has_next"),
+    sa.CheckConstraint(f"state IN {get_args(ScheduleState)}", name="state"),
+    sa.CheckConstraint("wake_at IS NULL OR state = 'paused'", name="wake_from_pause"),
+    sa.Index(
         "ix_lodger_schedule_clock_next",
         "next_at",
         **partial("next_at IS NOT NULL"),
     ),
-    Index(
+    sa.Index(
         "ix_lodger_schedule_clock_wake",
         "wake_at",
         **partial("wake_at IS NOT NULL"),
     ),
-    Index("ix_lodger_schedule_clock_stopped", "accounted_us", **partial(is_stopped)),
+    sa.Index("ix_lodger_schedule_clock_stopped", "accounted_us", **partial(is_stopped)),
     info=guards(churn=Churn.HOT),
 )
 
 #: Conditions of the partial indexes, as literals: with bound values SQLite does not match a partial index.
-is_slotted = text("origin IN ('slot', 'backfill')")
-is_startable = text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
-is_running = text("state = 'running'")
-is_expiring = text("expires_at IS NOT NULL AND state = 'ready' AND step = 0 AND attempt = 0")
-is_open = text(f"state IN ({_listed(OPEN)})")
-is_held = text("held = 1")
-is_requested = text("requested_by IS NOT NULL AND state = 'ready'")
-is_failed = text(f"state IN ({_listed(FAILED)})")
+is_slotted = sa.text("origin IN ('slot', 'backfill')")
+is_startable = sa.text(f"held = 0 AND state IN ({_listed(STARTABLE)})")
+is_running = sa.text("state = 'running'")
+is_expiring = sa.text("expires_at IS NOT NULL AND state = 'ready' AND step = 0 AND attempt = 0")
+is_open = sa.text(f"state IN ({_listed(OPEN)})")
+is_held = sa.text("held = 1")
+is_requested = sa.text("requested_by IS NOT NULL AND state = 'ready'")
+is_failed = sa.text(f"state IN ({_listed(FAILED)})")
 
 #: States of an action.
 STATES = get_args(ActionState)
 
 actions = table_of_tenants(
     "lodger_actions",
-    Column("id", Id, primary_key=True),
-    Column("schedule_id", Id),
-    Column("revision", Integer),
-    Column("origin", String(10), nullable=False),
-    Column("slot", Us),
-    Column("slot_to", Us),
-    Column("due_at", Us, nullable=False),
-    Column("state", String(16), nullable=False),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("schedule_id", Id),
+    sa.Column("revision", sa.Integer),
+    sa.Column("origin", sa.String(10), nullable=False),
+    sa.Column("slot", Us),
+    sa.Column("slot_to", Us),
+    sa.Column("due_at", Us, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
     # 1 while an earlier action of the same schedule is unfinished.
-    Column("held", SmallInteger, nullable=False, server_default="0"),
-    Column("reason", String(40)),
-    Column("script_id", Id),
-    Column("script_version", Integer),
-    Column("params", Text),
-    Column("request_key", String(200)),
-    Column("replay_of", Id),
+    sa.Column("held", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("reason", sa.String(40)),
+    sa.Column("script_id", Id),
+    sa.Column("script_version", sa.Integer),
+    sa.Column("params", sa.Text),
+    sa.Column("request_key", sa.String(200)),
+    sa.Column("replay_of", Id),
     # What requested it inside Lodger: "action ID" of the run of a script, "url NAME"; None: a slot, or a caller of the API.
-    Column("requested_by", String(80)),
+    sa.Column("requested_by", sa.String(80)),
     # Name of the only node that may run it, for an action of a schedule placed on every node.
-    Column("node_key", String(200), nullable=False, server_default=""),
+    sa.Column("node_key", sa.String(200), nullable=False, server_default=""),
     # Labels that a node must carry to run it (policy.labels), besides the tenant's own labels.
-    Column("requires", Labels, nullable=False, server_default=""),
+    sa.Column("requires", Labels, nullable=False, server_default=""),
     # The lease: the node, and the epoch under which it runs this attempt of this step.
-    Column("node_id", Id),
-    Column("lease_epoch", Integer),
-    Column("step", SmallInteger, nullable=False, server_default="0"),
+    sa.Column("node_id", Id),
+    sa.Column("lease_epoch", sa.Integer),
+    sa.Column("step", sa.SmallInteger, nullable=False, server_default="0"),
     # Script and version of every step, JSON; None for a single one. script_id and script_version are those of the
     # present step.
-    Column("steps", Text),
+    sa.Column("steps", sa.Text),
     # Result of the previous step, which is the input of the present one.
-    Column("handed", Text),
-    Column("priority", SmallInteger, nullable=False, server_default="0"),
+    sa.Column("handed", sa.Text),
+    sa.Column("priority", sa.SmallInteger, nullable=False, server_default="0"),
     # Instant from which an action that has not started expires.
-    Column("expires_at", Us),
-    Column("attempt", Integer, nullable=False, server_default="0"),
-    Column("tenant_faults", SmallInteger, nullable=False, server_default="0"),
-    Column("engine_faults", SmallInteger, nullable=False, server_default="0"),
-    Column("conflicts", SmallInteger, nullable=False, server_default="0"),
-    Column("started_us", Us),
-    Column("deadline_us", Us),
-    Column("finished_us", Us),
-    Column("outcome", String(20)),
-    Column("result", Text),
-    Column("error", Text),
-    CheckConstraint(
+    sa.Column("expires_at", Us),
+    sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("tenant_faults", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("engine_faults", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("conflicts", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("started_us", Us),
+    sa.Column("deadline_us", Us),
+    sa.Column("finished_us", Us),
+    sa.Column("outcome", sa.String(20)),
+    sa.Column("result", sa.Text),
+    sa.Column("error", sa.Text),
+    sa.CheckConstraint(
         f"state IN {STATES}",
         name="state",
     ),
-    CheckConstraint(f"origin IN {get_args(Origin)}", name="origin"),
-    CheckConstraint(
+    sa.CheckConstraint(f"origin IN {get_args(Origin)}", name="origin"),
+    sa.CheckConstraint(
         "state <> 'running' OR (node_id IS NOT NULL AND lease_epoch IS NOT NULL)", name="running_is_leased"
     ),
-    CheckConstraint("state <> 'skipped' OR reason IS NOT NULL", name="skipped_has_reason"),
-    CheckConstraint("slot_to IS NULL OR (state = 'skipped' AND slot_to > slot)", name="gap_is_skipped"),
-    CheckConstraint("held = 0 OR state = 'ready'", name="held_is_ready"),
+    sa.CheckConstraint("state <> 'skipped' OR reason IS NOT NULL", name="skipped_has_reason"),
+    sa.CheckConstraint("slot_to IS NULL OR (state = 'skipped' AND slot_to > slot)", name="gap_is_skipped"),
+    sa.CheckConstraint("held = 0 OR state = 'ready'", name="held_is_ready"),
     # Two ticks of one slot: the second one finds the row and changes nothing.
-    Index(
+    sa.Index(
         "uq_lodger_actions_slot",
         "schedule_id",
         "slot",
@@ -334,14 +315,14 @@ actions = table_of_tenants(
         unique=True,
         **partial(is_slotted),
     ),
-    Index(
+    sa.Index(
         "uq_lodger_actions_request",
         "tenant_id",
         "request_key",
         unique=True,
         **partial("request_key IS NOT NULL"),
     ),
-    Index(
+    sa.Index(
         "ix_lodger_actions_startable",
         "tenant_id",
         "requires",
@@ -350,15 +331,15 @@ actions = table_of_tenants(
         "id",
         **partial(is_startable),
     ),
-    Index("ix_lodger_actions_expiring", "expires_at", **partial(is_expiring)),
-    Index(
+    sa.Index("ix_lodger_actions_expiring", "expires_at", **partial(is_expiring)),
+    sa.Index(
         "ix_lodger_actions_running",
         "tenant_id",
         "node_id",
         **partial(is_running),
     ),
-    Index("ix_lodger_actions_leased", "node_id", **partial(is_running)),
-    Index(
+    sa.Index("ix_lodger_actions_leased", "node_id", **partial(is_running)),
+    sa.Index(
         "ix_lodger_actions_schedule",
         "schedule_id",
         "state",
@@ -366,37 +347,39 @@ actions = table_of_tenants(
         **partial("schedule_id IS NOT NULL"),
     ),
     # Lists of a schedule's actions, and the ones beside each.
-    Index("ix_lodger_actions_of_schedule", "schedule_id", "id", **partial("schedule_id IS NOT NULL")),
+    sa.Index("ix_lodger_actions_of_schedule", "schedule_id", "id", **partial("schedule_id IS NOT NULL")),
     # Lists of actions in any other state than that of most.
-    Index("ix_lodger_actions_undone", "tenant_id", "id", **partial("state <> 'done'")),
-    Index("ix_lodger_actions_undone_id", "id", **of_any_tenant("state <> 'done'")),
+    sa.Index("ix_lodger_actions_undone", "tenant_id", "id", **partial("state <> 'done'")),
+    sa.Index("ix_lodger_actions_undone_id", "id", **of_any_tenant("state <> 'done'")),
     # The last run of a schedule, also for scripts.
-    Index("ix_lodger_actions_started", "schedule_id", "started_us", **partial("started_us IS NOT NULL")),
+    sa.Index("ix_lodger_actions_started", "schedule_id", "started_us", **partial("started_us IS NOT NULL")),
     # Lists over all tenants; the overview of the last hours.
-    Index("ix_lodger_actions_id", "id", **of_any_tenant()),
-    Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
-    Index("ix_lodger_actions_failed", "finished_us", "tenant_id", **partial(is_failed)),
+    sa.Index("ix_lodger_actions_id", "id", **of_any_tenant()),
+    sa.Index("ix_lodger_actions_finished", "finished_us", "tenant_id", **partial("finished_us IS NOT NULL")),
+    sa.Index("ix_lodger_actions_failed", "finished_us", "tenant_id", **partial(is_failed)),
     # The number of a tenant's requested runs that wait is bounded.
-    Index("ix_lodger_actions_requested", "tenant_id", **partial(is_requested)),
-    Index("ix_lodger_actions_held", "due_at", **partial(is_held)),
+    sa.Index("ix_lodger_actions_requested", "tenant_id", **partial(is_requested)),
+    sa.Index("ix_lodger_actions_held", "due_at", **partial(is_held)),
     info=guards(churn=Churn.HOT),
 )
 
 
-def is_one_of(column: ColumnElement[str], words: Iterable[str]) -> ColumnElement[bool]:
+def is_one_of(column: sa.ColumnElement[str], words: Iterable[str]) -> sa.ColumnElement[bool]:
     """Return the condition of a partial index for statements that join several tables, in which its text is ambiguous."""
-    return column.in_([literal_column(f"'{word}'") for word in words])
+    return column.in_([sa.literal_column(f"'{word}'") for word in words])
 
 
 _suspended = (
-    select(literal_column("1"))
+    sa.select(sa.literal_column("1"))
     .where(
         scripts.c.id == actions.c.script_id,
         # An expression, or SQLite would take the primary key instead of the index of suspended scripts.
-        scripts.c.tenant_id.concat(literal_column("''")).in_((actions.c.tenant_id, literal_column(f"'{PLATFORM}'"))),
+        scripts.c.tenant_id.concat(sa.literal_column("''")).in_(
+            (actions.c.tenant_id, sa.literal_column(f"'{PLATFORM}'"))
+        ),
         scripts.c.suspended_us.is_not(None),
     )
-    .limit(literal_column("1"))
+    .limit(sa.literal_column("1"))
     .correlate(actions)
     .scalar_subquery()
 )
@@ -406,21 +389,21 @@ script_may_start = _suspended.is_(None)
 
 attempts = table_of_tenants(
     "lodger_attempts",
-    Column("action_id", Id, primary_key=True),
-    Column("step", SmallInteger, primary_key=True),
-    Column("n", Integer, primary_key=True),
-    Column("node_id", Id, nullable=False),
-    Column("lease_epoch", Integer, nullable=False),
-    Column("started_us", Us, nullable=False),
-    Column("finished_us", Us, nullable=False),
-    Column("outcome", String(20), nullable=False),
-    Column("error", Text),
-    Column("effects", Text),
-    Column("cpu_us", BigInteger, nullable=False),
-    Column("wall_us", BigInteger, nullable=False),
-    Column("memory_peak_bytes", BigInteger, nullable=False),
-    Column("host_calls", Integer, nullable=False),
-    ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
+    sa.Column("action_id", Id, primary_key=True),
+    sa.Column("step", sa.SmallInteger, primary_key=True),
+    sa.Column("n", sa.Integer, primary_key=True),
+    sa.Column("node_id", Id, nullable=False),
+    sa.Column("lease_epoch", sa.Integer, nullable=False),
+    sa.Column("started_us", Us, nullable=False),
+    sa.Column("finished_us", Us, nullable=False),
+    sa.Column("outcome", sa.String(20), nullable=False),
+    sa.Column("error", sa.Text),
+    sa.Column("effects", sa.Text),
+    sa.Column("cpu_us", sa.BigInteger, nullable=False),
+    sa.Column("wall_us", sa.BigInteger, nullable=False),
+    sa.Column("memory_peak_bytes", sa.BigInteger, nullable=False),
+    sa.Column("host_calls", sa.Integer, nullable=False),
+    sa.ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
     sqlite_with_rowid=False,
     info=guards(churn=Churn.GROWING),
 )
@@ -428,20 +411,20 @@ attempts = table_of_tenants(
 #: One row per attempt with log lines: a JSON list of [level, text, us].
 attempt_logs = table_of_tenants(
     "lodger_attempt_logs",
-    Column("action_id", Id, primary_key=True),
-    Column("step", SmallInteger, primary_key=True),
-    Column("n", Integer, primary_key=True),
-    Column("lines", Text, nullable=False),
-    ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
+    sa.Column("action_id", Id, primary_key=True),
+    sa.Column("step", sa.SmallInteger, primary_key=True),
+    sa.Column("n", sa.Integer, primary_key=True),
+    sa.Column("lines", sa.Text, nullable=False),
+    sa.ForeignKeyConstraint(["tenant_id", "action_id"], ["lodger_actions.tenant_id", "lodger_actions.id"]),
     info=guards(churn=Churn.GROWING),
 )
 
 #: A tenant's usage of one UTC day, without attempts that the engine is to blame for.
 usage_days = table_of_tenants(
     "lodger_usage_days",
-    Column("day", Integer, primary_key=True),
-    Column("runs", Integer, nullable=False),
-    Column("cpu_us", BigInteger, nullable=False),
-    *(Column(name, BigInteger, nullable=False, server_default="0") for name in NAMES),
+    sa.Column("day", sa.Integer, primary_key=True),
+    sa.Column("runs", sa.Integer, nullable=False),
+    sa.Column("cpu_us", sa.BigInteger, nullable=False),
+    *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in NAMES),
     info=guards(churn=Churn.HOT),
 )

@@ -1,18 +1,6 @@
 """Tables of script data in Lodger's own database: keyed values, documents, outbox, sealed commits, secrets, indexes."""
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Double,
-    Index,
-    Integer,
-    LargeBinary,
-    SmallInteger,
-    String,
-    Text,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 
 from lodger.engine.store.drivers.expressions import Id, code_points
 from lodger.engine.store.drivers.guards import Churn, ScriptAccess, Stored, guards
@@ -22,22 +10,22 @@ from lodger.engine.store.schema.metadata import SEALED, table_of_tenants
 #: JSON text under a key; scope "" is the tenant's, others are schedule ids. ``expires_us`` None means never.
 kv = table_of_tenants(
     "lodger_kv",
-    Column("scope", String(64), primary_key=True),
-    Column("key", String(512), primary_key=True),
-    Column("value", Text, nullable=False),
-    Column("expires_us", BigInteger),
-    Column("updated_us", BigInteger, nullable=False),
+    sa.Column("scope", sa.String(64), primary_key=True),
+    sa.Column("key", sa.String(512), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+    sa.Column("expires_us", sa.BigInteger),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
     info=guards(stored=Stored("kept_bytes", ("key", "value"), updated=True), scripts=ScriptAccess(), churn=Churn.HOT),
 )
 
 #: Documents of collections; ``body`` is the JSON text in wire form, without the id.
 documents = table_of_tenants(
     "lodger_documents",
-    Column("collection", String(64), primary_key=True),
-    Column("id", String(200), primary_key=True),
-    Column("body", Text, nullable=False),
-    Column("created_us", BigInteger, nullable=False),
-    Column("updated_us", BigInteger, nullable=False),
+    sa.Column("collection", sa.String(64), primary_key=True),
+    sa.Column("id", sa.String(200), primary_key=True),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
     info=guards(stored=Stored("kept_bytes", ("id", "body"), updated=True), scripts=ScriptAccess()),
 )
 
@@ -45,25 +33,25 @@ documents = table_of_tenants(
 #: row is one mail or one webhook message.
 outbox = table_of_tenants(
     "lodger_outbox",
-    Column("id", String(80), primary_key=True),
-    Column("action_id", String(36), nullable=False),
-    Column("step", Integer, nullable=False),
-    Column("n", Integer, nullable=False),
-    Column("kind", String(16), nullable=False),
-    Column("target", String(63), nullable=False, server_default=""),
-    Column("message_id", String(200), nullable=False),
-    Column("payload", Text, nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("next_at_us", BigInteger),
-    Column("last_error", Text),
-    Column("created_us", BigInteger, nullable=False),
-    Column("sent_us", BigInteger),
-    UniqueConstraint("tenant_id", "action_id", "step", "n", "target", name="uq_lodger_outbox_effect"),
-    CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="state"),
-    CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
-    Index("ix_lodger_outbox_due", "state", "next_at_us"),
-    Index("ix_lodger_outbox_lane", "kind", "tenant_id", "target", "state", "next_at_us"),
+    sa.Column("id", sa.String(80), primary_key=True),
+    sa.Column("action_id", sa.String(36), nullable=False),
+    sa.Column("step", sa.Integer, nullable=False),
+    sa.Column("n", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("target", sa.String(63), nullable=False, server_default=""),
+    sa.Column("message_id", sa.String(200), nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("next_at_us", sa.BigInteger),
+    sa.Column("last_error", sa.Text),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("sent_us", sa.BigInteger),
+    sa.UniqueConstraint("tenant_id", "action_id", "step", "n", "target", name="uq_lodger_outbox_effect"),
+    sa.CheckConstraint("state IN ('queued', 'sending', 'sent', 'failed')", name="state"),
+    sa.CheckConstraint("(state IN ('queued', 'sending')) = (next_at_us IS NOT NULL)", name="due"),
+    sa.Index("ix_lodger_outbox_due", "state", "next_at_us"),
+    sa.Index("ix_lodger_outbox_lane", "kind", "tenant_id", "target", "state", "next_at_us"),
     info=guards(stored=Stored("history_bytes", ("payload",)), churn=Churn.HOT),
 )
 
@@ -72,50 +60,50 @@ outbox = table_of_tenants(
 #: attempt's end as JSON. A process reserves the next try by moving ``next_us``.
 sealed = table_of_tenants(
     "lodger_sealed",
-    Column("action_id", Id, primary_key=True),
-    Column("step", Integer, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("docket", Text, nullable=False),
-    Column("own", Text, nullable=False),
-    Column("ended", Text, nullable=False),
-    Column("sealed_us", BigInteger, nullable=False),
-    Column("next_us", BigInteger, nullable=False),
-    Column("tries", Integer, nullable=False, server_default="0"),
-    Column("last_error", Text),
-    Index("ix_lodger_sealed_next", "next_us"),
+    sa.Column("action_id", Id, primary_key=True),
+    sa.Column("step", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("docket", sa.Text, nullable=False),
+    sa.Column("own", sa.Text, nullable=False),
+    sa.Column("ended", sa.Text, nullable=False),
+    sa.Column("sealed_us", sa.BigInteger, nullable=False),
+    sa.Column("next_us", sa.BigInteger, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("last_error", sa.Text),
+    sa.Index("ix_lodger_sealed_next", "next_us"),
     info=guards(stored=Stored("kept_bytes", ("docket", "own"))),
 )
 
 #: Keys, documents and cursors that a sealed attempt will write; locked for other attempts until then.
 holds = table_of_tenants(
     "lodger_holds",
-    Column("kind", String(16), primary_key=True),
-    Column("scope", String(64), primary_key=True),
-    Column("key", String(512), primary_key=True),
-    Column("action_id", Id, nullable=False),
-    Index("ix_lodger_holds_action", "action_id"),
+    sa.Column("kind", sa.String(16), primary_key=True),
+    sa.Column("scope", sa.String(64), primary_key=True),
+    sa.Column("key", sa.String(512), primary_key=True),
+    sa.Column("action_id", Id, nullable=False),
+    sa.Index("ix_lodger_holds_action", "action_id"),
 )
 
 #: Responses to HTTP requests of a step that is repeated; ``key`` identifies the request, ``body`` is deflated.
 fetches = table_of_tenants(
     "lodger_fetches",
-    Column("action_id", Id, primary_key=True),
-    Column("step", Integer, primary_key=True),
-    Column("key", String(64), primary_key=True),
-    Column("answer", Text, nullable=False),
-    Column("body", LargeBinary, nullable=False),
+    sa.Column("action_id", Id, primary_key=True),
+    sa.Column("step", sa.Integer, primary_key=True),
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
 #: Encrypted values (:mod:`lodger.engine.vault.vault`), bound to tenant, name and hosts; hosts are a JSON list.
 secrets = table_of_tenants(
     "lodger_secrets",
-    Column("name", String(63), primary_key=True),
-    Column("hosts", Text, nullable=False),
-    Column("key_id", String(32), nullable=False),
-    Column("sealed", Text, nullable=False),
-    Column("created_us", BigInteger, nullable=False),
-    Column("updated_us", BigInteger, nullable=False),
-    Index("ix_lodger_secrets_key", "key_id"),
+    sa.Column("name", sa.String(63), primary_key=True),
+    sa.Column("hosts", sa.Text, nullable=False),
+    sa.Column("key_id", sa.String(32), nullable=False),
+    sa.Column("sealed", sa.Text, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+    sa.Column("updated_us", sa.BigInteger, nullable=False),
+    sa.Index("ix_lodger_secrets_key", "key_id"),
     info={SEALED: lambda row: ((row["tenant_id"], row["name"], row["hosts"]), ("sealed",))},
 )
 
@@ -123,11 +111,11 @@ secrets = table_of_tenants(
 #: an index only when it is complete.
 collection_indexes = table_of_tenants(
     "lodger_collection_indexes",
-    Column("collection", String(64), primary_key=True),
-    Column("path", String(520), primary_key=True),
-    Column("complete", SmallInteger, nullable=False),
-    Column("upto", String(200), nullable=False),
-    Column("made_us", BigInteger, nullable=False),
+    sa.Column("collection", sa.String(64), primary_key=True),
+    sa.Column("path", sa.String(520), primary_key=True),
+    sa.Column("complete", sa.SmallInteger, nullable=False),
+    sa.Column("upto", sa.String(200), nullable=False),
+    sa.Column("made_us", sa.BigInteger, nullable=False),
     info=guards(scripts=ScriptAccess("SELECT")),
 )
 
@@ -135,33 +123,33 @@ collection_indexes = table_of_tenants(
 #: point.
 document_index = table_of_tenants(
     "lodger_document_index",
-    Column("collection", String(64), primary_key=True),
-    Column("path", String(520), primary_key=True),
-    Column("id", String(200), primary_key=True),
-    Column("rank", SmallInteger, nullable=False),
-    Column("number", Double),
-    Column("words", code_points(200)),
-    Index("ix_lodger_document_index_number", "tenant_id", "collection", "path", "rank", "number"),
-    Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
+    sa.Column("collection", sa.String(64), primary_key=True),
+    sa.Column("path", sa.String(520), primary_key=True),
+    sa.Column("id", sa.String(200), primary_key=True),
+    sa.Column("rank", sa.SmallInteger, nullable=False),
+    sa.Column("number", sa.Double),
+    sa.Column("words", code_points(200)),
+    sa.Index("ix_lodger_document_index_number", "tenant_id", "collection", "path", "rank", "number"),
+    sa.Index("ix_lodger_document_index_words", "tenant_id", "collection", "path", "rank", "words"),
     info=guards(scripts=ScriptAccess()),
 )
 
 #: Reservations of a tenant's day budgets by running attempts (:mod:`lodger.engine.store.usage.budget_reservations`).
 reservations = table_of_tenants(
     "lodger_lots",
-    Column("action_id", Id, primary_key=True),
-    Column("attempt", Integer, primary_key=True),
-    Column("budget", String(32), primary_key=True),
-    Column("day", Integer, primary_key=True),
-    Column("amount", BigInteger, nullable=False),
+    sa.Column("action_id", Id, primary_key=True),
+    sa.Column("attempt", sa.Integer, primary_key=True),
+    sa.Column("budget", sa.String(32), primary_key=True),
+    sa.Column("day", sa.Integer, primary_key=True),
+    sa.Column("amount", sa.BigInteger, nullable=False),
 )
 
 #: Bytes that each tenant uses; triggers count them (:class:`~lodger.engine.store.drivers.guards.Stored`).
 storage = table_of_tenants(
     "lodger_storage",
-    Column("kept_bytes", BigInteger, nullable=False),
-    Column("history_bytes", BigInteger, nullable=False),
-    Column("audit_bytes", BigInteger, nullable=False, server_default="0"),
+    sa.Column("kept_bytes", sa.BigInteger, nullable=False),
+    sa.Column("history_bytes", sa.BigInteger, nullable=False),
+    sa.Column("audit_bytes", sa.BigInteger, nullable=False, server_default="0"),
     info=guards(churn=Churn.HOT),
 )
 

@@ -8,31 +8,11 @@ from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Engine,
-    Float,
-    Integer,
-    Select,
-    Table,
-    TextClause,
-    bindparam,
-    cast,
-    create_engine,
-    event,
-    func,
-    literal,
-    literal_column,
-    select,
-    type_coerce,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
-from sqlalchemy.engine import URL
 from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.sql.compiler import IdentifierPreparer
-from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.types import LargeBinary
 
 from lodger.engine.core.errors import InputError, Unavailable
@@ -74,19 +54,19 @@ class SqliteDriver(Driver):
     """SQLite, as the ledger's database and as the platform's."""
 
     name: ClassVar[str] = "sqlite"
-    sql: ClassVar[Mapping[str, TextClause]] = _SQL
+    sql: ClassVar[Mapping[str, sa.TextClause]] = _SQL
 
     # Connections
 
-    def ledger_url(self, url: URL) -> URL:
+    def ledger_url(self, url: sa.URL) -> sa.URL:
         """Return the URL unchanged; refuse a database in memory."""
         if url.database in {None, "", ":memory:"}:
             raise InputError("database_url.memory")
         return url
 
-    def open(self, url: URL, *, synchronous: str, patience_s: float) -> Engine:
+    def open(self, url: sa.URL, *, synchronous: str, patience_s: float) -> sa.Engine:
         """Return a pool of connections that are set up for the ledger."""
-        engine = create_engine(
+        engine = sa.create_engine(
             url,
             connect_args={"check_same_thread": False},
             pool_size=8,
@@ -98,26 +78,26 @@ class SqliteDriver(Driver):
             execution_options=self.options,
         )
         engine.dialect.statement_compiler = _HintedCompiler
-        event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
+        sa.event.listen(engine, "connect", lambda raw, _record: connections.prepare(raw, synchronous))
         connections.LedgerFile(engine)
-        event.listen(engine, "begin", connections.begin)
-        event.listen(engine, "do_execute", connections.close_after_long)
+        sa.event.listen(engine, "begin", connections.begin)
+        sa.event.listen(engine, "do_execute", connections.close_after_long)
         return engine
 
-    def open_platform(self, url: URL) -> Engine:
+    def open_platform(self, url: sa.URL) -> sa.Engine:
         """Return a pool of connections that check foreign keys."""
-        engine = create_engine(url, hide_parameters=True, execution_options=self.options)
-        event.listen(engine, "do_connect", lambda *_of_event: connections.require_regular(str(url.database)))
-        event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
-        event.listen(engine, "do_execute", connections.close_after_long)
+        engine = sa.create_engine(url, hide_parameters=True, execution_options=self.options)
+        sa.event.listen(engine, "do_connect", lambda *_of_event: connections.require_regular(str(url.database)))
+        sa.event.listen(engine, "connect", lambda raw, _record: raw.execute("PRAGMA foreign_keys = ON"))
+        sa.event.listen(engine, "do_execute", connections.close_after_long)
         return engine
 
-    def has_platform(self, url: URL) -> bool:
+    def has_platform(self, url: sa.URL) -> bool:
         """Whether the file exists: SQLite creates one for a misspelt path."""
         file = url.database
         return not file or file.startswith((":memory:", "file:")) or Path(file).exists()
 
-    def writer(self, pool: Engine) -> features.Writer:
+    def writer(self, pool: sa.Engine) -> features.Writer:
         """Return the transactions of one connection; between processes ``BEGIN IMMEDIATE`` lets one write at a time."""
         return connections.OneWriter(pool)
 
@@ -126,7 +106,7 @@ class SqliteDriver(Driver):
         """Return the execution options of a deferred transaction."""
         return connections.READ
 
-    def begin_platform(self, connection: Connection, *, write: bool) -> None:
+    def begin_platform(self, connection: sa.Connection, *, write: bool) -> None:
         """Begin a transaction unless the DBAPI has begun one. Raises Unavailable: database_replaced; the next one opens the new file."""
         connections.require_same_file(connection)
         raw: Any = connection.connection.driver_connection
@@ -134,7 +114,7 @@ class SqliteDriver(Driver):
             # Python's driver begins a transaction only before the first write, and that one ignores its busy timeout.
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN DEFERRED")
 
-    def table_statements(self, tables: Sequence[Table]) -> Iterator[str]:
+    def table_statements(self, tables: Sequence[sa.Table]) -> Iterator[str]:
         """Return the triggers of the tables."""
         return guards.statements(tables)
 
@@ -143,7 +123,7 @@ class SqliteDriver(Driver):
         coarse."""
         return connections.explain(str(error.orig), place)
 
-    def is_transaction_lost(self, connection: Connection) -> bool:
+    def is_transaction_lost(self, connection: sa.Connection) -> bool:
         """Return True after ``RAISE(ROLLBACK)``, ``ON CONFLICT ROLLBACK`` and sometimes a full disk."""
         if connection.closed:
             return False
@@ -154,7 +134,7 @@ class SqliteDriver(Driver):
         """Return the writer: its connection sees the file's version change."""
         return writer
 
-    def check_settings(self, connection: Connection) -> list[features.Check]:
+    def check_settings(self, connection: sa.Connection) -> list[features.Check]:
         """Check the journal, and how often it is synchronized with the disk."""
         journal = str(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one())
         level = int(connection.exec_driver_sql("PRAGMA synchronous").scalar_one())
@@ -170,49 +150,49 @@ class SqliteDriver(Driver):
 
     # Backup
 
-    def is_absent(self, url: URL) -> bool:
+    def is_absent(self, url: sa.URL) -> bool:
         """Return whether the file is missing."""
         return not Path(str(url.database)).exists()
 
-    def backup(self, url: URL, target: Path) -> None:
+    def backup(self, url: sa.URL, target: Path) -> None:
         """Copy the database's file page by page, from one snapshot."""
         backup.copy(Path(str(url.database)), target)
 
-    def restore(self, url: URL, source: Path) -> None:
+    def restore(self, url: sa.URL, source: Path) -> None:
         """Copy a backup back to the place of the ledger's file."""
         backup.copy(source, Path(str(url.database)))
 
-    def integrity(self, connection: Connection) -> list[str]:
+    def integrity(self, connection: sa.Connection) -> list[str]:
         """Run SQLite's checks of pages, indexes and foreign keys."""
         return backup.integrity(connection.connection.driver_connection)
 
     # Statements on many rows
 
-    def insert(self, table: Table) -> Any:
+    def insert(self, table: sa.Table) -> Any:
         """Return SQLite's INSERT."""
         return sqlite.insert(table)
 
     def row_writer(
         self,
-        types: Mapping[str, ColumnElement[Any]],
+        types: Mapping[str, sa.ColumnElement[Any]],
         each: Callable[[], Any],
         over: Callable[[Any], Any],
     ) -> features.RowWriter:
         """Compile a statement that is run for each of many rows: for a hundred rows at once, and row by row for the rest."""
         return EachRow(each, over)
 
-    def row_query(self, types: Mapping[str, ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
+    def row_query(self, types: Mapping[str, sa.ColumnElement[Any]], over: Callable[[Any], Any]) -> features.RowQuery:
         """Compile a query about many rows, which VALUES lists."""
         return Over(tuple(types), over)
 
-    def look_up(self, given: Any, wanted: Select[Any], *conditions: ColumnElement[bool]) -> Select[Any]:
+    def look_up(self, given: Any, wanted: sa.Select[Any], *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         """Return a query that joins the tables: SQLite begins with the given rows."""
         return wanted.add_columns(*given.c).select_from(given).where(*conditions)
 
-    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+    def among(self, column: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
         """Return the condition that a column is in a list in JSON: the statement's text does not depend on the number of values."""
-        given: Select[Any] = select(literal_column("value")).select_from(
-            func.json_each(bindparam(name, type_=JsonList()))
+        given: sa.Select[Any] = sa.select(sa.literal_column("value")).select_from(
+            sa.func.json_each(sa.bindparam(name, type_=JsonList()))
         )
         return column.in_(given)
 
@@ -231,29 +211,29 @@ class SqliteDriver(Driver):
         """Return 0: one transaction writes at a time."""
         return "0"
 
-    def byte_length(self, column: ColumnElement[Any]) -> ColumnElement[int]:
+    def byte_length(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
         """Return the length of the text as bytes."""
-        return func.length(cast(column, LargeBinary))
+        return sa.func.length(sa.cast(column, LargeBinary))
 
-    def position(self, text: ColumnElement[Any], part: ColumnElement[Any]) -> ColumnElement[int]:
+    def position(self, text: sa.ColumnElement[Any], part: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
         """Return ``instr``."""
-        return func.instr(text, part)
+        return sa.func.instr(text, part)
 
-    def ascii_lower(self, text: ColumnElement[Any]) -> ColumnElement[str]:
+    def ascii_lower(self, text: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
         """Return ``lower``, which knows ASCII only."""
-        return func.lower(text)
+        return sa.func.lower(text)
 
-    def json_path(self, body: ColumnElement[Any], parts: Sequence[str], tag: str) -> features.JsonPath:
+    def json_path(self, body: sa.ColumnElement[Any], parts: Sequence[str], tag: str) -> features.JsonPath:
         """Return a path in SQLite's JSON functions."""
         return SqliteJsonPath(body, parts, tag)
 
-    def json_number(self, value: float) -> ColumnElement[Any]:
+    def json_number(self, value: float) -> sa.ColumnElement[Any]:
         """Return a number to compare with one in JSON: unchanged, because integers and doubles compare exactly."""
-        return literal(value)
+        return sa.literal(value)
 
-    def decimal_column(self, column: Column[Any]) -> ColumnElement[Any]:
+    def decimal_column(self, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
         """Return the column as a double: SQLAlchemy's decimals warn and round through floats."""
-        return type_coerce(column, Float())
+        return sa.type_coerce(column, sa.Float())
 
     def decimal_value(self, value: Decimal) -> Any:
         """Return the nearest double, which is exact up to 15 digits."""
@@ -265,20 +245,20 @@ class SqliteDriver(Driver):
 
     def decimal_type(self) -> Any:
         """Return the type of doubles."""
-        return Float()
+        return sa.Float()
 
-    def exact_sum(self, column: ColumnElement[Any], scale: int | None) -> list[ColumnElement[Any]]:
+    def exact_sum(self, column: sa.ColumnElement[Any], scale: int | None) -> list[sa.ColumnElement[Any]]:
         """Return two halves: SQLite's sum of integers fails beyond 64 bits."""
         if scale is not None:
-            column = cast(func.round(column * 10**scale), Integer())
-        return [func.sum(column.op(">>")(32)), func.sum(column.op("&")(_LOW)), func.count(column)]
+            column = sa.cast(sa.func.round(column * 10**scale), sa.Integer())
+        return [sa.func.sum(column.op(">>")(32)), sa.func.sum(column.op("&")(_LOW)), sa.func.count(column)]
 
     # Reads and writes of tenants' rows
 
     def rows_up_to(
         self,
-        connection: Connection,
-        statement: Select[Any],
+        connection: sa.Connection,
+        statement: sa.Select[Any],
         weighed: Sequence[int],
         max_bytes: int,
         min_rows: int,
@@ -296,7 +276,7 @@ class SqliteDriver(Driver):
 
     @contextmanager
     def time_limit(
-        self, connection: Connection, seconds: float, elapsed_s: Callable[[], float], *, scans: bool = False
+        self, connection: sa.Connection, seconds: float, elapsed_s: Callable[[], float], *, scans: bool = False
     ) -> Iterator[None]:
         """Cancel a statement of the block once the time is over: the clock is checked every thousand steps."""
         raw = connection.connection.driver_connection
@@ -322,18 +302,18 @@ class SqliteDriver(Driver):
         """Whether a write failed because its target is a read-only view, by the error's message."""
         return "because it is a view" in str(error.orig)
 
-    def table_name(self, table: Table) -> str:
+    def table_name(self, table: sa.Table) -> str:
         """Return the name of a table."""
         return table.name
 
     # The change feed
 
-    def begin_attribution(self, connection: Connection, consumer: str | None) -> int | None:
+    def begin_attribution(self, connection: sa.Connection, consumer: str | None) -> int | None:
         """Return the number of the last change: triggers of SQLite cannot read settings."""
         last: int | None = connection.scalar(_SQL["last_change"])
         return last
 
-    def end_attribution(self, connection: Connection, since: int | None, consumer: str | None) -> None:
+    def end_attribution(self, connection: sa.Connection, since: int | None, consumer: str | None) -> None:
         """Store the consumer in the changes since :meth:`begin_attribution`."""
         connection.execute(_SQL["attribute"], {"consumer": consumer, "last": since})
 
