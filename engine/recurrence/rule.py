@@ -7,10 +7,10 @@ clock (``every 90s``, ``at``) are Recurrences directly.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from lodger.engine.recurrence.rule_errors import SearchEnded
 from lodger.engine.recurrence.search import MAX_STEPS, OutOfSteps, SearchedTo, Steps
@@ -95,6 +95,11 @@ class ScheduleRules:
     def names_zone(self) -> bool:
         """Whether the schedule or one of its rules has a zone beside its text."""
         return self.tz is not None or any(each.tz for each in self.rules)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the operations that take rules, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,4 @@ def examine(engine: "Engine", folder: ScriptFolder) -> tuple[list[Finding], list
 
 def next_slots(engine: "Engine", schedule: "Schedule", after: datetime | None = None) -> tuple[datetime, ...]:
     """Return the next slots of a schedule, after now by default."""
-    rules = schedule.rules
-    return engine.schedules.preview(
-        rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst, start=rules.start, end=rules.end, after=after,
-        n=SLOTS,
-    ).slots  # fmt: skip
+    return engine.schedules.preview(**schedule.rules.arguments, after=after, n=SLOTS).slots

@@ -164,16 +164,7 @@ def _schedule(engine: "Engine", tenant_id: str, name: str, fields: Mapping[str, 
     """Return the step for one schedule of the folder; ``current`` is the stored one, None if there is none."""
     wanted = schedules_file.normal(fields, None if current is None else current.rules)
     if current is None:
-        rules = schedules_file.rules_of(fields)
-        shown = engine.schedules.preview(
-            rules.rules,
-            exclusions=rules.exclusions,
-            tz=rules.tz,
-            dst=rules.dst,
-            start=rules.start,
-            end=rules.end,
-            n=SLOTS,
-        )
+        shown = engine.schedules.preview(**schedules_file.rules_of(fields).arguments, n=SLOTS)
         return Step("create", "schedule", name, 0, (f"+ {shown.text}",), (), shown.slots)
     before = schedules_file.normal_record(current)
     diff = [
@@ -184,11 +175,7 @@ def _schedule(engine: "Engine", tenant_id: str, name: str, fields: Mapping[str, 
     dropped: tuple[datetime, ...] = ()
     added: tuple[datetime, ...] = ()
     if before["rules"] != wanted["rules"]:
-        rules = schedules_file.rules_of(fields)
-        shown_change = engine.schedules.what_if(
-            tenant_id, name, rules=rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst,
-            start=rules.start, end=rules.end,
-        )  # fmt: skip
+        shown_change = engine.schedules.what_if(tenant_id, name, **schedules_file.rules_of(fields).arguments)
         diff = [line for line in diff if not line.startswith("~ rules")]
         diff += [f"- {shown_change.before}", f"+ {shown_change.after}"]
         dropped, added = shown_change.dropped, shown_change.added

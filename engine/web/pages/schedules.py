@@ -72,11 +72,7 @@ def _preview(reader: Reader, schedule: Any) -> Any:
     """Return the next slots of a schedule; None for one that has none."""
     if schedule.state != "armed" or not schedule.next_at:
         return None
-    rules = schedule.rules
     try:
-        return reader.ask(
-            "schedules.preview", **reader.tenant, rules=rules.rules, exclusions=rules.exclusions, tz=rules.tz, dst=rules.dst,
-            start=rules.start, end=rules.end, n=SLOTS,
-        )  # fmt: skip
+        return reader.ask("schedules.preview", **reader.tenant, **schedule.rules.arguments, n=SLOTS)
     except InputError:  # rules that were valid once
         return None
