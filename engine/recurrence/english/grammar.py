@@ -1105,10 +1105,12 @@ class _Grammar:
             end = self.time()
             self.add("window", first).window = self._window_halves(begin, end)
         elif self._is_date() or self.peek().kind in ("slashed", "date") or (self.kinds("weekday", ",")):
-            self._starting(first)
+            begins = self._starting(first)
             if self.take("and") if between else self.take("to"):
-                self.drafts[-1].last = self.date()
+                ends = self.drafts[-1].last = self.date()
                 self.add("last", self.at - 1)
+                if not (begins.year or ends.year):
+                    raise self._range_of(begins, ends, self.since(first), "")
         elif self.kinds("month"):
             self.months_of(strong, first)
         elif from_ and self.kinds("weekday") and not self.kinds("weekday", "to"):
@@ -1150,7 +1152,18 @@ class _Grammar:
         self._starting(first)
         self.drafts[-1].bounded = not counted
 
-    def _starting(self, first: int) -> None:
+    def _range_of(self, first: Date, last: Date, span: tuple[int, int], days: str) -> Unread:
+        """Return the error of a range of dates: one without a year may be one range, or come every year."""
+        begins, ends = (f"{each.day} {MONTHS[each.month]} {each.year or ''}".rstrip() for each in (first, last))
+        if first.year or last.year:
+            return self.unread("the days of a range are not said", span, f"{days}from {begins} to {ends}")
+        texts = [f"{days}starting {begins} until {ends}"]
+        if first.day == 1 and last.day == civil.days_in_month(2001, last.month):
+            months = dict.fromkeys(MONTHS[each.month] for each in (first, last))
+            texts.append(f"{days}in {' to '.join(months)}")
+        return self.unread("a range of dates without a year comes every year, or once", span, *texts)
+
+    def _starting(self, first: int) -> Date:
         """Read the first date of a clause."""
         date = self.date()
         draft = self.add("first", first)
@@ -1158,16 +1171,25 @@ class _Grammar:
         if self.kinds("at") and self._is_time(1, bare=True) and "times" in draft.parts and not draft.begins:
             self.next()
             draft.begins = self.time().second_of_day()
+        return date
 
     def until(self, _strong: bool, first: int) -> None:
         """Read ``until`` with its date or time."""
-        self.next()
+        ranged = self.next().kind == "to" and self.drafts[-1].last_kind == "days"
         if self.kinds("month") and not self._is_date():
             month = self.next().value
             raise self.unread(
                 "the day is not said", self.peek(-1), f"{civil.days_in_month(2001, month)} {MONTHS[month]}"
             )
         date = self.date()
+        if ranged:
+            days, (place, _) = self.drafts[-1].days[-1], self.drafts[-1].parts["days"]
+            if days.date:
+                whose = len(self.drafts) > 1 or "interval" in self.drafts[-1].parts
+                raise self._range_of(days.date, date, (place, self.since(first)[1]), "" if whose else "every day ")
+            if days.month_days and not days.months:
+                text = f"on the {ordinal(days.month_days[-1])} to the {ordinal(date.day)} of {MONTHS[date.month]}"
+                raise self.unread("the month of a range of days comes after it", (place, self.since(first)[1]), text)
         self.add("last", first).last = date
 
     def except_(self, _strong: bool, first: int) -> None:
