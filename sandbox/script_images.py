@@ -7,8 +7,8 @@ outcome.
 
 import asyncio
 import hashlib
+import json
 import logging
-import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,7 +28,7 @@ from lodger.sandbox.runtimes.js.image import PART_BYTES
 from lodger.sandbox.wasm.code_cache import CodeCache, packed
 from lodger.sandbox.wasm.compiler import PERMANENT, Compilation
 from lodger.sandbox.workers import codec
-from lodger.sandbox.workers.version_image import VersionImage, read_image
+from lodger.sandbox.workers.version_image import VersionImage, read_image, read_layout
 from lodger.stdlib import standard_modules
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _journal = logging.getLogger("lodger.sandbox")
 #: How the state of a warm worker comes about, beside the realm.
 _WARM_UP = ("quickjs.py", "warm_up.py", "js/realm.py", "js/image.py", "js/modules.py")
 
-_Key = tuple[str, str, tuple[tuple[str, int, int], ...]]
+_Key = tuple[str, str, str, tuple[tuple[str, int, int], ...]]
 
 
 class ImageCompilation(Compilation):
@@ -53,7 +53,7 @@ class ImageCompilation(Compilation):
 
     def _payload(self) -> tuple[int, bytes]:
         """Return the bundle whose modules are compiled."""
-        return frames.COMPILE, codec.bundle(replace(self._job.bundle, context="{}"))
+        return frames.COMPILE, codec.bundle(replace(self._job.bundle, context=_seen(self._job)))
 
 
 @cache
@@ -64,10 +64,17 @@ def _realm() -> bytes:
     return packed((realm_key(read_sources()).encode(), *texts))
 
 
-def binding(tenant: str, entry: str, modules: Mapping[str, str]) -> bytes:
-    """Return the cache key of an image: a digest of its tenant, of every module by name, and of the realm."""
+def _seen(job: Job) -> str:
+    """Return the part of a job's context that its modules may see while they are evaluated: the platform's functions, which are globals."""
+    context = job.bundle.context
+    return json.dumps({"functions": json.loads(context).get("functions", [])}) if '"functions":' in context else "{}"
+
+
+def binding(tenant: str, entry: str, modules: Mapping[str, str], seen: str = "{}") -> bytes:
+    """Return the cache key of an image: a digest of its tenant, of every module by name, of what these see, and of the realm."""
     texts = [part.encode() for pair in modules.items() for part in pair]
-    return packed((_FORMAT, hashlib.sha256(packed((tenant.encode(), entry.encode(), *texts, _realm()))).digest()))
+    parts = (tenant.encode(), entry.encode(), seen.encode(), *texts, _realm())
+    return packed((_FORMAT, hashlib.sha256(packed(parts)).digest()))
 
 
 class ScriptImages:
@@ -127,12 +134,11 @@ class ScriptImages:
         """Find or compile the image of a version, in the turn of its tenant; return whether there is one."""
         modules = {**job.bundle.modules, **standard_modules.imported(job.bundle.modules)}
         async with self._turn:
-            bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules)
+            bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules, _seen(job))
             code = self._cache.find(bound) or await self._cache.recall(job.tenant, bound)
-            image = read_image(code.descriptor, code.size) if code else None
-            if image:
-                image.close()
-            if image or await self._compile(key, job, bound):
+            if code:
+                code.close()
+            if code or await self._compile(key, job, bound):
                 self._note(key, bound)
                 return True
         return False
@@ -152,8 +158,7 @@ class ScriptImages:
             order = replace(job, limits=limits, tag=f"compile {job.tag}", trace=None, stop=None)
             report = await self._pool.attempt(partial(ImageCompilation, writer, order))
             kept = writer.finish() if report.outcome is Outcome.OK else None
-            image = read_image(os.dup(kept.descriptor), kept.size) if kept else None
-            if kept is None or image is None:
+            if kept is None or read_layout(kept.descriptor, kept.size) is None:
                 if kept or report.outcome in (Outcome.PROTOCOL_ERROR, *PERMANENT):
                     self._note(key, None)
                 if kept or report.outcome is Outcome.PROTOCOL_ERROR:
@@ -162,7 +167,6 @@ class ScriptImages:
                 if kept:
                     kept.close()
                 return False
-            image.close()
             given = self._cache.keep(bound, kept)
             try:
                 await asyncio.to_thread(self._cache.store, job.tenant, bound, given)
@@ -184,4 +188,4 @@ class ScriptImages:
 def _key(job: Job) -> _Key:
     """Return the version of a job for this process: of each text its hash, which it keeps, and its length."""
     texts = tuple((name, hash(text), len(text)) for name, text in job.bundle.modules.items())
-    return job.tenant, job.bundle.entry, texts
+    return job.tenant, job.bundle.entry, _seen(job), texts

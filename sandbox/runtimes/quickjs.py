@@ -38,8 +38,8 @@ class _RehearsalGuest:
         host = self.host
         host.clock_us()
         host.interrupted()
-        for name in (b"lodger:module", host.resolve(b"lodger:module", b"main.js")):
-            host.source(name or b"")
+        for name in (b"lodger:module", host.modules.resolve(b"lodger:module", b"main.js")):
+            host.modules.source(name)
         host.call(ord("l"), b"1rehearsed")
         host.call(ord("d"), b"0 null")
 

@@ -33,14 +33,14 @@ def read_image(descriptor: int, size: int) -> VersionImage | None:
 
     The runs are in order, apart, inside the memory, and hold as many pages as the file has after the bundle.
     """
-    layout = _read_layout(descriptor, size)
+    layout = read_layout(descriptor, size)
     if layout is None:
         os.close(descriptor)
         return None
     return VersionImage(descriptor, layout, IMAGE_HEAD.unpack_from(layout)[1] * PAGE)
 
 
-def _read_layout(descriptor: int, size: int) -> bytes | None:
+def read_layout(descriptor: int, size: int) -> bytes | None:
     """Return the layout at the end of an image's file; None if it is malformed."""
     end = size - IMAGE_HEAD.size
     if end < 0:

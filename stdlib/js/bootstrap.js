@@ -65,7 +65,7 @@
   let context = null;
   let limits = null;
   // For errors.js: the entry file, the columns that the wrapper adds to a snippet's first line, the names of all files.
-  const job = { __proto__: null, began: 0, entry: "main.js", indent: 0, names: "" };
+  const job = { __proto__: null, entry: "main.js", indent: 0, names: "" };
   if (unhandled === undefined) {
     // The engine's tracker writes into this array: their number, then promise and reason of each. The baker finds it by these marks
     // (lodger.sandbox.runtimes.js.rejections), so its length never changes.
@@ -135,6 +135,7 @@
       configurable: true,
       enumerable,
       get() {
+        void context.action; // ends an evaluation for an image
         if (!(name in made)) made[name] = factory(context, $.call);
         defineProperty(object, name, { value: made[name], configurable: true, enumerable, writable: true });
         return made[name];
@@ -210,6 +211,8 @@
   }
 
   function imported(way) {
+    job.indent = way === "body" ? limits.indent : 0;
+    if (load !== undefined) return load(way, begin);
     // The module lodger:begin, which comes before the author's, calls this.
     defineProperty(globalThis, "$begin", {
       configurable: true,
@@ -229,12 +232,23 @@
     });
   }
 
+  // Evaluate the compiled modules, for all attempts: what could differ between these (context, limits, clock, calls) asks the host, which
+  // then gives up.
+  let evaluated; // the namespace
+  function evaluate(message) {
+    const ran = imported(read(message));
+    context = limits = new Proxy({}, { get: () => host.log("") });
+    ran.then((namespace) => {
+      evaluated = namespace;
+      host.done("0 ");
+    });
+  }
+
   async function attempt(way) {
     // way: module (has a default export), body (a snippet as a function's body), plain (a module without default export)
-    job.indent = way === "body" ? limits.indent : 0;
     let namespace;
     try {
-      namespace = await (load === undefined ? imported(way) : load(way, begin));
+      namespace = await (evaluated ?? imported(way));
     } catch (error) {
       return misread(way, error);
     }
@@ -297,8 +311,8 @@
     say("compile_error", about);
   }
 
-  function start(message) {
-    // "result frame logLines logLine logBytes way indent rows declares exports\nentry\nnames\ncontext JSON"
+  function read(message) {
+    // Returns the way of "result frame logLines logLine logBytes way indent rows declares exports\nentry\nnames\ncontext JSON"
     const first = indexOf(message, "\n");
     const second = indexOf(message, "\n", first + 1);
     const third = indexOf(message, "\n", second + 1);
@@ -314,13 +328,19 @@
       rows: numbers[7],
       declares: numbers[8] === 1,
       exports: numbers[9],
+      began: 0,
     };
     job.entry = slice(message, first + 1, second);
-    job.began = now();
     job.names = slice(message, second + 1, third);
     context = parse(slice(message, third + 1));
-    if (context.functions !== undefined) $.functions(context.functions);
-    void attempt(WAYS[numbers[5]]);
+    if (context.functions !== undefined && evaluated === undefined) $.functions(context.functions);
+    return WAYS[numbers[5]];
+  }
+
+  function start(message) {
+    const way = read(message);
+    limits.began = now();
+    void attempt(way);
   }
 
   function stuck() {
@@ -424,6 +444,6 @@
     if (wanted === "room") new Bytes(16384);
   }
 
-  $.host = { start, stuck, halted, warm, touch, compile }; // and settle, of calls.js, and tick, of alarm.js
+  $.host = { start, stuck, halted, warm, touch, compile, evaluate }; // and settle, of calls.js, and tick, of alarm.js
   return $;
 })();

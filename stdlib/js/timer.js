@@ -40,11 +40,11 @@ function clear(id) {
 // performance: whole milliseconds since the run began, as Date.now(), too coarse for side channels.
 const now = Date.now;
 $.global("performance", {
-  now: () => now() - $.job.began,
+  now: () => now() - $.limits().began,
   get timeOrigin() {
-    return $.job.began;
+    return $.limits().began;
   },
-  toJSON: () => ({ timeOrigin: $.job.began }),
+  toJSON: () => ({ timeOrigin: $.limits().began }),
 });
 
 $.global("reportError", function reportError(error) {

@@ -22,6 +22,7 @@ from lodger.sandbox.workers.version_image import read_image
 from lodger.sandbox.workers.worker_run import WorkerRun
 from lodger.stdlib import npm_packages
 
+CONTEXT = '{"action": {"timezone": "Asia/Tokyo"}, "now_us": 5, "functions": ["crm.score"]}'
 LIMITS = Limits(cpu_ms=300, wall_ms=60_000, memory_bytes=16 << 20)
 FILLER = "// " + "x" * LEAST_BYTES + "\n"
 #: Scripts whose ends could tell that their modules were compiled before: names and files.
@@ -51,6 +52,36 @@ SCRIPTS: dict[str, dict[str, str]] = {
     "text": {"main.js": "export default function named () { return named.toString() + import.meta.url }"},
     "memory": {"main.js": "export default () => { const all = []; for (;;) all.push(new Array(1e5).fill(1)) }"},
     "cpu": {"main.js": "export default () => {\n  for (;;);\n}"},
+    # Modules are evaluated when their image is made, but for those that could see an attempt then.
+    "counted": {"main.js": "let n = 0; const all = [() => n++];\nfor (const f of all) f();\nexport default () => [n++, n]"},
+    "zone": {"main.js": "const then = new Date(0).toString();\nexport default () => then"},
+    "clock": {"main.js": "const then = Date.now();\nexport default () => [then, performance.timeOrigin]"},
+    "origin": {"main.js": "const then = performance.timeOrigin;\nexport default () => then"},
+    "jobs": {"main.js": "let n = 0;\n(async () => { for (;n < 30; n++) await null })();\n"
+                        "export default async () => { await null; return n }"},
+    "microtask": {"main.js": "let n = 0;\nqueueMicrotask(() => n++);\nexport default () => n"},
+    "timer": {"main.js": "let n = 0;\nsetTimeout(() => n++, 5);\n"
+                         "export default async () => { await new Promise((f) => setTimeout(f, 10)); return n }"},
+    "weak": {"main.js": "const held = new WeakRef({});\nexport default () => typeof held.deref()"},
+    "context": {"main.js": "let zone = 0;\ntry { zone = action.timezone } catch { zone = 'none' }\n"
+                           "export default ({ action }) => [zone, action.timezone]"},
+    "member": {"main.js": "const shop = db;\nexport default ({ db }) => db === shop"},
+    "log": {"main.js": "try { console.log(1) } catch {}\nexport default () => 1"},
+    "caught": {"main.js": "let n = 0; const f = () => f(n++) + 1;\ntry { f() } catch {}\nconst before = n;\n"
+                          "export default () => { n = 0; try { f() } catch {} return Math.abs(n - before) < 9 }"},
+    "patched": {"main.js": "let n = 0; const { then } = Promise.prototype;\n"
+                           "Promise.prototype.then = function (...on) { n++; return then.apply(this, on) };\n"
+                           "export default async () => { await Promise.resolve().then(() => 1); return n }"},
+    "constructor": {"main.js": "let n = 0;\n"
+                               "Object.defineProperty(Promise.prototype, 'constructor', { get() { n++; return Promise } });\n"
+                               "export default async () => { await (async () => 1)(); return n }"},
+    "thenable": {"main.js": "export const then = (f) => f(3);\nexport default () => 1"},
+    "crypto": {"main.js": "const id = crypto.randomUUID();\nexport default () => [id, crypto.randomUUID()]"},
+    "format": {"main.js": "const money = new Intl.NumberFormat('de');\nexport default () => money.format(1234.5)"},
+    "functions": {"main.js": "const kind = typeof crm, own = Object.getOwnPropertyNames(globalThis).length;\nglobalThis.crm = 7;\n"
+                             "export default () => [kind, own, crm]"},
+    "endless": {"main.js": "for (;;);\nexport default () => 1"},
+    "grown": {"main.js": "const all = []; for (;;) all.push(new Array(1e5).fill(1));\nexport default () => 1"},
     "types": {"main.ts": "import { a } from './a.ts'; export default () => a", "a.ts": "export const a = 7"},
 }  # fmt: skip
 
@@ -78,13 +109,37 @@ def test_a_script_ends_the_same_from_its_image() -> None:
         async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
             narrow = replace(LIMITS, frame_bytes=4096)  # an image comes in larger frames than calls
             for name, modules in SCRIPTS.items():
-                made = await compiled.compile(job(modules, limits=narrow))
-                assert made is (name not in ("syntax", "missing", "no default")), name
-                ends[name] = [comparable(await pool.run(job(modules), Echo())) for pool in (plain, compiled)]
+                bundle = Bundle(modules, CONTEXT)
+                made = await compiled.compile(job(modules, limits=narrow, bundle=bundle))
+                assert made is (name not in ("syntax", "missing", "no default")) or name == "endless", name
+                ends[name] = [
+                    comparable(await pool.run(job(modules, bundle=bundle), Echo())) for pool in (plain, compiled)
+                ]
         return ends
 
     for name, (without, with_image) in asyncio.run(go()).items():
         assert without == with_image, name
+
+
+def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
+    work = "let n = 0; while (n < 8e6) n++;\nexport default () => n"  # more CPU time than attempts have
+    seen = "let n = 0; while (n < 8e6) n++;\nMath.random();\nexport default () => n"
+    crm = Bundle({"main.js": work}, '{"functions": ["crm.score"]}')
+    ample = replace(LIMITS, cpu_ms=20_000)
+    tight = replace(LIMITS, cpu_ms=50)
+
+    async def go() -> list[Outcome]:
+        ends = []
+        async with pool_of(CodeCache()) as pool:
+            for script, bundle in ((work, None), (seen, None), (work, crm)):
+                modules = {"main.js": script}
+                assert await pool.compile(job(modules, limits=ample))
+                given = job(modules, limits=tight)
+                ends.append((await pool.run(replace(given, bundle=bundle or given.bundle), Echo())).outcome)
+        return ends
+
+    # The platform's functions are globals: a script that could see others has another image.
+    assert asyncio.run(go()) == [Outcome.OK, Outcome.CPU_LIMIT, Outcome.CPU_LIMIT]
 
 
 #: Uses of packages that come with Lodger, whose evaluation is part of an image.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _OPERATIONS = b"saldethrqx"  # the host functions that bootstrap.js takes over
-_MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch", "compile")
+_MEMBERS = ("start", "settle", "tick", "stuck", "halted", "warm", "touch", "compile", "evaluate")
 _PAGE = 4096
 _WASM_PAGE = 65536
 _LARGEST_GAP, _MAX_GAP, _GAP_STEP = 1 << 20, 1 << 16, 8  # bytes

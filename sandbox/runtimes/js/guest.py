@@ -7,6 +7,7 @@ guest are untrusted: they are masked and checked against the memory's size.
 import ctypes
 from ctypes import byref, c_void_p
 
+from lodger.sandbox.runtimes.js.modules import Modules
 from lodger.sandbox.runtimes.libwasmtime import Extern, WasmFault
 from lodger.sandbox.runtimes.written import WrittenPages
 from lodger.sandbox.walls.libc import Call
@@ -67,7 +68,13 @@ class Thrown(Exception):
 
 
 class HostFunctions:
-    """Host functions of the guest; the defaults do nothing, and a realm overrides them. No method raises for bad arguments."""
+    """Host functions of the guest; the defaults do nothing, and a realm overrides them. No method raises for bad arguments.
+
+    Attributes:
+        modules: that the guest can import.
+    """
+
+    modules = Modules(b"")
 
     def clock_us(self) -> int:
         """Return the clock in microseconds since 1970."""
@@ -80,14 +87,6 @@ class HostFunctions:
     def interrupted(self) -> bool:
         """Return whether the guest must stop now."""
         return False
-
-    def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
-        """Return the name of the module that ``base`` imports as ``wanted``."""
-        return None
-
-    def source(self, name: bytes) -> bytes | None:
-        """Return a module's text, None if there is none."""
-        return None
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
         """Carry out a call of the bootstrap. A text longer than ``Guest.maximum`` is None; an answer of None becomes undefined."""

@@ -1,9 +1,10 @@
-"""The image of a version: the pages of the guest's memory that compiling the version's modules writes.
+"""The image of a version: the pages of the guest's memory that compiling and evaluating the version's modules writes.
 
-A worker of the version's tenant loads the modules, links them and evaluates none: a module before them throws. The pages that differ
-from the state of every warm worker are sent to the parent, which gives them as a sealed file to later attempts of the same version; these
-map the pages over their memory, copied on write, and import the modules without asking for a source. Whatever an attempt sets for itself
-(clock, seed of Math.random, limits, context, grants) is set after that.
+A worker of the version's tenant loads the modules and links them: a module before them throws. Then it evaluates them. If they read
+anything of an attempt (clock, Math.random, limits, context, an answer of the host) or leave jobs, the image has them compiled only, and
+each attempt evaluates them. The pages that differ from the state of every warm worker are sent to the parent, which gives them as a sealed
+file to later attempts of the same version; these map the pages over their memory, copied on write. Whatever an attempt sets for itself is
+set after that.
 
 The image is data inside the guest's memory, as untrusted as everything there: the host reads none of it, and the parent checks its
 layout.
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 _WASM_PAGE = 65536
 #: The length of a guest's view of its memory: a view of another length would make a type, which costs a worker 100 page faults.
 _RESERVED = 1 << 32
-#: Unchanged pages between changed ones that are kept, because a further run costs more than they do.
-_GAP = 1
 #: Largest part of an image in a frame.
 PART_BYTES = 1 << 18
+#: Promise jobs of an import whose modules make none: one loads and evaluates them, two pass on the namespace.
+_JOBS = 3
 _REFUSED = b"\x0dcompile_error" + b'{"name":"SyntaxError","message":"the modules cannot be compiled in advance"}'
 
 
@@ -52,57 +53,69 @@ def map_over(guest: Guest, descriptor: int, layout: bytes, memory_bytes: int) ->
 
 
 class _Compiling(HostFunctions):
-    """Host functions while modules are compiled: no clock, no randomness, no calls."""
+    """Host functions while modules are compiled and evaluated: no clock, no randomness, no calls."""
 
     def __init__(self, modules: Modules) -> None:
-        self._modules = modules
-        self.compiled = False
+        self.modules = modules
+        self.done = self.evaluates = False
 
-    def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
-        """Return the name of the module that an import means."""
-        return self._modules.resolve(base, wanted)
-
-    def source(self, name: bytes) -> bytes | None:
-        """Return a module's text."""
-        return self._modules.source(name)
+    def clock_us(self) -> int:
+        """Return 0 to packages, which do nothing with it. Raises WasmFault for the author's modules: an attempt has a clock of its own."""
+        if self.evaluates:
+            raise WasmFault("the modules read the clock")
+        return 0
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
-        """Note that all modules are linked."""
-        self.compiled = self.compiled or operation == ord("d")
+        """Note that all modules are linked or evaluated. Raises WasmFault for all other calls."""
+        if operation != ord("d"):
+            raise WasmFault("the modules called the host")
+        self.done = True
         return None
 
 
-def compile_into(bundle: bytes, guest: Guest, numbers: dict[str, int], channel: "Channel") -> "NoReturn":
+def compile_into(
+    bundle: bytes, guest: Guest, numbers: dict[str, int], limits: dict[str, int], channel: "Channel"
+) -> "NoReturn":
     """Compile the modules and send the image: ARTEFACT frames and DONE with their size, or FAIL if there is none."""
     modules = Modules(bundle)
     host = guest.host = _Compiling(modules)
-    before, pointer = guest.peek(0, guest.size()), guest.stack_pointer()
+
+    def jobs_of(function: str, message: bytes) -> int:
+        """Call a function of the bootstrap, and return the number of promise jobs that ran until none was left."""
+        host.done, host.evaluates, ran = False, function == "evaluate", 0
+        guest.apply(numbers[function], message, numbers["undefined"], numbers["scratch"])
+        while more := guest.jobs():
+            ran += more
+        return ran
+
+    before, pointer, seed = guest.peek(0, guest.size()), guest.stack_pointer(), guest.peek(numbers["seed"], 8)
     # As bootstrap.js: without a default export only where there is no other, and a snippet that may be a module.
-    module, *places, declares, exports = modules.facts()
-    ways = (module, 2) if (not exports if module else declares) else (module,)
+    module, *facts = modules.facts()
+    ways = (module, 2) if (not facts[-1] if module else facts[-2]) else (module,)
+    after = b""
     try:
         modules.check()
         for way in ways:
-            guest.apply(numbers["compile"], WAYS[way], numbers["undefined"], numbers["scratch"])
-            while guest.jobs():
-                pass
-            if host.compiled:
+            jobs_of("compile", WAYS[way])
+            if host.done and guest.stack_pointer() == pointer:
+                after = guest.peek(0, guest.size())
                 break
+        jobs = after and jobs_of("evaluate", modules.message(limits, [way, *facts]))
+        if host.done and jobs == _JOBS and guest.peek(numbers["seed"], 8) == seed and guest.stack_pointer() == pointer:
+            after = guest.peek(0, guest.size())
     except (SourceRefused, Thrown, Trapped, MemoryError, WasmFault):
-        host.compiled = False
-    runs = _changed_runs(before, guest.peek(0, guest.size()))
-    if not host.compiled or guest.stack_pointer() != pointer or len(runs) > MAX_RUNS:
+        pass  # without an image, or with one of compiled modules
+    runs = _changed_runs(before, after)
+    if not 0 < len(runs) <= MAX_RUNS:
         channel.answer(FAIL, _REFUSED)
         raise AssertionError
-    head = IMAGE_HEAD.pack(len(runs), guest.size() // PAGE, len(bundle), way, *places, declares, exports)
+    head = IMAGE_HEAD.pack(len(runs), len(after) // PAGE, len(bundle), way, *facts)
     layout = b"".join(RUN.pack(*run) for run in runs) + head
-    pages = (guest.peek(first * PAGE, count * PAGE) for first, count in runs)
-    sent = 0
-    for whole in (bundle + bytes(-len(bundle) % PAGE), *pages, layout):
-        for at in range(0, len(whole), PART_BYTES):
-            channel.send(ARTEFACT, whole[at : at + PART_BYTES])
-        sent += len(whole)
-    channel.answer(DONE, b"%d" % sent)
+    pages = (after[first * PAGE : (first + count) * PAGE] for first, count in runs)
+    image = b"".join((bundle, bytes(-len(bundle) % PAGE), *pages, layout))
+    for at in range(0, len(image), PART_BYTES):
+        channel.send(ARTEFACT, image[at : at + PART_BYTES])
+    channel.answer(DONE, b"%d" % len(image))
     raise AssertionError
 
 
@@ -115,8 +128,8 @@ def _changed_runs(before: bytes, after: bytes) -> "list[tuple[int, int]]":
         old = before[at : at + PAGE] or zero
         if after[at : at + PAGE] == old:
             continue
-        if runs and page - sum(runs[-1]) <= _GAP:
-            runs[-1] = runs[-1][0], page + 1 - runs[-1][0]
+        if runs and page == sum(runs[-1]):
+            runs[-1] = runs[-1][0], runs[-1][1] + 1
         else:
             runs.append((page, 1))
     return runs

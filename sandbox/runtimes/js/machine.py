@@ -100,13 +100,13 @@ class Machine(LinkedMachine):
         base = guest.peek(words[0] & _MASK, words[2] & _MASK)
         wanted = guest.peek(words[4] & _MASK, words[6] & _MASK)
         out = words[8] & _MASK
-        return guest.give(guest.host.resolve(base, wanted), out)
+        return guest.give(guest.host.modules.resolve(base, wanted), out)
 
     def _host_module_load(self, words: "Words") -> int:
         """Pass the text of a module to the guest."""
         guest = self._running()
         name, out = guest.peek(words[0] & _MASK, words[2] & _MASK), words[4] & _MASK
-        return guest.give(guest.host.source(name), out)
+        return guest.give(guest.host.modules.source(name), out)
 
     def _host_call(self, words: "Words") -> int:
         """Carry out a call of the bootstrap and give the guest its answer."""

@@ -171,6 +171,12 @@ class Modules:
                 looks = 0 if exports and default else looks - 1
         return [int(b"export" in source), len(self.wrap), source.count(b"\n") + 1, declares, exports]
 
+    def message(self, limits: dict[str, int], facts: list[int]) -> bytes:
+        """Return the message that starts a script: its limits, :meth:`facts`, modules and context."""
+        bounds = ("result_bytes", "frame_bytes", "log_lines", "log_line_bytes", "log_bytes")
+        numbers = [*(limits[name] for name in bounds), *facts]
+        return b"%s\n%s\n%s\n%s" % (str(numbers).encode(), self.entry, self.names(), self.context)
+
     def resolve(self, base: bytes, wanted: bytes) -> bytes:
         """Return the name of a module relative to its importer; unchanged if the bundle does not have it.
 

@@ -48,7 +48,7 @@ class QuickRealm(HostFunctions):
         self.timeline = Timeline()
         self._deadline = 1 << 62
         self._channel: Channel | None = None
-        self._modules = self.modules_type(b"")
+        self.modules = self.modules_type(b"")
         self._pending: set[int] = set()
         self._backlog: list[bytes] = []
         self._wake_at_us: int | None = None
@@ -80,12 +80,12 @@ class QuickRealm(HostFunctions):
 
     def map_image(self, descriptor: int, layout: bytes, limits: dict[str, int]) -> None:
         """Map the memory image of the compiled modules, before :meth:`bound`, and close the file. Reads no byte of it."""
-        self._modules = self.modules_type(image.map_over(self.guest, descriptor, layout, limits["memory_bytes"]))
+        self.modules = self.modules_type(image.map_over(self.guest, descriptor, layout, limits["memory_bytes"]))
         _count, _pages, _bytes, *self._facts = IMAGE_HEAD.unpack_from(layout)
 
     def compile(self, bundle: bytes, channel: "Channel") -> None:
         """Compile the bundle without running any of it, and send the image of the memory; see :mod:`image`."""
-        image.compile_into(bundle, self.guest, self._numbers, channel)
+        image.compile_into(bundle, self.guest, self._numbers, self._limits, channel)
 
     def replay(self, trace: bytes) -> None:
         """Let the script see this trace of an earlier attempt's clock."""
@@ -96,11 +96,11 @@ class QuickRealm(HostFunctions):
         self._channel = channel
         try:
             if self._facts:  # its modules are those of the image, and were checked when that was made
-                self._modules.context = bundle[BUNDLE_PART.size :]
+                self.modules.context = bundle[BUNDLE_PART.size :]
             else:
-                self._modules = self.modules_type(bundle)
-                self._modules.check()
-            self._drive(self._message(self._modules))
+                self.modules = self.modules_type(bundle)
+                self.modules.check()
+            self._drive(self.modules.message(self._limits, self._facts or self.modules.facts()))
         except SourceRefused as refused:
             self._fail(Stopped("compile_error", "SyntaxError", str(refused)))
         except Answered:
@@ -115,20 +115,6 @@ class QuickRealm(HostFunctions):
             self._fail(self._broken())
 
     # -- the life of an attempt --
-
-    def _message(self, modules: Modules) -> bytes:
-        """Return the message that starts a script: its modules, limits and context."""
-        limits = self._limits
-        facts = self._facts or modules.facts()
-        numbers = [
-            limits["result_bytes"],
-            limits["frame_bytes"],
-            limits["log_lines"],
-            limits["log_line_bytes"],
-            limits["log_bytes"],
-            *facts,
-        ]
-        return b"%s\n%s\n%s\n%s" % (str(numbers).encode(), modules.entry, modules.names(), modules.context)
 
     def _drive(self, message: bytes) -> None:
         """Run the script to its end: jobs, answers of host calls, timers."""
@@ -238,14 +224,6 @@ class QuickRealm(HostFunctions):
         """Return the words on the last host call for error messages; empty without one."""
         return f"; its last call was {self._last_call}" if self._last_call else ""
 
-    def resolve(self, base: bytes, wanted: bytes) -> bytes | None:
-        """Return the name of a module of this attempt."""
-        return self._modules.resolve(base, wanted)
-
-    def source(self, name: bytes) -> bytes | None:
-        """Return a module's text."""
-        return self._modules.source(name)
-
     def call(self, operation: int, text: bytes | None) -> bytes | None:
         """Carry out a call of the bootstrap; one character names the operation."""
         return _OPERATIONS[operation](self, text)
@@ -326,8 +304,8 @@ class QuickRealm(HostFunctions):
             outcome = b"script_error"
         if outcome == b"memory_limit" and b'"file":null' in json:
             raise self._out_of_memory()
-        if self._modules.missing is not None and outcome == b"compile_error":
-            file, line = self._modules.missing
+        if self.modules.missing is not None and outcome == b"compile_error":
+            file, line = self.modules.missing
             found = b'"file":%s,"line":%d' % (quoted(file.decode("utf-8", "replace")).encode(), line)
             json = json.replace(b'"file":null,"line":null', found, 1)
         self._send_answer(dropped, FAIL, bytes((len(outcome),)) + outcome + json)
@@ -386,7 +364,7 @@ class QuickRealm(HostFunctions):
             return b"%d" % lowered
         try:
             name, line, column = text.rsplit(b"\n", 2)
-            return self._modules.around(name, int(line), int(column))
+            return self.modules.around(name, int(line), int(column))
         except ValueError:
             return None  # no numbers
 

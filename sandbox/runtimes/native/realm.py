@@ -20,7 +20,7 @@ class NativeRealm(QuickRealm, NativeHostFunctions):
     """A global scope for one attempt."""
 
     guest: NativeGuest  # type: ignore[assignment]  # it has the methods that the base class uses
-    _modules: NativeModules
+    modules: NativeModules
 
     modules_type = NativeModules
     tight_percent = 50  # a growing array requests 1.5 times its memory
@@ -82,14 +82,14 @@ class NativeRealm(QuickRealm, NativeHostFunctions):
     def _enter(self, way: bytes) -> bytes:
         """Let the author's file be evaluated next; return the name of the global that it is to call with its default export."""
         name = b"$" + os.urandom(8).hex().encode()
-        self.guest.enter(self._modules.entered(way, name))
+        self.guest.enter(self.modules.entered(way, name))
         return name
 
     def describe_compile_error(self, said: str) -> str:
         """Return name, message and stack of a compile error, one per line, from the text of the binding."""
-        entry = self._modules.entry.decode("utf-8", "replace")
+        entry = self.modules.entry.decode("utf-8", "replace")
         head, _, stack = said.replace("module '<input>'", f"module '{entry}'").partition("\n")
         name, _, message = head.partition(": ")
         if message.startswith(_MISSING):
-            self._modules.note_missing(message[len(_MISSING) :].rstrip("'").encode())
+            self.modules.note_missing(message[len(_MISSING) :].rstrip("'").encode())
         return f"{name}\n{message}\n{stack}"

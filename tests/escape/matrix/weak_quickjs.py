@@ -25,12 +25,32 @@ _BINARY = (b"\x7fELF", b"\0asm", b"\x01\x02\x43", b"\x02")
 
 
 class WeakModules(modules.Modules):
-    """Modules without the check of their encoding."""
+    """Modules without the checks that the switches name."""
 
     def check(self) -> None:
         """Accept any bytes."""
         if "takes_binaries" not in WeakRealm.switches:
             super().check()
+
+    def resolve(self, base: bytes, wanted: bytes) -> bytes:
+        """Return any name unchanged."""
+        found = super().resolve(base, wanted)
+        return wanted if "open_loader" in WeakRealm.switches and wanted.startswith(b"/") else found
+
+    def source(self, name: bytes) -> "bytes | None":
+        """Return the content of any file, or a module for any other name."""
+        found = super().source(name)
+        if found is None and "open_loader" in WeakRealm.switches:
+            try:
+                with open(name, "rb") as file:
+                    return b"export default " + quoted(file.read(65536).decode("utf-8", "replace")).encode()
+            except (OSError, ValueError):
+                return b"export const served = true; export default 'served'"
+        if found is not None and "takes_binaries" in WeakRealm.switches and found.startswith(_BINARY):
+            return b"export default 'ran compiled code'"
+        if found is not None and "told_place" in WeakRealm.switches and name == self.entry:
+            return b"import.meta.url = 'file://" + quickjs.__file__.encode() + b"';" + found
+        return found
 
 
 class WeakRealm(realm.QuickRealm):
@@ -99,26 +119,6 @@ class WeakRealm(realm.QuickRealm):
         super()._receive()
         if "mixed_answers" in self.switches:  # the last call is answered first
             self._backlog[-1] = b"%d %s" % (self.unanswered.pop(), self._backlog[-1].partition(b" ")[2])
-
-    def resolve(self, base: bytes, wanted: bytes) -> "bytes | None":
-        """Return any name unchanged."""
-        found = super().resolve(base, wanted)
-        return wanted if found is None or ("open_loader" in self.switches and wanted.startswith(b"/")) else found
-
-    def source(self, name: bytes) -> "bytes | None":
-        """Return the content of any file, or a module for any other name."""
-        found = super().source(name)
-        if found is None and "open_loader" in self.switches:
-            try:
-                with open(name, "rb") as file:
-                    return b"export default " + quoted(file.read(65536).decode("utf-8", "replace")).encode()
-            except (OSError, ValueError):
-                return b"export const served = true; export default 'served'"
-        if found is not None and "takes_binaries" in self.switches and found.startswith(_BINARY):
-            return b"export default 'ran compiled code'"
-        if found is not None and "told_place" in self.switches and name == self._modules.entry:
-            return b"import.meta.url = 'file://" + quickjs.__file__.encode() + b"';" + found
-        return found
 
 
 def believed(text: bytes) -> bytes:
