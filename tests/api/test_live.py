@@ -1,6 +1,5 @@
 """Live streams: what becomes of actions while it happens, for one's own tenant, bounded, ended with the token or a slow reader."""
 
-import asyncio
 import json
 import threading
 from collections import Counter
@@ -15,13 +14,10 @@ from sqlalchemy import Connection, update
 from tests.api.running_api import RunningApi, running_api
 from tests.api.workers import worked
 
-from lodger.engine.client import AsyncClient, Client
-from lodger.engine.core.errors import NotFound
 from lodger.engine.server import live
 from lodger.engine.service import live_changes
 from lodger.engine.store.actions import action_stream, actions
 from lodger.engine.store.lifecycle import running_lines
-from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import actions as table
 from lodger.sandbox.job import LogLine
 
@@ -317,33 +313,3 @@ def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monke
         with lodge.engine.context.database.read() as connection:
             assert [action.id for action in each.poll(connection)] == made[:10]
             assert each.poll(connection) == []
-
-
-def test_both_clients_listen_with_the_engines_own_records(lodge: RunningApi) -> None:
-    asked = lodge.engine.actions.run_now("acme", "s")
-    with Client(lodge.url, lodge.token("viewer", "acme")) as client:
-        reported = client.live("acme", asked.id)
-        assert next(reported) == lodge.engine.actions.get(None, asked.id)
-        worked(lodge, logs=(LogLine("info", "one"),))
-        rest = list(reported)
-        assert [each.text for each in rest if isinstance(each, LogLine)] == ["one"]
-        assert rest[-1] == lodge.engine.actions.get(None, asked.id)
-        with pytest.raises(NotFound):
-            next(client.live("zeta"))
-
-    async def scenario() -> None:
-        async with AsyncClient(lodge.url, lodge.token("viewer", "acme")) as client:
-            heard = client.live("acme")
-            listening = asyncio.ensure_future(anext(heard))
-            while not listening.done():
-                made = await asyncio.to_thread(lodge.engine.actions.run_now, "acme", "s")
-                await asyncio.wait({listening}, timeout=0.2)
-            first = listening.result()
-            assert isinstance(first, Action)
-            assert (first.schedule, first.state) == ("s", "ready")
-            assert first.id <= made.id
-            await heard.aclose()
-            with pytest.raises(NotFound):
-                await anext(client.live("acme", "nothing"))
-
-    asyncio.run(scenario())

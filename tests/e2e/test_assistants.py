@@ -88,47 +88,6 @@ def test_a_draft_is_tried_without_a_tenant() -> None:
     assert any(text.startswith("---\nname: lodger-scripts\n") for text in texts)
 
 
-def test_a_tenant_is_read_and_only_changed_if_asked(tmp_path: Path) -> None:
-    place = str(tmp_path / "ledger.db")
-    with Engine.open(place) as engine:
-        for tenant in ("acme", "other"):
-            engine.tenants.create(tenant)
-            engine.scripts.put(tenant, f"of_{tenant}", SCRIPT)
-    reading, answers, _ = asked(
-        "acme",
-        "--db",
-        place,
-        calls=[("scripts_list", {}), ("scripts_get", {"name": "of_other"}), ("scripts_list", {"tenant_id": "other"})],
-    )
-    assert set(reading) == names("DRAFTING", "READING")
-    assert all("tenant_id" not in tool.input_schema["properties"] for tool in reading.values())
-    assert [each["name"] for each in body(answers[0])["entries"]] == ["of_acme"]
-    assert answers[1].is_error
-    assert "of_other" not in json.dumps(body(answers[2])), "a tool has no parameter for the tenant"
-    writing, answers, _ = asked(
-        "acme",
-        "--write",
-        "--db",
-        place,
-        calls=[
-            ("scripts_put", {"name": "greet", "source": SCRIPT}),
-            (
-                "schedules_create",
-                {"name": "daily", "script": "greet", "rules": "every day at 9", "tz": "Europe/Berlin"},
-            ),
-            ("schedules_edit", {"schedule": "daily", "rules": "every day at 10"}),
-        ],
-    )
-    assert set(writing) - set(reading) == names("WRITING")
-    assert not any(writing[name].annotations.read_only_hint for name in names("WRITING"))
-    created, edited = body(answers[1]), body(answers[2])
-    assert (created["text"], edited["text"]) == (
-        "Every day at 09:00 (Europe/Berlin)",
-        "Every day at 10:00 (Europe/Berlin)",
-    )
-    assert edited["tz"] == created["tz"], "an omitted parameter changes nothing"
-
-
 SENDING = """
 export default async ({ secrets }) => {
   const found = {};
@@ -142,7 +101,7 @@ export default async ({ secrets }) => {
 """
 
 
-def test_a_reading_server_sends_nothing_and_shows_no_secret(tmp_path: Path) -> None:
+def test_a_server_reads_one_tenant_sends_nothing_and_shows_no_secret_unless_it_may_write(tmp_path: Path) -> None:
     place, keys, value = str(tmp_path / "ledger.db"), tmp_path / "keys", "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
     Keyring(keys).add()
     peer = Peer()
@@ -155,31 +114,52 @@ def test_a_reading_server_sends_nothing_and_shows_no_secret(tmp_path: Path) -> N
             "LODGER_SECRET_KEYS": str(keys),
         }
         with Engine.open(place, settings=load(secret_keys=keys)) as engine:
-            engine.tenants.create("acme", grants=[f"fetch:{here}", "secret:KEY:plain"])
-            engine.secrets.put("acme", "KEY", value, hosts=[here])
-            engine.scripts.put("acme", "stored", source)
+            for tenant in ("acme", "other"):
+                engine.tenants.create(tenant, grants=[f"fetch:{here}", "secret:KEY:plain"])
+                engine.secrets.put(tenant, "KEY", value, hosts=[here])
+                engine.scripts.put(tenant, f"of_{tenant}", source)
         asks: list[tuple[str, dict[str, Any]]] = [
             ("scripts_dry_run", {"name": "draft", "source": source}),
             ("scripts_dry_run", {"name": "draft", "source": source, "fetches": True, "offline": False}),
-            ("scripts_dry_run", {"name": "stored", "fetches": True, "offline": False}),
+            ("scripts_dry_run", {"name": "of_acme", "fetches": True, "offline": False}),
+            ("scripts_list", {}),
+            ("scripts_get", {"name": "of_other"}),
+            ("scripts_list", {"tenant_id": "other"}),
         ]
-        tools, answers, _ = asked("acme", "--db", place, calls=asks, **env)
+        reading, answers, _ = asked("acme", "--db", place, calls=asks, **env)
         assert peer.connections == 0
-        for answer in answers:
+        for answer in answers[:3]:
             assert value not in answer.content[0].text
             if not answer.is_error:
                 assert body(answer)["result"] == {
                     "plainError": "offline", "GET": "offline", "HEAD": "offline", "OPTIONS": "offline", "POST": 200, "DELETE": 200,
                 }  # fmt: skip
         assert not answers[0].is_error
-        assert not {"fetches", "offline"} & set(tools["scripts_dry_run"].input_schema["properties"])
-        hints = [tool.annotations for tool in tools.values()]
+        assert [each["name"] for each in body(answers[3])["entries"]] == ["of_acme"]
+        assert answers[4].is_error
+        assert "of_other" not in json.dumps(body(answers[5])), "a tool has no parameter for the tenant"
+        assert set(reading) == names("DRAFTING", "READING")
+        assert all("tenant_id" not in tool.input_schema["properties"] for tool in reading.values())
+        assert not {"fetches", "offline"} & set(reading["scripts_dry_run"].input_schema["properties"])
+        hints = [tool.annotations for tool in reading.values()]
         assert all(hint.read_only_hint and not hint.destructive_hint and not hint.open_world_hint for hint in hints)
-        tools, answers, _ = asked("acme", "--write", "--db", place, calls=asks[1:2], **env)
+        rule = {"rules": "every day at 9", "tz": "Europe/Berlin"}
+        changes: list[tuple[str, dict[str, Any]]] = [
+            asks[1],
+            ("scripts_put", {"name": "greet", "source": SCRIPT}),
+            ("schedules_create", {"name": "daily", "script": "greet", **rule}),
+            ("schedules_edit", {"schedule": "daily", "rules": "every day at 10"}),
+        ]
+        writing, answers, _ = asked("acme", "--write", "--db", place, calls=changes, **env)
         assert peer.connections == 5, "the same source reaches the server if it may"
-        assert body(answers[0])["outcome"] == "ok"
-        hint = tools["scripts_dry_run"].annotations
-        assert (hint.read_only_hint, hint.destructive_hint, hint.open_world_hint) == (False, True, True)
+    assert body(answers[0])["outcome"] == "ok"
+    assert set(writing) - set(reading) == names("WRITING")
+    assert not any(writing[name].annotations.read_only_hint for name in names("WRITING"))
+    hint = writing["scripts_dry_run"].annotations
+    assert (hint.read_only_hint, hint.destructive_hint, hint.open_world_hint) == (False, True, True)
+    created, edited = body(answers[2]), body(answers[3])
+    assert created["text"] == "Every day at 09:00 (Europe/Berlin)"
+    assert (edited["text"], edited["tz"]) == ("Every day at 10:00 (Europe/Berlin)", created["tz"])
 
 
 def test_what_needs_a_tenant_says_so() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -169,25 +168,6 @@ def test_a_pause_keeps_what_waits(url: str) -> None:
             assert list(connection.scalars(sa.select(cursors.c.consumer))) == [other.id]
 
     play(url, work, Reader(), feed="trigger")
-
-
-def test_two_nodes_read_each_change_once(url: str) -> None:
-    async def work(engine: Engine, signals: Signals, reader: Reader) -> None:
-        second = Player(engine.inner, reader)
-        async with engine.node(second, "second"):
-            await follow(engine)
-            for start in range(1, 200, 10):
-                values = ", ".join(f"({number}, 'one', 'a')" for number in range(start, start + 10))
-                await change(engine, f"INSERT INTO parcels VALUES {values}")
-
-            async def all_read() -> bool:
-                return len(reader.read) >= 200
-
-            with suppress(TimeoutError):
-                await signals.until(all_read)
-        assert sorted(reader.read) == list(range(1, 201))
-
-    play(url, work, Reader(batch=30), feed="trigger")
 
 
 SCRIPT = """

@@ -15,7 +15,6 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.e2e.command import ROOT, inside
-from tests.e2e.ready import lodger
 
 from lodger.engine.workbench import script_folder
 from lodger.engine.workbench.cases import run_tests
@@ -139,14 +138,6 @@ def _until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < ends, "it never was so"
         time.sleep(0.05)
-
-
-def test_every_verb_has_its_heading() -> None:
-    text = (ROOT / "docs" / "reference" / "command-line.md").read_text()
-    listed = re.findall(r"^│ (\w+) ", lodger("--help").out.partition("Commands")[2], re.MULTILINE)
-    assert {"demo", "exec", "next", "doctor"} <= set(listed)
-    for verb in listed:
-        assert f"## lodger {verb}\n" in text, verb
 
 
 def _python(*arguments: str, cwd: Path) -> str:

@@ -142,10 +142,6 @@ def test_unseen_characters_of_a_script_never_reach_a_terminal(script: str) -> No
         assert "a" in said.out
 
 
-def test_stdin_is_a_script() -> None:
-    assert lodger("exec", "-", "--json", stdin="return 1 + 1;").json["result"] == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

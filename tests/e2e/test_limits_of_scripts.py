@@ -46,24 +46,6 @@ def test_a_script_sees_every_budget_and_what_it_has_used(shop: Shop) -> None:
     assert before["process"]["cpu_ms"] == Limits().cpu_ms
 
 
-def test_a_refused_call_holds_the_row_of_the_table(shop: Shop) -> None:
-    found = result(
-        shop,
-        """export default async function ({ kv }) {
-          const told = [];
-          for (let n = 0; n < 4; n++) {
-            try { await kv.set("k" + n, n); } catch (error) { told.push([error.code, error.details, error.message]); }
-          }
-          return told;
-        }""",
-        budgets={"rows_written": 3},
-    )
-    ((code, details, message),) = found
-    assert code == "budget_exceeded"
-    assert details == {"budget": "rows_written", "per": "attempt", "limit": 3, "used": 3, "asked": 1}
-    assert "budget rows_written is 3 per attempt" in message
-
-
 def test_who_lets_it_pass_ends_by_it_with_its_line_and_was_warned(shop: Shop) -> None:
     source = "export default async function ({ kv }) {\n  for (let n = 0; n < 9; n++)\n    await kv.set('k' + n, n);\n}"
     ended = run(shop, source, budgets={"rows_written": 5})

@@ -8,7 +8,6 @@ import resource
 import select
 import signal
 import socket
-import time
 from pathlib import Path
 
 import httpx2
@@ -188,34 +187,6 @@ def test_it_does_not_start_and_says_why(tmp_path: Path, role: str, code: str, se
     assert of_api(tmp_path) == []
 
 
-def test_the_api_alone_and_the_node_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with up(tmp_path, "--role", "api", LODGER_METRICS_PORT="0") as api:
-        token = first_token(api, tmp_path)
-        url = api.kind("listening")["url"]
-        own = api.kind("metrics")["url"]
-        assert _value(httpx2.get(own, trust_env=False).text, "process_resident_memory_bytes") > 0
-        assert httpx2.get(own.replace("/metrics", "/health/ready"), trust_env=False).json() == {"ok": True}
-        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-        assert resource.prlimit(api.process.pid, resource.RLIMIT_NOFILE)[0] >= min(MAX_DESCRIPTORS, maximum)
-        # A heartbeat that cannot be sent is noted in the log.
-        with up(
-            tmp_path, "--role", "node", LODGER_LOG_FORMAT="json", LODGER_HEARTBEAT_URL="http://127.0.0.1:9/"
-        ) as _node:
-            said, until = "", time.monotonic() + 60
-            while "heartbeat_failed" not in said and time.monotonic() < until:
-                said += capfd.readouterr().err
-            answer = httpx2.post(
-                f"{url}/api/v1/tenants",
-                json={"tenant_id": "x"},
-                headers={"authorization": f"Bearer {token}"},
-                trust_env=False,
-            )
-            assert answer.status_code == 201
-        assert api.end() == 0
-    noted = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    assert ("error", "lodger.node") in {(line["level"], line["logger"]) for line in noted}
-
-
 def test_tls(tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
@@ -227,6 +198,8 @@ def test_tls(tmp_path: Path) -> None:
         token = first_token(service, tmp_path)
         url = service.kind("listening")["url"]
         assert url.startswith("https://")
+        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)[0] >= min(MAX_DESCRIPTORS, maximum)
         import ssl
 
         trusting = ssl.create_default_context()

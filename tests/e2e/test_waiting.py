@@ -3,13 +3,13 @@
 import os
 import pty
 import re
-import subprocess
-import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
 from tests.e2e.command import bare, inside
+from tests.e2e.ready import CLI, Ready
 
 from lodger.engine.store.schema.access import audit
 from lodger.engine.sync import Engine
@@ -35,29 +35,22 @@ def place(tmp_path: Path) -> Path:
 def looked_at(*arguments: str | Path) -> tuple[str, str]:
     """Run a command with a terminal as stderr; return its stdout and what the terminal received."""
     ours, theirs = pty.openpty()
-    try:
-        command = [sys.executable, "-m", "lodger.engine.cli", *map(str, arguments)]
-        env = bare() | {"TERM": "xterm"}
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs, env=env) as run:
-            os.close(theirs)
-            theirs = -1
-            seen = b""
-            while True:
-                try:
-                    part = os.read(ours, 65536)
-                except OSError:  # the other end is closed
-                    break
-                if not part:
-                    break
+    reported, out = os.pipe()
+    with (
+        open(os.devnull) as nothing,
+        Ready(CLI, arguments, (nothing.fileno(), out, theirs), bare() | {"TERM": "xterm"}) as run,
+    ):
+        os.close(theirs)
+        os.close(out)
+        seen = b""
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 65536):
                 seen += part
-            assert run.stdout is not None
-            out = run.stdout.read()
-        assert run.returncode == 0, seen
-        return out.decode(), seen.decode()
-    finally:
         os.close(ours)
-        if theirs >= 0:
-            os.close(theirs)
+        with os.fdopen(reported) as said:
+            text = said.read()
+        assert run.wait() == 0, seen
+    return text, seen.decode()
 
 
 def test_long_work_shows_how_far_it_is_where_somebody_looks(place: Path, tmp_path: Path) -> None:

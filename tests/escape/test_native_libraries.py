@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.e2e.command import ROOT, Said, lodger
+from tests.e2e.command import ROOT, Said, inside, lodger
 from tests.everyday_share import runs_all
 
 from lodger.sandbox.runtimes.js.artefact import find_library
@@ -50,7 +50,7 @@ def test_every_pinned_version_has_digests_for_both_architectures() -> None:
 
 
 def test_the_doctor_shows_what_is_installed() -> None:
-    body, told = lodger("doctor", "--probe", "--json").json, lodger("doctor", "--probe").out
+    body, told = inside("doctor", "--probe", "--json").json, inside("doctor", "--probe").out
     assert {each["library"] for each in body["libraries"]} == set(DIGESTS)
     for shown in body["libraries"]:
         library = shown["library"]

@@ -244,19 +244,6 @@ def test_no_more_warm_up_than_cores_and_none_until_half_are_taken() -> None:
     asyncio.run(go())
 
 
-def test_attempts_do_not_wait_for_each_other() -> None:
-    async def go() -> None:
-        async with started(probe_pool(size=4)) as pool:
-            host = Signals()
-            held = [asyncio.create_task(pool.run(probe_job(HOLD, wall_ms=60_000), host)) for _ in range(8)]
-            assert (await pool.run(probe_job('done("1")'), Echo())).outcome is Outcome.OK
-            assert not any(each.done() for each in held), "it ended while all of them were still being answered"
-            host.let_go.set()
-            assert {report.outcome for report in await asyncio.gather(*held)} == {Outcome.OK}
-
-    asyncio.run(go())
-
-
 def owner(pid: int) -> int:
     """Return the user id of a process."""
     return int(Path(f"/proc/{pid}/status").read_text().partition("Uid:")[2].split()[0])
@@ -309,23 +296,6 @@ def test_a_waiting_worker_that_dies_is_replaced_before_anybody_needs_it() -> Non
             assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
 
     asyncio.run(go())
-
-
-def test_a_pid_is_told_by_the_kernel_in_either_way() -> None:
-    from lodger.sandbox.workers import launcher
-
-    pidfd = os.pidfd_open(os.getpid())
-    try:
-        assert launcher.pid_of(pidfd) == launcher.pid_in_text(pidfd) == os.getpid()
-    finally:
-        os.close(pidfd)
-    reading, writing = os.pipe()
-    try:
-        with pytest.raises((OSError, IndexError, ValueError)):
-            launcher.pid_of(reading)
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def test_a_zygote_is_renewed_while_attempts_go_on() -> None:

@@ -187,28 +187,6 @@ def test_denied_call_names_the_wall() -> None:
     assert "SIGSYS" in report.error.message
 
 
-def test_foreign_tables_are_killed() -> None:
-    """x32 has the same architecture value: its bit in the number must be denied."""
-    for number in (0x40000000 | NUMBER["getpid"], 0xFFFFFFFF, 1 << 20):
-        assert probe(f"done(str(syscall({number})))").outcome is Outcome.CRASHED
-    assert probe(f"done(str(min(0, syscall({NUMBER['getpid']}))))").outcome is Outcome.OK
-
-
-def test_limits_of_others_cannot_be_touched_even_before_arming() -> None:
-    """Filter A allows prlimit64 for the process itself only; filter B denies it."""
-    code = f"done(str(syscall({NUMBER['prlimit64']}, 0, 7, 0, ctypes.addressof(ctypes.create_string_buffer(16)))))"
-    assert probe(code).outcome is Outcome.CRASHED
-    assert probe(code, ("seccomp",)).result == "0"
-
-
-def test_hard_limits_never_rise() -> None:
-    code = (
-        "try:\n    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n    done('0')\n"
-        "except (OSError, ValueError):\n    done('-1')"
-    )
-    assert probe(code, ("seccomp",)).result == "-1"
-
-
 def test_abort_is_a_crash_of_its_own_kind() -> None:
     report = probe("os.abort()")
     assert report.outcome is Outcome.CRASHED

@@ -12,8 +12,6 @@ from lodger.sandbox import Outcome
 
 __all__ = ["no_leaks", "wasm"]
 
-PAGE = 65536
-
 
 def test_segments_do_not_escape_the_memorys_bound(wasm: Commands) -> None:
     passive = '(data $d "' + "x" * 60000 + '")'
@@ -23,21 +21,6 @@ def test_segments_do_not_escape_the_memorys_bound(wasm: Commands) -> None:
     assert beyond.outcome is Outcome.SCRIPT_ERROR
     assert beyond.error is not None
     assert "out of bounds memory access" in beyond.error.message
-
-
-def grown(pages: int) -> bytes:
-    """Return a module that grows to a number of pages, writes to the last, and returns the number; traps if it cannot grow."""
-    return command(
-        f"(if (i32.eq (memory.grow (i32.const {pages - 1})) (i32.const -1)) (then unreachable))"
-        f"(i32.store (i32.const {pages * PAGE - 4}) (i32.const 1)) (call $say (memory.size))"
-    )
-
-
-def test_memory(wasm: Commands) -> None:
-    maximum = 16 * MIB
-    assert [wasm(grown(maximum // PAGE + step), memory_bytes=maximum).result for step in (-1, 0)] == ["255", "256"]
-    assert wasm(grown(maximum // PAGE + 1), memory_bytes=maximum).outcome is not Outcome.OK
-    assert wasm(grown(maximum // PAGE + 1), memory_bytes=maximum + PAGE).result == "257"
 
 
 def test_a_command_that_gives_up_with_its_memory_full(wasm: Commands) -> None:
@@ -67,9 +50,3 @@ def test_a_table_that_grows(wasm: Commands) -> None:
     grow = "(call $say (i32.eq (i32.const -1) (table.grow $t (ref.null func) (i32.const {}))))"
     found = [wasm(command(grow.format(n), extra="(table $t 0 funcref)")).result for n in (99_999, 100_000, 100_001, -1)]
     assert found == ["0", "0", "1", "1"]
-
-
-def test_the_bound_is_the_headers_number_and_no_other(wasm: Commands) -> None:
-    module = grown(4001)
-    assert wasm(module, memory_bytes=64 * MIB).result is None
-    assert wasm(module, memory_bytes=1024 * MIB).result == "4001"
