@@ -1,27 +1,19 @@
 """The service and the dry run as a platform engineer meets them: real processes, real walls, a table of the platform's."""
 
 import json
-import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from tests.e2e import command
-from tests.e2e.command import ROOT
 from tests.e2e.ready import lodger
+from tests.e2e.serving import up
 
 from lodger.engine.service.platform_file import SECTIONS
 
 SHOP = """
-import atexit
-import gc
-from pathlib import Path
-
 from sqlalchemy import Column, Integer, MetaData, String, Table
 
 lamps = Table("lamps", MetaData(), Column("id", Integer, primary_key=True),
@@ -30,7 +22,6 @@ lamps = Table("lamps", MetaData(), Column("id", Integer, primary_key=True),
 
 def expose(engine):
     engine.expose(lamps, tenant_column="house", write=["lit"], insert=False, delete=False)
-    atexit.register(lambda: Path("frozen").write_text(str(gc.get_freeze_count())))
 """
 LIGHT = """
 export default async function ({ db, kv }) {
@@ -87,34 +78,10 @@ def test_up_runs_what_is_due_and_stops_when_told(folder: Path) -> None:
         LODGER_MIN_INTERVAL_S="1",
     )  # fmt: skip
     assert made.code == 0, made.err
-    command = [
-        sys.executable,
-        "-m",
-        "lodger.engine.cli",
-        "up",
-        "--role",
-        "node",
-        "--expose",
-        "shop:expose",
-        "--db",
-        place,
-        "--json",
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as node:
-        try:
-            assert node.stdout is not None
-            finished = next(body for body in map(json.loads, node.stdout) if body["kind"] == "finished")
-            node.send_signal(signal.SIGTERM)
-            node.stdout.read()
-            assert node.wait(120) == 0
-        finally:
-            node.kill()
-    assert finished["tenant_id"] == "oak"
-    assert finished["outcome"] == "ok"
-    assert int((folder / "frozen").read_text()) > 100_000, (
-        "the collector leaves what lives as long as the process alone"
-    )
+    with up(folder, "--role", "node", "--expose", "shop:expose") as node:
+        finished = node.kind("finished")
+        assert node.end() == 0
+    assert (finished["tenant_id"], finished["outcome"]) == ("oak", "ok")
     assert lamps(folder) == [("oak", 1), ("oak", 1), ("elm", 0)]
 
 
@@ -126,26 +93,18 @@ def test_what_is_no_function_is_said(folder: Path, place: str) -> None:
 
 
 @pytest.mark.parametrize(("role", "replaced"), [("all", False), ("api", True)])
-def test_up_ends_when_its_ledger_is_another_file(folder: Path, role: str, replaced: bool) -> None:
+def test_up_ends_when_its_ledger_is_another_file(
+    folder: Path, role: str, replaced: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
     place = folder / "ledger.db"
-    command = [sys.executable, "-m", "lodger.engine.cli", "up", "--role", role, "--port", "0", "--db", str(place)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LODGER_LEASE_S": "2"}
-    with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as up:
-        try:
-            assert up.stdout is not None
-            begun = "the dashboard is at" if role == "api" else "Ctrl-C stops it"
-            next(line for line in up.stdout if begun in line or "link to the dashboard" in line)
-            before = place.stat().st_ino
-            place.rename(folder / "away.db")
-            if replaced:
-                shutil.copy(folder / "away.db", place)
-            said = up.stdout.read()
-            assert up.wait(120) == 1
-        finally:
-            up.kill()
-    assert "ledger_replaced" in said
+    with up(folder, "--role", role, LODGER_LEASE_S="2") as service:
+        service.kind("listening")
+        before = place.stat().st_ino
+        place.rename(folder / "away.db")
+        if replaced:
+            shutil.copy(folder / "away.db", place)
+        assert service.process.wait(120) == 1
+    assert "ledger_replaced" in f"{list(service.lines.queue)} {capfd.readouterr().err}"
     assert place.exists() == replaced, "no empty ledger takes the place"
     assert not replaced or place.stat().st_ino != before
 

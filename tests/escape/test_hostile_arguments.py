@@ -87,6 +87,8 @@ VALUES: dict[str, object] = {
     "tag": {"$object": {"$object": {"$instant": 1}}},
     "nothing": None,
 }
+#: For arguments that are no text of a script: their type is all that is read.
+OF_ANY_TYPE = ("long", "integer", "float", "negative", "list", "deep", "nothing")
 _PLAIN: dict[str, object] = {
     "name": "things", "id": "escape-0", "filter": {}, "order": [], "limit": 1, "cursor": None, "names": ["total"],
         "groups": [{"day": "modified"}],
@@ -100,8 +102,9 @@ def _texts(call: HostCall) -> Iterator[tuple[str, str]]:
     if call.name in {"db.find", "kv.get"}:  # one reader reads the arguments of all
         yield from RAW.items()
     right = {name: _PLAIN[argument.type] for name, argument in call.arguments.items()}
-    for argument in call.arguments:
-        for name, value in VALUES.items():
+    for argument, declared in call.arguments.items():
+        for name in OF_ANY_TYPE if declared.type in {"line", "flag", "number", "limit"} else VALUES:
+            value = VALUES[name]
             yield f"{argument}: {name}", strict_json.dump({**right, argument: value})
 
 
