@@ -90,14 +90,14 @@ def test_the_audit_log_is_counted_and_read_from_either_end(page: Page, lodge: Ru
     total = lodge.engine.audit.count().count
     assert total == len(lodge.engine.audit.list(limit=1000)) > 120
     page.goto(lodge.url + "/audit")
-    expect(page.locator(".found")).to_contain_text(f"{total} changes, 1 to 50 shown")
+    expect(page.locator(".found").first).to_contain_text(f"{total} changes, 1 to 50 shown")
     newest = page.locator("tbody tr").first.inner_text()
     page.click("a[rel=next]")
-    expect(page.locator(".found")).to_contain_text("51 to 100 shown")
+    expect(page.locator(".found").first).to_contain_text("51 to 100 shown")
     page.click("a[rel=prev]")
     expect(page.locator("tbody tr").first).to_have_text(newest, use_inner_text=True)
     page.goto(lodge.url + "/audit?verb=tenants.create")
-    expect(page.locator(".found")).to_contain_text("121 changes")
+    expect(page.locator(".found").first).to_contain_text("121 changes")
     page.select_option("[name=oldest]", "1")
     page.click("button:text('Filter')")
     expect(page.locator("tbody tr").first).to_contain_text("acme")
@@ -114,7 +114,7 @@ def test_every_list_is_a_file(lodge: RunningApi) -> None:
         ):  # fmt: skip
             shown = re.findall('<a href="([^"]+)" download', browser.get(path).text)
             csv_file, json_file = (
-                browser.get(unescape(each)) for each in shown or (f"{path}?format=csv", f"{path}?format=json")
+                browser.get(unescape(each)) for each in shown[:2] or (f"{path}?format=csv", f"{path}?format=json")
             )
             entries = json_file.json()
             assert csv_file.headers["content-type"] == "text/csv; charset=utf-8", path
