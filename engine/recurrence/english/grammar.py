@@ -239,8 +239,13 @@ class _Grammar:
                 said = self.text[slice(*span)]
                 before = self.text[slice(*draft.parts.get(kind, span))]
                 place, end = draft.parts[kind]
+                what = f"{before!r} and {said!r} are two of a kind"
+                if kind == "window" and self.text[end : span[0]].strip(" ,;") in ("", "and", "&"):
+                    rest = self.text[span[1] :]
+                    both = f"{self.text[:end]}{rest}; {self.text[:place]}{self.text[slice(*span)]}{rest}"
+                    raise self.whole(what, span[0], both)
                 texts = (self.text[:place] + self.text[end:], self.text[: span[0]] + self.text[span[1] :])
-                raise Unread(f"{before!r} and {said!r} are two of a kind", *span, texts, whole=True, drops=True)
+                raise Unread(what, *span, texts, whole=True, drops=True)
             draft = Draft()
             self.drafts.append(draft)
         draft.parts[kind] = span
