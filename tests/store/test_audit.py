@@ -1,20 +1,22 @@
 """Every change writes its row, in its own transaction; nothing changes or removes a row afterwards."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
-from tests.store.bench import Bench, node_id
-from tests.store.verbs import every_verb
+from tests.api.every_verb import carry_out_every_verb
+from tests.store.bench import THROWN, Bench
 from tests.store.virtual_clock import EPOCH
 
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.errors import InputError
+from lodger.engine.service.operations.table import table_of
 from lodger.engine.store import audit
-from lodger.engine.store.lifecycle import leases
 from lodger.engine.sync import Engine
 
 
@@ -26,263 +28,54 @@ def engine(bench: Bench) -> Engine:
     return bench.engine
 
 
-def register_node(engine: Engine) -> str:
-    """Register a node; return its name."""
-    with engine.context.database.write() as connection:
-        leases.register(engine.context, connection, node_id("n1"), "n1", engine.context.clock.now_us())
-    return "n1"
-
-
-def create_alert_rule(engine: Engine) -> object:
-    """Create an alert rule."""
-    engine.grants.people("acme", ["a@acme.example"])
-    return engine.alerts.put("acme", "page", mail=["a@acme.example"])
-
-
-def fail_action(engine: Engine) -> str:
-    """Run a schedule's script and let the action fail; return its id."""
-    asked = engine.actions.run_now("acme", "s")
-    with engine.context.database.write() as connection:
-        connection.exec_driver_sql("UPDATE lodger_actions SET state = 'failed'")
-    return asked.id
-
-
-def store_connection(engine: Engine) -> None:
-    """Store a connection that needs a consent."""
-    engine.connections.put(
-        "acme", "crm", "https://id.example.com/token", "me", "not told", hosts=["api.example.com"],
-        authorize_url="https://id.example.com/authorize", redirect_uri="https://lodger.example.com/oauth/callback",
-    )  # fmt: skip
-
-
-#: How each verb that changes something is called, on a ledger where tenant acme has script job and schedule s.
-CHANGES: dict[str, Callable[[Engine], object]] = {
-    "tenants.create": lambda engine: engine.tenants.create("new"),
-    "tenants.edit": lambda engine: engine.tenants.edit("acme", name="Acme"),
-    "tenants.suspend": lambda engine: engine.tenants.suspend("acme"),
-    "tenants.resume": lambda engine: (engine.tenants.suspend("acme"), engine.tenants.resume("acme")),
-    "tenants.restore": lambda engine: (
-        engine.tenants.suspend("acme"),
-        archived := engine.tenants.export("acme"),
-        engine.tenants.delete("acme"),
-        engine.tenants.restore("acme", archived),
-    ),
-    "tenants.delete": lambda engine: engine.tenants.delete("acme"),
-    "grants.give": lambda engine: engine.grants.give("acme", "fetch:example.com"),
-    "grants.take": lambda engine: engine.grants.take("acme", "kv"),
-    "grants.keep": lambda engine: engine.grants.keep("acme", ["kv"]),
-    "grants.people": lambda engine: engine.grants.people("acme", ["a@example.com"]),
-    "scripts.put": lambda engine: engine.scripts.put("acme", "job", "export default () => 2"),
-    "scripts.put_ping": lambda engine: engine.scripts.put_ping("acme", "knock", "https://example.com/in"),
-    "scripts.put_handler": lambda engine: engine.handler("rebuild-index")(print),
-    "scripts.rollback": lambda engine: (
-        engine.scripts.put("acme", "job", "export default () => 2"),
-        engine.scripts.rollback("acme", "job", 1),
-    ),
-    "scripts.promote": lambda engine: (
-        engine.scripts.put("acme", "job", "export default () => 2", shadow=1),
-        engine.scripts.promote("acme", "job"),
-    ),
-    "scripts.drop": lambda engine: (
-        engine.scripts.put("acme", "job", "export default () => 2", shadow=1),
-        engine.scripts.drop("acme", "job"),
-    ),
-    "scripts.record": lambda engine: engine.scripts.record("acme", "job", "all"),
-    "scripts.suspend": lambda engine: engine.scripts.suspend("acme", "job"),
-    "scripts.resume": lambda engine: (engine.scripts.suspend("acme", "job"), engine.scripts.resume("acme", "job")),
-    "nodes.pause": lambda engine: engine.nodes.pause(register_node(engine)),
-    "nodes.resume": lambda engine: (engine.nodes.pause(register_node(engine)), engine.nodes.resume("n1")),
-    "schedules.create": lambda engine: engine.schedules.create("acme", "t", script="job", rules="every 60s"),
-    "schedules.edit": lambda engine: engine.schedules.edit("acme", "s", rules="every 120s"),
-    "schedules.rollback": lambda engine: (
-        engine.schedules.edit("acme", "s", rules="every 120s"),
-        engine.schedules.rollback("acme", "s", 1),
-    ),
-    "schedules.pause": lambda engine: engine.schedules.pause("acme", "s"),
-    "schedules.resume": lambda engine: (engine.schedules.pause("acme", "s"), engine.schedules.resume("acme", "s")),
-    "schedules.delete": lambda engine: engine.schedules.delete("acme", "s"),
-    "actions.run_at": lambda engine: engine.run_at("acme", "job", EPOCH),
-    "actions.run_in": lambda engine: engine.run_in("acme", "job", "90s"),
-    "actions.run_now": lambda engine: engine.actions.run_now("acme", "s"),
-    "actions.backfill": lambda engine: engine.actions.backfill(
-        "acme", "s", start=EPOCH - timedelta(hours=1), end=EPOCH
-    ),
-    "actions.replay": lambda engine: engine.actions.replay(
-        "acme", engine.actions.cancel("acme", engine.actions.run_now("acme", "s").id).id
-    ),
-    "actions.retry": lambda engine: engine.actions.retry(None, fail_action(engine)),
-    "actions.bulk": lambda engine: (
-        engine.actions.run_now("acme", "s"),
-        engine.actions.bulk("acme", "cancel", filter="state:ready"),
-    ),
-    "schedules.bulk": lambda engine: engine.schedules.bulk("acme", "pause", filter="name:s"),
-    "actions.cancel": lambda engine: engine.actions.cancel("acme", engine.actions.run_now("acme", "s").id),
-    "documents.put": lambda engine: engine.documents.put("acme", "carts", "a", {"n": 1}),
-    "documents.delete": lambda engine: (
-        engine.documents.put("acme", "carts", "a", {"n": 1}),
-        engine.documents.delete("acme", "carts", "a"),
-    ),
-    "collections.index": lambda engine: engine.collections.index("acme", "carts", "city"),
-    "collections.drop_index": lambda engine: (
-        engine.collections.index("acme", "carts", "city"),
-        engine.collections.drop_index("acme", "carts", "city"),
-    ),
-    "urls.create": lambda engine: engine.urls.create("acme", "in", "job"),
-    "urls.revoke": lambda engine: (engine.urls.create("acme", "in", "job"), engine.urls.revoke("acme", "in")),
-    "webhooks.put": lambda engine: engine.webhooks.put("acme", "hook", "https://example.com/in"),
-    "webhooks.renew": lambda engine: (
-        engine.webhooks.put("acme", "hook", "https://example.com/in"),
-        engine.webhooks.renew("acme", "hook"),
-    ),
-    "webhooks.delete": lambda engine: (
-        engine.webhooks.put("acme", "hook", "https://example.com/in"),
-        engine.webhooks.delete("acme", "hook"),
-    ),
-    "alerts.put": create_alert_rule,
-    "alerts.test": lambda engine: (create_alert_rule(engine), engine.alerts.test("acme", "page")),
-    "alerts.delete": lambda engine: (create_alert_rule(engine), engine.alerts.delete("acme", "page")),
-    "secrets.put": lambda engine: engine.secrets.put("acme", "KEY", "a value of some length", hosts=["example.com"]),
-    "secrets.delete": lambda engine: (
-        engine.secrets.put("acme", "KEY", "a value of some length"),
-        engine.secrets.delete("acme", "KEY"),
-    ),
-    "secrets.rotate": lambda engine: engine.secrets.rotate(new_key=True),
-    "connections.put": lambda engine: store_connection(engine),
-    "connections.consent": lambda engine: (store_connection(engine), engine.connections.consent("acme", "crm")),
-    "connections.delete": lambda engine: (store_connection(engine), engine.connections.delete("acme", "crm")),
-    "batches.create": lambda engine: engine.batches.create(tenants=[{"tenant_id": "batched"}]),
-    "plans.put": lambda engine: engine.plans.put("free", {}),
-    "plans.delete": lambda engine: (engine.plans.put("free", {}), engine.plans.delete("free")),
-    "tokens.create": lambda engine: engine.tokens.create("billing", "admin"),
-    "tokens.first": lambda engine: engine.tokens.first("administrator"),
-    "tokens.sign_in_code": lambda engine: (engine.tokens.create("billing", "admin"), engine.tokens.sign_in_code()),
-    "tokens.sign_in_link": lambda engine: engine.tokens.sign_in_link("acme", "ann", "viewer"),
-    "tokens.revoke": lambda engine: engine.tokens.revoke(engine.tokens.create("billing", "admin").token.id),
-}
 #: What the log calls those that are a way of doing another.
 LOGGED = {"tokens.first": "tokens.create"}
-#: What changes hands by the minute, between processes of the platform's, is left out of the log.
-UNLOGGED = {"locks.free", "locks.take"}
-#: A tenant moves between several ledgers only.
-OF_LEDGERS = {"tenants.move"}
-#: Verbs that only read.
-READS = {
-    "ledgers.list",
-    "tenants.place",
-    "connections.get",
-    "connections.list",
-    "plans.get",
-    "plans.list",
-    "actions.activity",
-    "actions.attempts",
-    "actions.backfill_preview",
-    "actions.compared",
-    "actions.count",
-    "actions.deliveries",
-    "actions.errors",
-    "actions.get",
-    "actions.limits",
-    "actions.list",
-    "actions.logs",
-    "actions.outbox",
-    "actions.overdue",
-    "actions.record",
-    "actions.running",
-    "alerts.get",
-    "alerts.list",
-    "alerts.raised",
-    "audit.export",
-    "audit.count",
-    "audit.list",
-    "collections.list",
-    "documents.get",
-    "documents.list",
-    "grants.list",
-    "locks.list",
-    "metrics.blocked",
-    "metrics.read",
-    "metrics.text",
-    "nodes.list",
-    "schedules.calendar",
-    "schedules.count",
-    "schedules.counters",
-    "schedules.diff",
-    "schedules.durations",
-    "schedules.get",
-    "schedules.last_run",
-    "schedules.list",
-    "schedules.preview",
-    "schedules.recent",
-    "schedules.revisions",
-    "schedules.what_if",
-    "scripts.check",
-    "scripts.count",
-    "scripts.diff",
-    "scripts.dry_run",
-    "scripts.get",
-    "scripts.list",
-    "scripts.module",
-    "scripts.offered",
-    "scripts.sets",
-    "scripts.functions",
-    "scripts.shadow",
-    "scripts.versions",
-    "secrets.list",
-    "tenants.activity",
-    "tenants.count",
-    "tenants.export",
-    "tenants.get",
-    "tenants.list",
-    "tenants.usage",
-    "tokens.any_administrator",
-    "tokens.get",
-    "tokens.list",
-    "urls.list",
-    "webhooks.get",
-    "webhooks.list",
-}
+#: What changes hands by the minute between processes of the platform's, and what needs several ledgers.
+UNLOGGED = {"locks.free", "locks.take", "tenants.move"}
+#: Verbs of a local engine are declared without a method that would say that they only read.
+LOCAL_READS = {"audit.export", "metrics.text", "tokens.any_administrator"}
 
 
-def test_every_verb_is_known_to_change_or_to_read(engine: Engine) -> None:
-    """A new verb goes into one of the two tables above: what changes something is audited, or this file fails."""
-    assert every_verb(engine) == set(CHANGES) | READS | UNLOGGED | OF_LEDGERS
+def local_verbs(engine: Engine, said: Callable[[str, object], object]) -> None:
+    """Carry out the verbs that change something and that HTTP does not have."""
+    said("scripts.put_handler", engine.handler("rebuild-index")(print))
+    said("tokens.first", engine.tokens.first("administrator"))
+    said("tokens.sign_in_code", engine.tokens.sign_in_code())
 
 
-@pytest.mark.parametrize("verb", sorted(CHANGES))
-def test_a_change_writes_its_row_with_its_transaction(
-    engine: Engine, verb: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = {row.id for row in engine.audit.list(limit=None)}
-    with audit_as("alice", via="cli", why="ticket 4711"):
-        CHANGES[verb](engine)
-    row = engine.audit.list(limit=None)[0]
-    assert row.id not in before
-    assert (row.verb, row.actor, row.via, row.why) == (LOGGED.get(verb, verb), "alice", "cli", "ticket 4711")
-    assert row.before != row.after
-    assert row.tenant_id == (
-        None
-        if verb
-        in {
-            "tenants.delete",
-            "tenants.restore",
-            "secrets.rotate",
-            "tokens.create",
-            "tokens.first",
-            "tokens.sign_in_code",
-            "tokens.revoke",
-        }
-        else row.tenant_id
-    )
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # the row is written by the verb, whatever the database
+def test_each_verb_that_changes_something_writes_its_row_and_one_that_reads_writes_none(bench: Bench) -> None:
+    engine, seen, found = bench.engine, set[str](), dict[str, set[str]]()
+    engine.secrets.vault.keyring.add()
 
+    def said(verb: str, answer: Any) -> Any:
+        rows = [row for row in engine.audit.list(limit=None) if row.id not in seen]
+        seen.update(row.id for row in rows)
+        found.setdefault(verb, set()).update(row.verb for row in rows if row.verb.startswith(verb.split(".")[0]))
+        for row in rows:
+            assert (row.actor, row.via) == ("alice", "cli")
+            assert row.before != row.after
+        return answer
+
+    with audit_as("alice", via="cli"):
+        carry_out_every_verb(engine, engine, said)
+        local_verbs(engine, said)
+    declared = {verb: operation.declared for verb, operation in table_of(Engine).operations.items()}
+    suspended_before = {"tenants.export"}
+    assert {verb for verb in found if not declared[verb].changes and found[verb]} == suspended_before
+    changing = {verb for verb in declared if declared[verb].changes} - LOCAL_READS
+    assert {verb for verb in changing if LOGGED.get(verb, verb) not in found.get(verb, ())} == UNLOGGED
+
+
+def test_a_change_whose_row_cannot_be_written_does_not_happen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_args: object, **_more: object) -> None:
         raise RuntimeError("the log cannot be written")
 
-    if verb == "tenants.create":
-        monkeypatch.setattr(audit, "write", broken)
-        with pytest.raises(RuntimeError):
-            engine.tenants.create("third")
-        monkeypatch.undo()
-        assert [tenant.id for tenant in engine.tenants.list()] == ["acme", "new"], "no row, no change"
+    monkeypatch.setattr(audit, "write", broken)
+    with pytest.raises(RuntimeError):
+        bench.engine.tenants.create("third")
+    monkeypatch.undo()
+    assert bench.engine.tenants.list() == []
 
 
 def test_what_changes_nothing_writes_nothing(engine: Engine) -> None:
@@ -403,14 +196,10 @@ async def audited(bench: Bench) -> list[tuple[str, str]]:
 
 
 def test_who_acts_is_known_in_the_threads_of_the_async_engine(bench: Bench) -> None:
-    import asyncio
-
     assert asyncio.run(audited(bench)) == [("bob", "http")]
 
 
 def test_what_the_engine_does_by_itself_is_its_own_act(bench: Bench) -> None:
-    from tests.store.bench import THROWN
-
     bench.tenant()
     bench.schedule(pause_after=1)
     bench.clock.advance(60)
