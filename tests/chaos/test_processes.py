@@ -44,16 +44,6 @@ def test_a_process_killed_in_the_middle_of_an_attempt_the_slot_runs_again_after_
     check_done_once(engine, 1)
 
 
-def test_a_stopped_process_hands_back_what_it_held_without_waiting_for_the_lease(engine: Engine, start: Start) -> None:
-    asked = engine.run_in("acme", "job", 0)
-    hanging = start("hangs", "hang")
-    assert hanging.stdout.readline().split() == ["hanging", asked.id]
-    hanging.terminate()
-    assert hanging.wait(120) == 0
-    assert states(engine) == {"ready": 1}
-    assert engine.actions.get(None, asked.id).outcome is None
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # on PostgreSQL: tests/chaos/test_havoc.py
 def test_processes_are_killed_at_random_and_started_again(engine: Engine, start: Start) -> None:

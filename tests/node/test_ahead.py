@@ -20,7 +20,6 @@ from lodger.engine.node.ledger_loop.loop import LedgerLoop
 from lodger.engine.node.node_events import AttemptStopped
 from lodger.engine.node.running_attempts import RunningAttempts
 from lodger.engine.recurrence.rule import RuleSpec
-from lodger.engine.store.lifecycle import tick
 from lodger.engine.testing.clock import FakeClock
 from lodger.sandbox.outcome import Outcome
 
@@ -184,21 +183,6 @@ def test_a_commit_takes_along_what_comes_due_soon(tmp_path: Path) -> None:
             await node.loop.round()
             assert await node.states() == ["done", "running"]
             assert node.written == written + 1
-
-    asyncio.run(scenario())
-
-
-def test_ends_are_written_even_if_the_tick_in_their_transaction_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            await ended_before_another(node)
-            with monkeypatch.context() as broken:
-                broken.setattr(tick, "tick", lambda *_given, **_more: 1 / 0)
-                await node.loop.round()
-            assert await node.states() == ["done"]
-            assert await node.round_at(SLOT_US + 200 * MS) == ["done", "running"]
 
     asyncio.run(scenario())
 

@@ -2,20 +2,14 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import text
 from tests.node.harness import OK, SETTINGS, Script, working
 
-from lodger.engine.core.clock import from_us, to_us
-from lodger.engine.core.errors import Unavailable
+from lodger.engine.core.clock import to_us
 from lodger.engine.core.execution import Claim
-from lodger.engine.core.settings import Settings
 from lodger.engine.effects.finished import Finished
-from lodger.engine.node.service import Service
-from lodger.engine.store.lifecycle import tick as clocks
-from lodger.engine.sync import Engine as SyncEngine
 from lodger.sandbox.outcome import Outcome
 
 
@@ -34,19 +28,6 @@ def test_slots_run_on_time_and_the_next_one_is_told(tmp_path: Path) -> None:
             schedule = await engine.schedules.get("acme", "s")
             assert schedule.next_at is not None
             assert to_us(schedule.next_at) > two - 1
-
-    asyncio.run(scenario())
-
-
-def test_a_one_off_starts_at_its_instant(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with working(tmp_path, Script()) as (engine, _node, signals):
-            asked = await engine.run_in("acme", "job", 300, params={"a": 1})
-            await signals.wait("finished")
-            done = await engine.actions.get(None, asked.id)
-            assert (done.state, done.outcome, done.params) == ("done", Outcome.OK, {"a": 1})
-            assert done.lateness_ms is not None
-            assert done.lateness_ms >= 0
 
     asyncio.run(scenario())
 
@@ -114,29 +95,6 @@ def test_a_node_that_lost_its_lease_kills_its_workers_and_begins_anew(tmp_path: 
     asyncio.run(scenario())
 
 
-def test_one_bad_round_does_not_end_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    true, failures = (
-        clocks.tick,
-        [Unavailable("disk_full", place="ledger", reason="the disk is full"), RuntimeError("a bug")],
-    )
-
-    def tick(*arguments: object, **named: object) -> object:
-        if failures:
-            raise failures.pop()
-        return true(*arguments, **named)  # type: ignore[arg-type]  # forwarded
-
-    monkeypatch.setattr(clocks, "tick", tick)
-
-    async def scenario() -> None:
-        async with working(tmp_path, Script()) as (engine, _node, signals):
-            await engine.schedules.create("acme", "s", script="job", rules="every 1s")
-            await signals.wait("fault", 2)
-            await signals.wait("finished")
-            assert {event.details["service"] for event in signals.events if event.kind == "fault"} == {"due-clocks"}
-
-    asyncio.run(scenario())
-
-
 def test_stopping_hands_back_what_does_not_end_and_flushes_what_has(tmp_path: Path) -> None:
     async def scenario() -> None:
         script = Script(hang=True)
@@ -170,32 +128,6 @@ def test_every_service_survives_starting_and_stopping_in_any_order(tmp_path: Pat
     asyncio.run(scenario())
 
 
-def test_a_nudge_ends_the_wait(tmp_path: Path) -> None:
-    class Counting(Service):
-        name = "counting"
-        rounds = 0
-
-        async def round(self) -> float:
-            self.rounds += 1
-            done.set()
-            return 3600
-
-    done = asyncio.Event()
-
-    async def scenario() -> None:
-        async with working(tmp_path, Script()) as (_engine, node, _signals):
-            service = Counting(node.context)
-            await service.start()
-            for number in range(1, 4):
-                await asyncio.wait_for(done.wait(), 120)
-                done.clear()
-                assert service.rounds == number
-                service.wake()
-            await service.stop()
-
-    asyncio.run(scenario())
-
-
 def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with working(tmp_path, Script()) as (engine, _node, _signals):
@@ -205,48 +137,5 @@ def test_events_can_be_read_as_they_come(tmp_path: Path) -> None:
             await engine.run_in("acme", "job", 0)
             assert (await asyncio.wait_for(first, 120)).kind == "started"
             await events.aclose()  # type: ignore[attr-defined]  # an async generator
-
-    asyncio.run(scenario())
-
-
-def test_the_synchronous_engine_runs_a_node_too(tmp_path: Path) -> None:
-    script = Script()
-    settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05, min_interval_s=1)
-    with SyncEngine.open(str(tmp_path / "l.db"), settings=settings) as engine:
-        engine.tenants.create("acme")
-        engine.scripts.put("acme", "job", "1")
-        ended: list[str] = []
-        engine.on_event(lambda event: ended.append(event.kind))
-        at = from_us(engine.context.clock.now_us())
-        with engine.node(script):
-            asked = engine.run_at("acme", "job", at)
-        # Leaving the block drains what has begun; what had not begun is begun by the next node.
-        with engine.node(script):
-            while engine.actions.get(None, asked.id).state != "done":
-                pass
-        assert "finished" in ended
-
-
-def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) -> None:
-    """The server committed and the connection broke before its answer: the claim does not wait for its deadline."""
-
-    async def scenario() -> None:
-        async with working(tmp_path, Script()) as (engine, node, signals):
-            true, lost = node.db.write, asyncio.Event()
-
-            async def write(*given: Any, **more: Any) -> object:
-                answer = await true(*given, **more)
-                if not lost.is_set() and await engine.actions.list("acme", state="running"):
-                    lost.set()
-                    raise Unavailable("database_unreachable", place="ledger", reason="the answer was lost")
-                return answer
-
-            node.db.write = write  # type: ignore[method-assign]  # the network's part
-            asked = await engine.run_in("acme", "job", 0)
-            (finished,) = await signals.wait("finished")
-            assert lost.is_set()
-            assert finished.details["attempt"] == 2
-            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(None, asked.id)]
-            assert outcomes == [Outcome.OK], "it never began: nobody is blamed"
 
     asyncio.run(scenario())

@@ -1,6 +1,5 @@
 """Services alone: one of them, a real store and a bus. No node, and nothing that stands in for one."""
 
-import ast
 import asyncio
 from pathlib import Path
 from typing import TypeVar
@@ -256,51 +255,3 @@ def test_handlers_are_called_in_the_order_of_subscription_until_they_unsubscribe
     first()
     bus.publish(LeaseLost("two"))
     assert calls == [("first", "one"), ("second", "one"), ("second", "two")]
-
-
-ENGINE = Path(__file__).parents[2] / "engine"
-
-
-def _parameters(tree: ast.AST) -> list[ast.arg]:
-    functions = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
-    return [
-        argument
-        for function in functions
-        for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    ]
-
-
-def _takes_node(source: str) -> bool:
-    names = (ast.unparse(each.annotation) for each in _parameters(ast.parse(source)) if each.annotation is not None)
-    return any("Node" in name.replace('"', " ").replace("'", " ").replace("|", " ").split() for name in names)
-
-
-def test_no_function_takes_a_node() -> None:
-    found = [
-        str(path.relative_to(ENGINE))
-        for path in sorted(ENGINE.rglob("*.py"))
-        if path.relative_to(ENGINE).parts[0] != "service" and path != ENGINE / "node" / "node.py"
-        if _takes_node(path.read_text())
-    ]
-    assert found == []
-
-
-@pytest.mark.parametrize("source", ["def f(node: Node): ...", "class A:\n def f(self, *, n: 'Node | None'): ..."])
-def test_a_function_that_takes_a_node_is_found(source: str) -> None:
-    assert _takes_node(source)
-
-
-def test_each_service_is_given_a_context_and_no_other_service() -> None:
-    """Only values, tables of what runs, and what the host exposes may stand beside it."""
-    folder, names = ENGINE / "node" / "services", set()
-    classes = [
-        each
-        for path in folder.glob("*.py")
-        for each in ast.parse(path.read_text()).body
-        if isinstance(each, ast.ClassDef) and any(ast.unparse(base) == "Service" for base in each.bases)
-    ]
-    services = {each.name for each in classes}
-    assert len(services) >= 15
-    for each in classes:
-        names |= {ast.unparse(argument.annotation) for argument in _parameters(each) if argument.annotation is not None}
-    assert not names & services

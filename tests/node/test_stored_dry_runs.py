@@ -22,47 +22,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "export default () => 1",
-        "export default async function ({ db }) { await db.carts.find({}) }",
-        "const a = 1; return a",
-        "#!/usr/bin/env lodger\nreturn 1",
-        "await kv.set('x', 1)",
-        "// nothing is exported\nreturn 1",
-        "import { f } from './lib.js';\nexport default () => f()",
-        "import { f } from './lib.js';\nf()",
-        "while (true) {}",
-        "throw new Error('not now')",
-        "function f() { return 1 } return f()",
-    ],
-)
-def test_what_could_run_passes_and_runs_no_line(engine: Engine, source: str) -> None:
-    files = {"main.js": source, "lib.js": "export const f = () => 1; for (;;) {}"}
-    assert engine.scripts.check("acme", files if "lib.js" in source else source).ok
-
-
-@pytest.mark.parametrize(
-    ("source", "file", "line"),
-    [
-        ("export default () => {\n  return 1 +;\n}", "main.js", 2),
-        ("const a = 1;\nconst a = 2;\nreturn a", "main.js", 2),
-        ("return 1\n}", "main.js", 2),
-        ("// export\nreturn (", "main.js", 2),
-        ({"main.js": "import './lib.js';\nexport default () => 1", "lib.js": "let x;\nlet x;"}, "lib.js", 2),
-        ({"main.js": "return 1", "unused.js": "\n\nfunction ("}, "unused.js", 3),
-        ("import './nowhere.js';\nexport default () => 1", "main.js", 1),
-    ],
-)
-def test_what_could_not_run_is_told_with_its_line(engine: Engine, source: object, file: str, line: int) -> None:
-    checked = engine.scripts.check("acme", source)  # type: ignore[arg-type]  # text or files
-    assert not checked.ok
-    (problem,) = checked.problems
-    assert (problem.file, problem.line) == (file, line), problem
-    assert problem.message
-
-
 def test_modules_are_compiled_and_nothing_is_stored(engine: Engine) -> None:
     assert engine.scripts.check("acme", HELLO).ok
     wrong = engine.scripts.check("acme", b"\0asm nonsense")

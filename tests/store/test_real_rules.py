@@ -7,7 +7,7 @@ import pytest
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
-from lodger.engine.core.clock import from_us, to_us
+from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.recurrence.rule import Kind, RuleSpec
@@ -21,25 +21,6 @@ def real(url: str) -> Iterator[Bench]:
         bench = Bench(engine, clock)
         bench.tenant(concurrent_runs=100)
         yield bench
-
-
-@pytest.mark.parametrize(
-    ("rule", "tz", "first"),
-    [
-        ("DTSTART;TZID=Europe/Berlin:20160101T090000\nRRULE:FREQ=HOURLY", None, "2026-01-01T01:00"),
-        ("0 9 * * MON-FRI", "America/New_York", "2026-01-01T14:00"),
-        ("every 90s", None, "2026-01-01T00:01:30"),
-    ],
-)
-def test_a_rule_of_each_language_is_armed_at_its_next_slot(real: Bench, rule: str, tz: str | None, first: str) -> None:
-    made = real.schedule(rule, tz=tz)
-    assert made.next_at == datetime.fromisoformat(first).replace(tzinfo=UTC)
-    assert made.text
-    real.clock.us = to_us(made.next_at)
-    real.tick()
-    (claim,) = real.run()
-    assert claim.slot_us == real.clock.us
-    assert claim.upcoming_us[0] > real.clock.us
 
 
 def test_a_schedule_survives_the_engine_with_its_rules(real: Bench, url: str) -> None:

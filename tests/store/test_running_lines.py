@@ -162,12 +162,6 @@ def test_a_tenant_that_is_deleted_leaves_no_line_and_gets_none(running: RunningA
     assert running.forget() == 1
 
 
-def test_nobody_hears_anothers(running: RunningAttempt) -> None:
-    running.bench.engine.tenants.create("other")
-    running.say(LINES[0])
-    assert running.heard(LogStream("other", running.id)) == []
-
-
 def test_a_pulse_changes_with_all_that_there_is_to_tell(running: RunningAttempt) -> None:
     other = running.bench.engine.run_in("acme", "job", 1000).id
     keys = [("acme", running.id), ("acme", other), ("bolt", running.id), ("acme", "0" * 8 + running.id[8:])]
