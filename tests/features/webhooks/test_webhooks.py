@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from lodger.engine.effects.journal import Journal
 from lodger.engine.egress.signature import NotVerified, verify
 from lodger.engine.egress.way_out import WayOut
 from lodger.engine.features.webhooks.sender import UNREACHABLE, WebhookSender
-from lodger.engine.features.webhooks.webhooks import NewWebhook, Webhook
+from lodger.engine.features.webhooks.webhooks import NewWebhook
 from lodger.engine.store.queue import outbox as outboxes
 from lodger.engine.store.queue.events import matches, subscribers
 from lodger.engine.store.schema.script_data import outbox
@@ -358,18 +357,6 @@ def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: 
     posted(tmp_path, peer, work)
 
 
-def test_a_suspended_tenants_webhooks_wait(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: WebhookBench) -> None:
-        post.made()
-        post.emit()
-        post.engine.tenants.suspend("acme")
-        assert await post.sender.send_due() == 0
-        post.engine.tenants.resume("acme")
-        assert await post.sender.send_due() == 1
-
-    posted(tmp_path, peer, work)
-
-
 def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
     """The secret is bound to its webhook: swapped rows in the database make messages that cannot be signed."""
 
@@ -389,21 +376,21 @@ def test_a_tampered_row_sends_nothing(tmp_path: Path, peer: Peer) -> None:
     posted(tmp_path, peer, work)
 
 
-@pytest.mark.parametrize(
-    ("name", "where", "events"),
-    [
-        ("", "https://a.example/", ["*"]), ("a b", "https://a.example/", ["*"]), ("x", "ftp://a.example/", ["*"]),
-        ("x", "https://user:pw@a.example/", ["*"]), ("x", "https://A.example/", ["*"]), ("x", "https://a.example/#f", ["*"]),
-        ("x", "", ["*"]), ("x", "https://a.example/", []), ("x", "https://a.example/", ["Order"]), ("x", "https://a.example/", ["*.*"]),
-        ("x", "https://a.example/", ["a..b"]), ("x", "https://a.example/", [f"e{n}" for n in range(51)]), ("x", "http://127.1/", ["*"]),
-        ("x", "http://0x7f.1/", ["*"]),
-    ],
+NO_WEBHOOKS: tuple[tuple[str, str, list[str]], ...] = (
+    ("", "https://a.example/", ["*"]), ("a b", "https://a.example/", ["*"]), ("x", "ftp://a.example/", ["*"]),
+    ("x", "https://user:pw@a.example/", ["*"]), ("x", "https://A.example/", ["*"]), ("x", "https://a.example/#f", ["*"]),
+    ("x", "", ["*"]), ("x", "https://a.example/", []), ("x", "https://a.example/", ["Order"]), ("x", "https://a.example/", ["*.*"]),
+    ("x", "https://a.example/", ["a..b"]), ("x", "https://a.example/", [f"e{n}" for n in range(51)]), ("x", "http://127.1/", ["*"]),
+    ("x", "http://0x7f.1/", ["*"]),
 )  # fmt: skip
-def test_what_is_no_webhook_is_refused(tmp_path: Path, peer: Peer, name: str, where: str, events: list[str]) -> None:
+
+
+def test_what_is_no_webhook_is_refused(tmp_path: Path, peer: Peer) -> None:
     async def work(post: WebhookBench) -> None:
-        with pytest.raises(InputError) as refused:
-            post.engine.webhooks.put("acme", name, where, events=events)
-        assert refused.value.fix
+        for name, where, events in NO_WEBHOOKS:
+            with pytest.raises(InputError) as refused:
+                post.engine.webhooks.put("acme", name, where, events=events)
+            assert refused.value.fix, (name, where, events)
         assert post.engine.webhooks.list("acme") == []
 
     posted(tmp_path, peer, work)
@@ -430,7 +417,3 @@ def test_verifying_refuses_whatever_is_odd() -> None:
             verify(secret, whole | change, b"{}", 1000)
     with pytest.raises(NotVerified):
         verify("no secret at all", whole, b"{}", 1000)
-
-
-def test_the_fields_of_an_etag_are_fields_of_a_webhook() -> None:
-    assert set(Webhook.ETAG) <= {each.name for each in fields(Webhook)}
