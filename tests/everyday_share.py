@@ -18,12 +18,14 @@ ONE_IN, ONE_IN_ON_POSTGRESQL = 10, 4
 #: Files that test what the engine decides, by statements that tests of the databases send as well.
 DECISIONS = {
     "store": (
-        "budgets", "cancel_other", "conduct", "day_budgets", "every_node", "grants", "inputs", "labels", "last_runs", "lost_runs",
-        "mailer", "pausing", "placement", "platform_scripts", "real_rules", "retries", "schedules", "secrets", "steps", "stops",
-        "tick", "watching", "what_if",
+        "activity", "audit", "budgets", "cancel_other", "claims", "conduct", "day_budgets", "every_node", "grants", "inputs", "labels",
+        "last_runs", "later_runs", "leases", "lost_runs", "mailer", "narrowing", "pausing", "placement", "platform_scripts",
+        "real_rules", "retries", "run_history", "schedules", "sealed_budgets", "searches", "secrets", "steps", "stops", "tick",
+        "versions", "wasm_scripts", "watching", "what_if", "wrong_clock",
     ),
     "unit/capabilities": ("attempt", "bulk", "finding", "grants", "kv", "related"),
-    "features/alerts": ("rules",), "features/backfills": ("backfills",), "features/plans": ("plans",),
+    "features/alerts": ("rules",), "features/archive": ("archives", "bent_archives", "renamed"), "features/backfills": ("backfills",),
+    "features/batches": ("batches",), "features/documents": ("documents",), "features/locks": ("locks",), "features/plans": ("plans",),
 }  # fmt: skip
 _DECIDED = {Path(__file__).parent / folder / f"test_{name}.py" for folder, names in DECISIONS.items() for name in names}
 

@@ -56,7 +56,11 @@ class Pair:
         raise AssertionError(f"{question} {given}: no answer; " + "\n".join(node.words() for node in self.nodes))
 
     def begin(self) -> tuple[str, Node]:
-        """Start a long action and return its id and the node that runs it."""
+        """Start a long action, once both nodes are up, and return its id and the node that runs it."""
+        for node in self.nodes:
+            if not node.up:
+                node.start()
+        self.both_up()
         asked = self.engine.run_in("acme", "long", 0)
         return asked.id, self.running(asked.id, 1)[0]
 
@@ -91,8 +95,6 @@ class Pair:
         other, started_us = self.running(action, 2)
         assert other is not node
         self._end(action)
-        node.start()
-        self.both_up()
         return (started_us - killed_us) / 1_000_000
 
     def silence_s(self) -> float:

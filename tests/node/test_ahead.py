@@ -106,15 +106,6 @@ async def schedule(
     return row.id
 
 
-async def ended_before_another(made: Ahead) -> None:
-    """Let an attempt end 29 ms before the next slot."""
-    await schedule(made, "one")
-    await schedule(made, "two", at=SLOT.replace(microsecond=35_000))
-    await made.round_at(SLOT_US)
-    await asyncio.gather(*made.attempts.tasks)
-    made.clock.move_to(SLOT_US + 6 * MS)
-
-
 def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ahead(tmp_path) as node:
@@ -171,18 +162,6 @@ def test_a_late_schedule_is_not_ticked_ahead(tmp_path: Path) -> None:
         async with ahead(tmp_path) as node:
             await schedule(node, rule="every 1s")
             assert await node.round_at(SLOT_US + 980 * MS) == ["running"]
-
-    asyncio.run(scenario())
-
-
-def test_a_commit_takes_along_what_comes_due_soon(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            await ended_before_another(node)
-            written = node.written
-            await node.loop.round()
-            assert await node.states() == ["done", "running"]
-            assert node.written == written + 1
 
     asyncio.run(scenario())
 

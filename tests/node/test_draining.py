@@ -1,4 +1,4 @@
-"""A node that stops claims nothing more and lets what runs end; long runs hold half of a node's slots. On a real node."""
+"""A node that stops claims nothing more and lets what runs end. On a real node."""
 
 import asyncio
 from pathlib import Path
@@ -39,38 +39,5 @@ def test_what_runs_ends_while_the_node_stops_and_nothing_new_begins(tmp_path: Pa
             assert (await engine.actions.get(None, asked.id)).state == "done"
             assert len(await engine.actions.attempts(None, asked.id)) == 1, "it was neither killed nor handed back"
             assert (await engine.actions.get(None, late.id)).state == "ready"
-
-    asyncio.run(scenario())
-
-
-def test_a_run_that_is_handed_back_at_the_stop_is_named(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
-            asked = await engine.run_in("acme", "job", 0)
-            await signals.wait("started")
-            await node.stop()
-            (event,) = await signals.wait("handed_back")
-            assert (event.tenant_id, event.action_id) == ("acme", asked.id)
-            assert (await engine.actions.get(None, asked.id)).state == "ready"
-
-    asyncio.run(scenario())
-
-
-def test_long_runs_hold_half_of_its_slots_and_short_ones_the_rest(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        script = Held()
-        async with working(tmp_path, script) as (engine, node, signals):
-            await engine.tenants.create("slow", limits={"wall_ms": 60_000, "concurrent_runs": 100})
-            await engine.scripts.put("slow", "job", "export default () => 1")
-            await engine.tenants.edit("acme", limits={"concurrent_runs": 100})
-            assert node.attempts.room().long == SETTINGS.slots // 2
-            for _ in range(SETTINGS.slots):
-                await engine.run_in("slow", "job", 0)
-            await signals.wait("started", SETTINGS.slots // 2)
-            await engine.run_in("acme", "job", 0)
-            started = await signals.wait("started", SETTINGS.slots // 2 + 1)
-            assert [each.tenant_id for each in started] == ["slow"] * (SETTINGS.slots // 2) + ["acme"]
-            script.go.set()
-            await signals.wait("finished", SETTINGS.slots + 1)
 
     asyncio.run(scenario())

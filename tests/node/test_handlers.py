@@ -233,22 +233,6 @@ def test_a_handler_that_ignores_its_cancellation_holds_up_nobody(
     asyncio.run(scenario())
 
 
-def test_only_a_process_that_has_the_handler_runs_it(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        path = str(tmp_path / "ledger.db")
-        async with (
-            Engine.open(path, settings=SETTINGS) as other,
-            other.node(Script(), "other"),
-            hosting(tmp_path) as (engine, _node, signals),
-        ):
-            engine.handler("flush")(lambda call: call.node)
-            asked = await other.run_in(PLATFORM, "flush", 0)
-            await signals.wait("finished")
-            assert (await engine.actions.get(None, asked.id)).result == "n1"
-
-    asyncio.run(scenario())
-
-
 def test_what_cannot_be_registered_is_refused(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with hosting(tmp_path) as (engine, _node, _signals):

@@ -68,20 +68,6 @@ def test_each_name_stands_for_its_events() -> None:
         assert heard() == [("started", "acme"), ("finished", "acme")]
 
 
-def test_slots_that_a_budget_skips_are_told_too() -> None:
-    called: list[Event] = []
-    with Stage(pretend={"good": lambda _params: 1}, runs_per_day=2) as stage:
-        stage.engine.on("budget", called.append)
-        stage.engine.tenants.create("acme")
-        stage.engine.scripts.put("acme", "good", "export default () => 1")
-        stage.engine.schedules.create("acme", "s", script="good", rules="every 1h")
-        stage.advance("5h")
-        stage.assert_ran("acme", "s", times=2)
-    nearly, spent = called
-    assert (nearly.tenant_id, nearly.details["budget"], nearly.details["used"]) == ("acme", "runs", 2)
-    assert (spent.tenant_id, spent.details["reason"]) == ("acme", "budget_runs")
-
-
 def test_of_a_tenant_only_and_taken_off_again() -> None:
     mine: list[str | None] = []
     with Stage(pretend={"job": lambda _params: 1}) as stage:

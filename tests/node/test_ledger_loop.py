@@ -62,23 +62,6 @@ def broken(what: object, name: str, error: Exception) -> Iterator[None]:
         yield
 
 
-def test_a_tick_claims_in_its_own_transaction(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
-            happened: list[object] = []
-            for kind in (Ticked, Claimed):
-                alone.bus.subscribe(kind, happened.append)
-            await alone.register()
-            await schedule_due(alone, "s")
-            written = alone.engine.context.database.written
-            await loop.round()
-            assert alone.engine.context.database.written == written + 1
-            assert [type(each) for each in happened] == [Ticked, Claimed]
-            assert await states(alone) == ["running"]
-
-    asyncio.run(scenario())
-
-
 def test_ends_ticks_and_claims_share_a_transaction(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with (
@@ -141,21 +124,6 @@ def test_without_a_part_that_fails_the_others_are_written(
                 await loop.round()
                 await asyncio.gather(*attempts.tasks)
             assert await states(alone) == ["done", "done"]
-
-    asyncio.run(scenario())
-
-
-def test_after_draining_ends_are_written_and_nothing_is_ticked_or_claimed(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path, TWO_SLOTS) as alone, looping(alone, Script()) as (loop, attempts):
-            await alone.register()
-            await request_runs(alone, 3)
-            await loop.round()
-            await loop.drain()
-            await schedule_due(alone, "s")
-            await asyncio.gather(*attempts.tasks)
-            await loop.round()
-            assert await states(alone) == ["done", "done", "ready"]
 
     asyncio.run(scenario())
 

@@ -10,8 +10,6 @@ from lodger.engine.core.errors import InputError
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.settings import Settings
 from lodger.engine.sync import Engine
-from lodger.engine.trials.trial import try_script
-from lodger.sandbox.limits import Limits
 
 INDEX = """import { half } from "./lib/half.js";
 export const cents = (x) => half(x) * 200;
@@ -174,12 +172,3 @@ def test_names_and_json_files_are_bounded(engine: Engine) -> None:
         engine.scripts.put("acme", "large", {"index.js": f"export const a = {version};//" + "x" * 200_000})
     imports = "".join(f'import {{ a as a{version} }} from "lib:large@{version}";' for version in range(1, 7))
     assert code(engine, "job", imports + "export default () => 1")[0] == "source_too_large"
-
-
-def test_the_native_engine_imports_json() -> None:
-    source = 'import data from "./data.json" with { type: "json" };\nimport "./data.json";\nexport default () => data.a + missing;'
-    report = try_script(
-        {"main.js": source, "data.json": '{"a": "`\\n"}'}, None, Limits(), runtime="quickjs-native"
-    ).finished
-    assert report.error is not None
-    assert (report.error.message, report.error.line) == ("missing is not defined", 3)

@@ -4,38 +4,29 @@ import asyncio
 from pathlib import Path
 from typing import TypeVar
 
-import pytest
 from sqlalchemy import select, update
 from tests.databases.fixtures import name, server
 from tests.databases.fixtures import server_url as url
 from tests.node.alone import Hanging, bench, looping
 from tests.node.harness import OK, SETTINGS
-from tests.traces import TABLE, Traces, seen
 
 from lodger.engine.core.clock import from_us
-from lodger.engine.core.events import ActionsReady, Event, EventBus, Fault, LeaseLost, LeaseRenewed, LedgerChanged
+from lodger.engine.core.events import Fault, LeaseLost, LeaseRenewed, LedgerChanged
 from lodger.engine.core.handlers import Handlers
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop.due_clocks import PASSED_BY_S
 from lodger.engine.node.node_events import (
     AttemptFinished,
-    AttemptStopped,
     BatchCommitted,
-    CancelledWritten,
     Ticked,
 )
 from lodger.engine.node.service import Service
-from lodger.engine.node.services.cancelled_usage import CancelledUsage
 from lodger.engine.node.services.lease_keeper import LeaseKeeper
 from lodger.engine.node.services.lease_watchdog import LeaseWatchdog
-from lodger.engine.node.services.recovery import Recovery
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.nodes import nodes
 from lodger.engine.store.schema.scheduling import schedule_clock
 from lodger.engine.testing.clock import FakeClock
-from lodger.sandbox.job import Usage
-from lodger.sandbox.outcome import Outcome
 
 __all__ = ["name", "server", "url"]
 E = TypeVar("E")
@@ -102,28 +93,6 @@ def test_a_pause_that_ends_in_a_suspended_tenant_causes_no_ticks(url: str) -> No
     asyncio.run(scenario())
 
 
-def test_ends_are_written_with_their_effects(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
-            database, traces = alone.engine.context.database, Traces(alone.engine.datasets)
-            with database.write() as connection:
-                TABLE.create(connection)
-            committed = alone.heard(BatchCommitted)
-            good, bad = await alone.claim(2)
-            alone.bus.publish(AttemptFinished(good, Finished(Outcome.OK, "1", journal=traces.journal(good))))
-            alone.bus.publish(
-                AttemptFinished(bad, Finished(Outcome.OK, "1", journal=traces.journal(bad, refused=True)))
-            )
-            await loop.round()
-            assert [len(each.batch) for each in committed] == [2], "one transaction for both"
-            outcomes = {each.action_id: each.outcome for each in committed[0].committed.settled}
-            assert outcomes == {good.action_id: Outcome.OK, bad.action_id: Outcome.EFFECT_REFUSED}
-            with database.read() as connection:
-                assert seen(connection) == [(good.action_id, 0, 1)]
-
-    asyncio.run(scenario())
-
-
 def test_without_a_lease_ended_attempts_are_dropped(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
@@ -134,50 +103,6 @@ def test_without_a_lease_ended_attempts_are_dropped(tmp_path: Path) -> None:
             await loop.round()
             assert [each.committed.lost for each in committed] == [(claim,)]
             assert await alone.state(claim) == "running"
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.parametrize("ended", ["killed", "by itself"])
-def test_what_a_cancelled_attempt_used_is_written_once(tmp_path: Path, ended: str) -> None:
-    """Also where it ended by itself just when it was cancelled, so that its commit came too late."""
-
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
-            written, service = alone.heard(CancelledWritten), CancelledUsage(alone.context)
-            (claim,) = await alone.claim()
-            await alone.engine.actions.cancel(None, claim.action_id)
-            finished = Finished(Outcome.OK, "1", usage=Usage(cpu_ms=7.0, wall_ms=9.0))
-            if ended == "killed":
-                alone.bus.publish(AttemptStopped(claim, finished))
-            else:
-                alone.bus.publish(AttemptFinished(claim, finished))
-                await loop.round()
-            await service.round()
-            await service.round()
-            assert [each.attempts for each in written] == [((claim, finished),)]
-            (attempt,) = await alone.engine.actions.attempts(None, claim.action_id)
-            assert (attempt.outcome, attempt.usage.cpu_ms) == (Outcome.CANCELLED, 7.0)
-
-    asyncio.run(scenario())
-
-
-def test_recovery_takes_back_what_a_node_without_lease_runs(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            ready, rescued, recovery = alone.heard(ActionsReady), alone.heard(Event), Recovery(alone.context)
-            (claim,) = await alone.claim()
-            await recovery.round()
-            assert not rescued, "its lease has not ended"
-            with alone.engine.context.database.write() as connection:
-                connection.execute(update(nodes).values(lease_until_us=1))
-            await recovery.round()
-            assert len(ready) == 1
-            assert [(each.kind, each.action_id) for each in rescued] == [
-                ("node_lost", None),
-                ("rescued", claim.action_id),
-            ]
-            assert await alone.state(claim) == "ready"
 
     asyncio.run(scenario())
 
@@ -243,15 +168,3 @@ def test_a_round_that_fails_is_published_and_tried_again(tmp_path: Path) -> None
             assert [(each.service, type(each.error)) for each in faults] == [("failing", ZeroDivisionError)]
 
     asyncio.run(scenario())
-
-
-def test_handlers_are_called_in_the_order_of_subscription_until_they_unsubscribe() -> None:
-    bus, calls = EventBus(), []
-    assert not bus.has_subscribers(LeaseLost)
-    first = bus.subscribe(LeaseLost, lambda event: calls.append(("first", event.reason)))
-    bus.subscribe(LeaseLost, lambda event: calls.append(("second", event.reason)))
-    bus.subscribe(ActionsReady, lambda _event: calls.append(("other", "")))
-    bus.publish(LeaseLost("one"))
-    first()
-    bus.publish(LeaseLost("two"))
-    assert calls == [("first", "one"), ("second", "one"), ("second", "two")]

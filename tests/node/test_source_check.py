@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.running_api import running_api
 from tests.e2e.command import inside
 
-from lodger.engine.client import Client
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
 from lodger.engine.service.checks.source_check import MIN_CPU_MS, SourceCheck
@@ -182,7 +180,11 @@ ODD = [
 ]
 
 
-def test_the_check_and_the_run_agree_on_what_can_be_read() -> None:
+#: Read, and never begun.
+UNBEGUN = ("throw new Error('no data today')", "#!/x\nthrow new Error('no data today')", "#!/x\nfor (;;);")
+
+
+def test_the_check_and_the_run_agree_on_what_can_be_read_and_the_check_begins_nothing() -> None:
     check = SourceCheck(settings())
     try:
         for text in ODD:
@@ -193,40 +195,10 @@ def test_the_check_and_the_run_agree_on_what_can_be_read() -> None:
                 ran = explained(ended.error, {"main.js": text})
                 assert ran, text
                 assert (problem.message, problem.line) == (ran.message, ran.line), text
+        for text in UNBEGUN:
+            assert check.problem("acme", {"main.js": text}, Limits()) is None
     finally:
         check.close()
-
-
-@pytest.mark.parametrize(
-    "text", ["throw new Error('no data today')", "#!/x\nthrow new Error('no data today')", "#!/x\nfor (;;);"]
-)
-def test_a_snippet_is_read_and_never_begun(text: str) -> None:
-    check = SourceCheck(settings())
-    try:
-        assert check.problem("acme", {"main.js": text}, Limits()) is None
-    finally:
-        check.close()
-
-
-def test_http_says_the_same_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LODGER_CHECK_SCRIPTS", "true")
-    with running_api(f"sqlite:///{tmp_path / 'served.db'}") as lodge:
-        lodge.engine.tenants.create("acme")
-        with pytest.raises(InputError) as refused:
-            lodge.engine.scripts.put("acme", "job", "return 1 +;")
-        path, body = "/tenants/acme/scripts/job", {"source": "return 1 +;"}
-        answer = lodge.ask("PUT", path, body, role="editor", tenant="acme")
-        assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
-        said = answer.json()
-        assert said["detail"] == refused.value.what
-        answer = {name: value for name, value in refused.value.as_dict().items() if name != "message"}
-        assert {name: said.get(name) for name in answer} == answer
-        assert (said["line"], said["column"], said["source_line"]) == (1, 11, "return 1 +;")
-        stored = lodge.ask("PUT", path, body | {"force": True}, role="editor", tenant="acme")
-        assert (stored.status_code, stored.json()["unchecked"]) == (200, "the check was skipped with force")
-        with Client(lodge.url, lodge.token("editor", "acme")) as client, pytest.raises(InputError) as asked:
-            client.scripts.put("acme", "other", "return 1 +;")
-        assert asked.value.details["source_line"] == "return 1 +;"
 
 
 def test_the_command_line_shows_the_line(tmp_path: Path) -> None:

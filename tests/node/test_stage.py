@@ -1,6 +1,5 @@
 """The platform's own stage: time that moves when told, real walls, retries, steps, changes, pauses, and failures told in words."""
 
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -171,19 +170,6 @@ def test_however_long_attempts_take_they_are_waited_for_and_named_when_they_do_n
         stage.engine.run_in("acme", "job", 0)
         with pytest.raises(TimeoutError):
             stage.settle()  # and the stage ends, without what still runs
-
-
-def test_two_stages_side_by_side_and_one_inside_a_thread() -> None:
-    with Stage(pretend=ONES) as one, Stage(pretend=ONES) as two:
-        for stage in (one, two):
-            furnished(stage)
-            stage.engine.schedules.create("acme", "s", script="job", rules="every 1h")
-        one.advance("1h")
-        two.assert_not_run("acme")
-        thread = threading.Thread(target=two.advance, args=("2h",))
-        thread.start()
-        thread.join()
-        two.assert_ran("acme", times=2)
 
 
 def test_on_either_database(url: str) -> None:

@@ -2,9 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -13,12 +11,10 @@ from tests.node.harness import SETTINGS, Script, working
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.events import LedgerChanged
-from lodger.engine.core.execution import Claim
-from lodger.engine.effects.finished import Finished
 from lodger.engine.node.ledger_loop import free_slots
 from lodger.engine.node.node_events import Claimed, Ticked
 from lodger.engine.node.services import prefetcher
-from lodger.engine.store.lifecycle import claims, tick
+from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.schema.scheduling import schedule_clock
 from lodger.engine.sync import Engine
 from lodger.engine.testing.clock import FakeClock
@@ -71,34 +67,6 @@ def test_during_a_backlog_claims_are_rarer_and_smaller(tmp_path: Path, monkeypat
             for _ in range(2):
                 await loop.round()
             assert [len(each.claims) for each in claimed] == [8, 16]
-
-    asyncio.run(scenario())
-
-
-def test_under_load_a_node_claims_with_its_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        go, claim = asyncio.Event(), claims.claim
-        alone: list[bool] = []
-
-        def noted(*given: Any, wait: bool, **more: Any) -> Callable[[], list[Claim]]:
-            if wait:
-                alone.append(True)
-            return claim(*given, wait=wait, **more)
-
-        monkeypatch.setattr(claims, "claim", noted)
-
-        class Held(Script):
-            async def execute(self, claim: Claim) -> Finished:
-                await go.wait()
-                return await super().execute(claim)
-
-        async with working(tmp_path, Held(), SETTINGS.model_copy(update={"slots": 1})) as (engine, _node, signals):
-            for _ in range(20):
-                await engine.run_in("acme", "job", 0)
-            await signals.wait("started", 1)
-            go.set()
-            await signals.wait("finished", 20)
-            assert len(alone) < 10, "the first, and those that come between two ends"
 
     asyncio.run(scenario())
 

@@ -184,22 +184,3 @@ def test_answers_come_before_new_starts_and_tenants_take_turns() -> None:
         assert slots.free == 1
 
     asyncio.run(go())
-
-
-def test_an_answer_takes_the_slot_by_which_a_node_grows() -> None:
-    async def go() -> None:
-        number = 2
-        slots = Slots(lambda: number, lambda: None)
-        for name in ("a1", "a2"):
-            slots.start(name)
-        slots.leave("a2", 0)
-        number = 1
-        waits = asyncio.create_task(slots.enter("a2", "a"))
-        await asyncio.sleep(0)
-        assert (slots.free, waits.done()) == (-1, False)
-        number = 2
-        slots.hand_on()
-        await waits
-        assert (slots.free, slots.waiting) == (0, 0)
-
-    asyncio.run(go())

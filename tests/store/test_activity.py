@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from tests.store.bench import OK, THROWN, Bench
-from tests.store.query_plans import plans
 from tests.store.virtual_clock import EPOCH
 
 from lodger.engine.core.errors import NotFound
@@ -133,32 +132,6 @@ def test_what_is_due_now_is_counted(bench: Bench) -> None:
     bench.clock.advance(11)
     found = bench.engine.actions.activity("acme")
     assert (found.running, found.due, found.overdue) == (1, 1, 1), "the second one waits for the first"
-
-
-def test_the_overview_reads_no_history(bench: Bench) -> None:
-    if bench.engine.context.database.driver.name != "sqlite":
-        pytest.skip("a plan in SQLite's words")
-    bench.tenant()
-    bench.schedule()
-    bench.lease()
-    late_runs(bench, 0.001, 0.001)
-    engine = bench.engine
-
-    def look() -> None:
-        for tenant in (None, "acme"):
-            engine.actions.activity(tenant)
-            engine.actions.overdue(tenant)
-            engine.actions.running(tenant)
-        engine.actions.list(limit=50)
-
-    found = [plan for plan in plans(bench, look) if "lodger_actions" in plan]
-    assert len(found) > 10
-    for plan in found:
-        steps = [
-            line for line in plan.splitlines() if line.startswith(("SEARCH lodger_actions", "SCAN lodger_actions"))
-        ]
-        assert steps, plan
-        assert all("ix_lodger_actions_" in line for line in steps), plan
 
 
 def runs_lasting(*durations_ms: float) -> Callable[[Bench], None]:

@@ -1,10 +1,7 @@
 """The asynchronous engine: coroutine functions, lanes for what is slow, and a loop that nothing blocks."""
 
 import asyncio
-import inspect
 from pathlib import Path
-
-import pytest
 
 from lodger import AsyncEngine
 from lodger.engine.core.settings import Settings
@@ -47,19 +44,3 @@ def test_closing_waits_without_blocking_the_loop(tmp_path: Path) -> None:
         assert (await running).outcome == "ok"
 
     asyncio.run(asyncio.wait_for(go(), 150))
-
-
-@pytest.mark.filterwarnings("ignore:coroutine")
-def test_every_verb_is_a_coroutine_function(tmp_path: Path) -> None:
-    async def go() -> None:
-        async with opened(tmp_path) as engine:
-            assert inspect.iscoroutinefunction(engine.tenants.create)
-            assert inspect.iscoroutinefunction(engine.run_at)
-            async with asyncio.TaskGroup() as group:
-                made = [group.create_task(engine.tenants.create(f"t{number}")) for number in range(3)]
-            assert [task.result().id for task in made] == ["t0", "t1", "t2"]
-            forgotten = engine.tenants.create("forgotten")
-            forgotten.close()
-            assert len(await engine.tenants.list()) == 3, "what is not awaited does not happen"
-
-    asyncio.run(asyncio.wait_for(go(), 100))

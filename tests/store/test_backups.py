@@ -1,6 +1,5 @@
 """Backups of a ledger in use, and what becomes of slots, runs, leases and messages after a restore."""
 
-import json
 import shutil
 import sqlite3
 import threading
@@ -225,11 +224,3 @@ def test_a_damaged_file_is_found_and_not_backed_up(tmp_path: Path) -> None:
         path.name for path in tmp_path.glob("ledger.db-*")
     }
     backups.backup(str(healthy), tmp_path / "good.backup")
-
-
-def test_output_for_people(bench: Bench, url: str, elsewhere: Place, tmp_path: Path) -> None:
-    bench.tenant()
-    file = tmp_path / "ledger.backup"
-    assert "encryption keys" in inside("db", "backup", str(file), "--db", url).out
-    assert "missed" in inside("db", "restore", str(file), "--db", elsewhere()).out
-    assert json.loads(inside("db", "check", "--db", url, "--json").out)["verdict"] == "current"

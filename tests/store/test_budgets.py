@@ -83,20 +83,6 @@ def test_requests_and_retries_meet_the_budget_too(bench: Bench) -> None:
     assert [(action.state, action.reason) for action in bench.actions()][1] == ("skipped", "budget_runs")
 
 
-def test_a_queue_behind_an_exhausted_budget_ends_with_it(bench: Bench) -> None:
-    bench.tenant(runs_per_day=1)
-    schedule = bench.schedule(overlap="queue_all")
-    bench.clock.advance(60)
-    bench.tick()
-    (running,) = bench.claim()
-    for _ in range(5):
-        bench.clock.advance(60)
-        bench.tick()
-    bench.commit(running)
-    assert bench.claim() == []
-    assert bench.states(schedule) == ["done"] + ["skipped"] * 5
-
-
 def test_an_allowance_that_makes_no_sense_is_refused(bench: Bench) -> None:
     with pytest.raises(InputError, match="runs_per_day"):
         bench.tenant(runs_per_day=-1)

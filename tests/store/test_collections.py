@@ -179,13 +179,6 @@ def test_what_cannot_be_indexed(shop: Bench) -> None:
         shop.engine.collections.drop_index("one", "things", "p0")
 
 
-def test_it_goes_with_its_tenant(shop: Bench) -> None:
-    fill(shop, 10)
-    shop.engine.collections.index("one", "things", "n")
-    shop.engine.tenants.delete("one")
-    assert document_count(shop) == 0
-
-
 @pytest.mark.parametrize(
     ("begin", "after"),
     [

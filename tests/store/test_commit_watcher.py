@@ -1,14 +1,11 @@
 """Commit watchers see every commit of any process, and nothing else."""
 
 import asyncio
-import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Connection, text
 from tests.store.bench import OK, Bench
 
 from lodger.engine.effects.finished import Finished
@@ -164,22 +161,6 @@ def test_a_heartbeat_is_known_by_half_of_its_transactions_number() -> None:
     assert after.sees_beyond(before, (), {4})
 
 
-def test_a_server_that_cannot_be_asked_tells_nothing(bench: Bench, kind: str) -> None:
-    if kind == "sqlite":
-        pytest.skip("a file is always there")
-    database = bench.engine.context.database
-    watcher = watcher_of(database)
-    assert isinstance(watcher, ServerWatcher)
-    assert watcher.version() is not None
-    with database.read() as connection:
-        connection.execute(text(
-            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        ))  # fmt: skip
-    assert watcher.version() is None
-    assert watcher.version() is not None, "it comes back by itself"
-    watcher.close()
-
-
 def test_a_replica_that_takes_over_is_another_server_whatever_its_numbers() -> None:
     """It was two transactions behind, and two others have ended there since: its snapshot looks as if nothing had happened."""
     answers = [("100:100:", day, []) for day in ("Monday", "Monday", "Tuesday", "Tuesday")]
@@ -217,55 +198,6 @@ def test_a_snapshot_sees_what_another_does_not(before: str, after: str, own: tup
     assert Snapshot.of(after).sees_beyond(Snapshot.of(before), own) is news
 
 
-def test_a_file_that_cannot_be_read_looks_changed_every_time(tmp_path: Path) -> None:
-    place = tmp_path / "no.db"
-    place.write_bytes(b"this is no database" * 100)
-    watcher = OneWriter(create_engine(f"sqlite:///{place}"))
-    assert watcher.version() != watcher.version()
-    database = Database(str(tmp_path / "ledger.db"))
-    kept = watcher_of(database)
-    assert kept.version() == kept.version()
-    with database.write() as connection:
-        raw = connection.connection.dbapi_connection
-    assert raw is not None
-    raw.close()
-    assert kept.version() != kept.version()
-    with database.write():
-        pass
-    assert kept.version() == kept.version()
-    database.close()
-
-
-def test_what_a_node_need_not_look_for_changes_its_own_version_alone(bench: Bench, kind: str) -> None:
-    if kind == "postgresql":
-        pytest.skip("a server tells of every commit")
-    database = bench.engine.context.database
-
-    def note(plain: bool, connection: Connection) -> bool:
-        connection.execute(text(MARK))
-        return plain
-
-    async def scenario() -> None:
-        one, two = DbExecutor(database, 6.0), DbExecutor(database, 6.0)
-        seen = one.version(), two.version()
-        committing: list[object] = []
-        event.listen(database.engine, "commit", lambda _connection: committing.append(one.version()))
-        for plain in (True, False):
-            await one.write(partial(note, plain), is_plain=bool)
-            now = one.version(), two.version()
-            assert committing.pop() == seen[0], "never the version of before, which somebody may have seen"
-            assert (now[0] == seen[0]) is plain
-            assert now[1] != seen[1]
-            seen = now
-        with pytest.raises(ZeroDivisionError):
-            await one.write(lambda _connection: 1 // 0, is_plain=lambda _rows: True)
-        assert one.version() != seen[0], "nobody can tell what a transaction did that failed"
-        one.close()
-        two.close()
-
-    asyncio.run(scenario())
-
-
 def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
     bench.tenant()
     database, asked = bench.engine.context.database, []
@@ -288,50 +220,6 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
         assert await db.cached_read("name", ask) == first + "!", "what this process writes is known without a look"
         assert await db.cached_read(("name", "other"), ask) == first + "!"
         assert len(asked) == (3 if db.polls else 2)
-        db.close()
-
-    asyncio.run(scenario())
-
-
-def test_another_process_is_seen_at_the_next_look_or_when_in_doubt(bench: Bench, url: str) -> None:
-    bench.tenant()
-    database = bench.engine.context.database
-
-    def ask(connection: Connection) -> str:
-        return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
-
-    async def scenario() -> None:
-        db, other = DbExecutor(database, 6.0), Database(url)
-        await db.poll_version(60)
-        first = await db.cached_read("name", ask)
-        write_mark(other)
-        await db.poll_version(60)
-        assert await db.cached_read("name", ask) == first + "!"
-        write_mark(other)
-        db.invalidate()
-        assert await db.cached_read("name", ask) == first + "!!"
-        db.close()
-        other.close()
-
-    asyncio.run(scenario())
-
-
-def test_a_server_that_does_not_answer_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    database, going = bench.engine.context.database, threading.Event()
-    if database.driver.name == "sqlite":
-        pytest.skip("a file always answers")
-
-    async def scenario() -> None:
-        db = DbExecutor(database, 6.0)
-        await db.poll_version(60)
-        assert db.sees_commits
-        monkeypatch.setattr(ServerWatcher, "version", lambda _self: int(going.wait()))
-        await db.poll_version(0.01)
-        assert not db.sees_commits
-        await db.poll_version(0.01)
-        going.set()
-        await db.poll_version(60)
-        assert db.sees_commits
         db.close()
 
     asyncio.run(scenario())

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from tests.store.bench import Bench
 
-from lodger.engine.core.errors import Conflict, InputError
+from lodger.engine.core.errors import InputError
 
 
 def test_an_action_is_due_after_its_slot_and_before_the_next(bench: Bench) -> None:
@@ -52,16 +52,3 @@ def test_two_slots_closer_than_the_tenants_interval_are_refused(bench: Bench) ->
     assert bench.engine.schedules.edit("acme", "s", params=1).revision == 2
     bench.tenant("fast", min_interval_s=1)
     assert bench.schedule("every 1s", tenant_id="fast").revision == 1
-
-
-def test_a_tenant_has_so_many_schedules_and_a_deleted_one_makes_room(bench: Bench) -> None:
-    bench.tenant(schedules=2)
-    bench.tenant("other")
-    bench.schedule(name="a")
-    bench.schedule(name="b")
-    bench.schedule(name="c", tenant_id="other")
-    with pytest.raises(Conflict) as refused:
-        bench.schedule(name="c")
-    assert refused.value.code == "schedules_full"
-    bench.engine.schedules.delete("acme", "a")
-    assert bench.schedule(name="c").name == "c"

@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 from tempfile import gettempdir
@@ -87,22 +86,6 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     assert answer.stdout.split() == ["database_unreadable", "database_read_only"], answer.stderr
 
 
-def test_a_full_disk(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "ledger.db"))
-    with pytest.raises(Unavailable) as error, database.write() as connection:  # noqa: PT012 - the limit is per connection
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-        connection.exec_driver_sql("CREATE TABLE big (body TEXT)")
-        connection.exec_driver_sql("INSERT INTO big VALUES (hex(randomblob(1000000)))")
-    assert error.value.code == "disk_full"
-    with database.write() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
-        connection.exec_driver_sql("CREATE TABLE small (body TEXT)")
-    with database.read() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM small").scalar() == 0
-    database.close()
-
-
 def test_another_process_that_keeps_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "BUSY_TIMEOUT_MS", 50)
     path = tmp_path / "ledger.db"
@@ -165,44 +148,6 @@ def test_pragmas_hold_on_every_connection(tmp_path: Path) -> None:
                 for name in ("journal_mode", "synchronous", "foreign_keys")
             ]
             assert values == ["wal", 2, 1]
-    database.close()
-
-
-def test_a_read_is_one_snapshot_and_never_waits_for_the_writer(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "ledger.db"))
-    with database.write() as connection:
-        connection.exec_driver_sql("CREATE TABLE t (n INTEGER)")
-    with database.write() as writer:
-        writer.exec_driver_sql("INSERT INTO t VALUES (1)")
-        with database.read() as reader:
-            assert reader.exec_driver_sql("SELECT count(*) FROM t").scalar() == 0
-    with database.read() as reader:
-        assert reader.exec_driver_sql("SELECT count(*) FROM t").scalar() == 1
-        with database.write() as writer:
-            writer.exec_driver_sql("INSERT INTO t VALUES (2)")
-        assert reader.exec_driver_sql("SELECT count(*) FROM t").scalar() == 1
-    database.close()
-
-
-def test_two_writers_in_one_process_take_turns(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "ledger.db"))
-    with database.write() as connection:
-        connection.exec_driver_sql("CREATE TABLE t (n INTEGER)")
-        connection.exec_driver_sql("INSERT INTO t VALUES (0)")
-
-    def work() -> None:
-        for _ in range(50):
-            with database.write() as connection:
-                seen = connection.exec_driver_sql("SELECT n FROM t").scalar()
-                connection.exec_driver_sql(f"UPDATE t SET n = {seen} + 1")
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    with database.read() as connection:
-        assert connection.exec_driver_sql("SELECT n FROM t").scalar() == 200
     database.close()
 
 

@@ -216,15 +216,6 @@ def test_two_ledgers_in_one_database_read_and_write_their_own_tables(users: User
         users.run("shop", "SET ROLE lodger_script_other")
 
 
-def test_one_user_with_two_ledgers_reads_each_ones_tables(users: Users) -> None:
-    users.run("shop", "CREATE SCHEMA other_ledger")
-    with users.lodger("shop", "shop", price=1) as mine, users.lodger("shop", "other_ledger", price=777) as theirs:
-        for engine in (mine, theirs):
-            engine.prepare()
-        for engine, price in ((mine, 1), (theirs, 777)):
-            assert engine.scripts.dry_run("acme", "draft", source=READS).result == [price]
-
-
 def test_another_lodgers_objects_are_refused_and_left_alone(users: Users) -> None:
     """Both take tables of one schema of the platform's database."""
     shared = sa.Table(

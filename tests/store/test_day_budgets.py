@@ -1,7 +1,6 @@
 """Budgets of a day: exact however many nodes draw on them at once, charged to the right day, refused with the row that says so."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import date
 from typing import Any
@@ -17,7 +16,6 @@ from lodger.engine.effects import cancelled_usage
 from lodger.engine.effects.budget_checks import BudgetChecks
 from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.usage import budget_reservations, usage
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.sandbox.outcome import Outcome
@@ -123,22 +121,6 @@ def test_without_the_look_at_the_commit_they_are(spender: Spender, monkeypatch: 
     assert spender.used()["mails"] == 8
 
 
-def test_a_run_that_begins_when_a_budget_is_used_up_is_refused_at_the_call(spender: Spender) -> None:
-    spender.tenant(mails_per_day=1)
-    first, second = spender.asked(2)
-    spender.through(first, mail)
-    (third,) = spender.asked()
-    row = {"budget": "mails", "per": "day", "limit": 1, "used": 1, "asked": 1}
-    said: list[Any] = []
-
-    async def reported(attempt: Attempt) -> None:
-        said.append(await mail(attempt))
-
-    spender.through(third, reported)
-    assert said == [("budget_exceeded", row)]
-    spender.bench.commit(second)
-
-
 @pytest.mark.parametrize("guarded", [True, False])
 def test_no_request_leaves_beyond_the_day_whoever_makes_it(
     spender: Spender, guarded: bool, monkeypatch: pytest.MonkeyPatch
@@ -172,27 +154,6 @@ def test_no_request_leaves_beyond_the_day_whoever_makes_it(
     spender.through(tomorrow, busy)
     assert spender.sent == 11
     spender.bench.commit(later)
-
-
-def test_shares_drawn_by_many_threads_and_two_nodes_are_never_more_than_there_is(spender: Spender) -> None:
-    spender.tenant(fetches_per_day=100, queries_per_day=1000)
-    context, claims = spender.bench.engine.context, spender.asked(10)
-    day = spender.bench.clock.us // usage.DAY_US
-
-    def draw(claim: Claim) -> dict[str, int]:
-        had = {"fetches": 0, "queries": 0}
-        for _ in range(10):
-            wishes = [ReservationRequest("acme", claim.action_id, claim.attempt, day, name, 2, 5) for name in had]
-            with context.database.write() as connection:
-                for name, share in zip(had, budget_reservations.reserve(context, connection, wishes), strict=True):
-                    had[name] += share
-        return had
-
-    with ThreadPoolExecutor(8) as threads:
-        drawn = list(threads.map(draw, claims))
-    assert sum(each["fetches"] for each in drawn) == 100
-    assert 200 <= sum(each["queries"] for each in drawn) <= 1000
-    assert spender.bench.scalar("SELECT sum(amount) FROM lodger_lots WHERE budget = 'fetches'") == 100
 
 
 def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> None:
@@ -310,15 +271,6 @@ def test_a_tenants_own_budgets_and_a_schedules_narrower_ones_reach_its_runs(spen
             bench.engine.tenants.edit("acme", limits=wrong)
 
 
-def test_a_limit_that_is_lowered_while_a_run_is_under_way_holds_at_its_end(spender: Spender) -> None:
-    spender.tenant(mails_per_day=10)
-    (claim,) = spender.asked()
-    ended = spender.run(claim, mail)
-    spender.bench.engine.tenants.edit("acme", limits={"mails_per_day": 0})
-    spender.end((claim, ended))
-    assert [action.state for action in spender.bench.actions()] == ["failed"]
-
-
 def test_who_is_refused_because_others_hold_the_rest_is_told_that_it_is_used(spender: Spender) -> None:
     spender.tenant(fetches_per_day=6)
     holding, asking = spender.asked(2)
@@ -340,43 +292,3 @@ def test_who_is_refused_because_others_hold_the_rest_is_told_that_it_is_used(spe
                               "events": {"limit": 10_000, "used": 0, "left": 10_000},
                               "later_runs": {"limit": 10_000, "used": 0, "left": 10_000}}  # fmt: skip
     assert spender.used()["fetches"] == 6
-
-
-@pytest.mark.parametrize("gone", ["lease taken over", "begun anew", "stopped"])
-def test_the_share_of_a_cancelled_attempt_comes_back_when_its_node_is_gone(spender: Spender, gone: str) -> None:
-    """Nothing of it can be charged any more: the node that knew what was used has no lease to report it under."""
-    bench = spender.bench
-    spender.tenant(fetches_per_day=1000)
-
-    async def one(attempt: Attempt) -> None:
-        await fetch(attempt, 1)
-
-    cancelled, running = spender.asked(2)
-    for claim in (cancelled, running):
-        spender.run(claim, one)
-    bench.engine.actions.cancel(None, cancelled.action_id)
-    assert bench.scalar("SELECT sum(amount) FROM lodger_lots") == 10
-    lease = bench.lease()
-    if gone == "lease taken over":
-        bench.clock.advance(1000)
-        bench.rescue()
-    else:
-        with bench.engine.context.database.write() as connection:
-            if gone == "stopped":
-                leases.unregister(connection, lease, bench.clock.us)
-            else:
-                leases.register(bench.engine.context, connection, lease.node_id, "n1", bench.clock.us)
-    assert bench.scalar("SELECT count(*) FROM lodger_lots") == 0
-
-
-def test_a_fault_of_ours_gives_back_what_its_attempt_held(spender: Spender) -> None:
-    """An executor that raises reports nothing, not even that it drew."""
-    spender.tenant(fetches_per_day=1000)
-
-    async def one(attempt: Attempt) -> None:
-        await fetch(attempt, 1)
-
-    (claim,) = spender.asked(1)
-    spender.run(claim, one)
-    spender.end((claim, Finished(Outcome.ENGINE_FAULT)))
-    assert spender.bench.scalar("SELECT count(*) FROM lodger_lots") == 0

@@ -1,7 +1,6 @@
 """The files of a ledger on SQLite are closed to other users, and a check says so when they are not."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,6 @@ from lodger.engine.store.drivers.features import Check
 from lodger.engine.store.drivers.sqlite.connections import explain
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Database]:
-    (tmp_path / "shop").mkdir(0o755)
-    before = os.umask(0)
-    try:  # by a command: tests in this process copy a ledger that is there
-        assert lodger("db", "upgrade", "--db", tmp_path / "shop" / "ledger.db").code == 0
-    finally:
-        os.umask(before)
-    database = Database(str(tmp_path / "shop" / "ledger.db"))
-    yield database
-    database.close()
-
-
 def check(database: Database) -> Check:
     """What is said about the files of a ledger."""
     with database.read() as connection:
@@ -32,27 +18,30 @@ def check(database: Database) -> Check:
     return found
 
 
-def test_the_files_are_their_owners(ledger: Database) -> None:
-    folder = Path(str(ledger.url.database)).parent
-    modes = {each.name: each.stat().st_mode & 0o777 for each in folder.iterdir()}
-    assert set(modes) == {"ledger.db", "ledger.db-wal", "ledger.db-shm"}
-    assert set(modes.values()) == {0o600}
-    assert check(ledger).state == "ok"
-
-
-def test_files_that_everyone_can_read_are_named_with_the_command(ledger: Database) -> None:
-    Path(str(ledger.url.database)).chmod(0o644)
-    found = check(ledger)
-    assert found.state == "warn"
-    assert found.fix.startswith(f"chmod o-rwx {ledger.url.database}")
-
-
-def test_a_folder_in_which_everyone_can_replace_files_is_a_failure(ledger: Database) -> None:
-    folder = Path(str(ledger.url.database)).parent
-    folder.chmod(0o777)
-    assert (check(ledger).state, check(ledger).fix) == ("fail", f"chmod o-w {folder}")
-    folder.chmod(0o1777)
-    assert check(ledger).state == "ok"
+def test_the_files_are_their_owners_and_open_ones_are_named_with_the_command(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir(0o755)
+    before = os.umask(0)
+    try:  # by a command: tests in this process copy a ledger that is there
+        assert lodger("db", "upgrade", "--db", folder / "ledger.db").code == 0
+    finally:
+        os.umask(before)
+    ledger = Database(str(folder / "ledger.db"))
+    try:
+        assert {each.name: each.stat().st_mode & 0o777 for each in folder.iterdir()} == dict.fromkeys(
+            ("ledger.db", "ledger.db-wal", "ledger.db-shm"), 0o600
+        )
+        assert check(ledger).state == "ok"
+        (folder / "ledger.db").chmod(0o644)
+        assert check(ledger).state == "warn"
+        assert check(ledger).fix.startswith(f"chmod o-rwx {folder / 'ledger.db'}")
+        (folder / "ledger.db").chmod(0o600)
+        folder.chmod(0o777)
+        assert (check(ledger).state, check(ledger).fix) == ("fail", f"chmod o-w {folder}")
+        folder.chmod(0o1777)
+        assert check(ledger).state == "ok"
+    finally:
+        ledger.close()
 
 
 def test_a_read_only_file_system_is_not_called_a_mode_of_the_file(tmp_path: Path) -> None:

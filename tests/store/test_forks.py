@@ -1,10 +1,8 @@
 """An engine that was opened before a fork, as by a server that loads the application first: each process has its own connections."""
 
-import asyncio
 import os
 from collections.abc import Callable
 
-from lodger import AsyncEngine
 from lodger.engine.sync import Engine
 
 
@@ -30,19 +28,3 @@ def test_children_and_parent_use_one_engine(url: str) -> None:
         in_child(lambda: [engine.tenants.get("parent2") for _ in range(20)])
         names = {each.id for each in engine.tenants.list()}
     assert names == {"before", *(f"{process}{number}" for process in ("child", "parent") for number in range(3))}
-
-
-def test_an_asynchronous_engine_too(url: str) -> None:
-    engine = AsyncEngine.open(url)
-
-    async def create(name: str) -> None:
-        await engine.tenants.create(name)
-
-    asyncio.run(create("before"))
-    in_child(lambda: asyncio.run(asyncio.wait_for(create("child"), 60)))
-
-    async def end() -> set[str]:
-        async with engine:
-            return {each.id for each in await engine.tenants.list()}
-
-    assert asyncio.run(end()) == {"before", "child"}

@@ -49,30 +49,6 @@ def test_a_node_is_woken_only_for_what_it_may_run(bench: Bench) -> None:
         assert ready_queue.next_startable(connection, {"highmem"}) == bench.clock.us
 
 
-def test_thousands_that_wait_for_another_node_are_in_nobodys_way(bench: Bench) -> None:
-    for number in range(80):
-        tenant = bench.tenant(f"t{number:02}")
-        bench.schedule(tenant_id=tenant, labels="highmem")
-    bench.tenant("late")
-    free = bench.schedule(tenant_id="late")
-    bench.clock.advance(60)
-    bench.tick()
-    assert _claimed(bench, "n1", free=1) == [free.id]
-    assert _claimed(bench, "n1", free=1) == []
-
-
-def test_a_tenant_bound_to_one_node_runs_there_and_nowhere_else(bench: Bench) -> None:
-    bench.tenant()
-    mine = bench.schedule()
-    bench.engine.tenants.edit("acme", labels="node:n2")
-    bench.clock.advance(60)
-    bench.tick()
-    assert bench.claim(node="n1") == []
-    assert _claimed(bench, "n2") == [mine.id]
-    bench.commit(*(), node="n2")
-    assert bench.engine.tenants.get("acme").labels == ("node:n2",)
-
-
 def test_a_tenants_labels_hold_for_what_waits_already_and_are_lifted_at_once(bench: Bench) -> None:
     bench.tenant()
     mine = bench.schedule(labels="highmem")
@@ -83,17 +59,6 @@ def test_a_tenants_labels_hold_for_what_waits_already_and_are_lifted_at_once(ben
     assert _claimed(bench, "big") == []
     bench.engine.tenants.edit("acme", labels=None)
     assert _claimed(bench, "big") == [mine.id]
-
-
-def test_edits_of_a_tenant_change_what_they_name_and_nothing_else(bench: Bench) -> None:
-    bench.engine.tenants.create("acme", "Acme", {"concurrent_runs": 3}, labels="eu")
-    assert bench.engine.tenants.edit("acme", name="ACME").limits == {"concurrent_runs": 3}
-    edited = bench.engine.tenants.edit("acme", limits={"concurrent_runs": 1})
-    assert (edited.name, edited.limits, edited.labels) == ("ACME", {"concurrent_runs": 1}, ("eu",))
-    assert bench.scalar("SELECT cap FROM lodger_turns WHERE tenant_id = 'acme'") == 1
-    with pytest.raises(InputError, match="no limit"):
-        bench.engine.tenants.edit("acme", limits={"runs": 1})
-    assert bench.engine.tenants.get("acme") == edited
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from tests.store.bench import OK, THROWN, Bench
+from tests.store.bench import OK, Bench
 
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects import cancelled_usage
@@ -151,27 +151,3 @@ def test_a_second_loss_waits_for_its_backoff_and_is_not_superseded(bench: Bench)
     bench.clock.advance(600)
     bench.run(OK)
     assert sorted(bench.states(schedule)) == ["done", "ready"]
-
-
-def test_under_queue_all_each_slot_has_all_its_attempts(bench: Bench) -> None:
-    schedule, claim = running(bench, overlap="queue_all", missed="all", retry=LONG)
-    bench.commit(claim, finished=THROWN)
-    for _ in range(3):
-        next_slot(bench)
-    assert bench.states(schedule) == ["ready", "ready", "ready", "waiting_retry"]
-    for _ in range(4 * LONG["attempts"]):
-        bench.clock.advance(600)
-        bench.lease()
-        bench.renew()
-        for each in bench.claim():
-            bench.commit(each, finished=THROWN)
-    tries = [len(bench.engine.actions.attempts(None, each.id)) for each in bench.actions(schedule)]
-    assert bench.states(schedule) == ["failed"] * 4
-    assert tries == [3] * 4
-
-
-def test_conflicts_that_end_a_run_do_not_pause_its_schedule(bench: Bench) -> None:
-    _schedule, claim = running(bench, pause_after=1, retry={"conflict_attempts": 0})
-    assert [each.state for each in bench.commit(claim, finished=CONFLICT).settled] == ["failed"]
-    next_slot(bench)
-    assert bench.engine.schedules.get("acme", "s").state == "armed"

@@ -11,7 +11,6 @@ from tests.store.mail_server import START_US, MailerBench, posted
 
 from lodger.engine.effects.effect import Attachment
 from lodger.engine.node.outbox.mailer import Mailer
-from lodger.engine.store.queue import outbox as outboxes
 from lodger.engine.store.schema.scheduling import tenants
 
 
@@ -249,46 +248,5 @@ def test_two_senders_send_nothing_twice(url: str) -> None:
             pass
         identities = [message_from_bytes(raw)["Message-ID"] for _, raw in post.box.got]
         assert len(identities) == len(set(identities)) == 30
-
-    posted(url, work)
-
-
-def test_what_became_of_a_mail_is_told(url: str) -> None:
-    async def work(post: MailerBench) -> None:
-        reported: list[tuple[str, str | None]] = []
-        mailer = Mailer(post.database, post.server, post.clock)
-        mailer.on_mark = lambda _row, state, failure: reported.append((state, failure and failure.text))
-        post.box.refuse_rcpt = {"x@example.com": "550 nobody here"}
-        post.queue()
-        await mailer.send_due()
-        post.queue(to=("y@example.com",))
-        await mailer.send_due()
-        assert reported == [("failed", "550 nobody here"), ("sent", None)]
-        with post.database.read() as connection:
-            (first,) = outboxes.deliveries(connection, "one", "018f0000-0000-7000-8000-000000000001")
-        assert (first.kind, first.to, first.state, first.error) == (
-            "mail",
-            ("x@example.com",),
-            "failed",
-            "550 nobody here",
-        )
-
-    posted(url, work)
-
-
-def test_the_service_wakes_when_poked_and_stops_twice(url: str) -> None:
-    async def work(post: MailerBench) -> None:
-        marked: asyncio.Queue[str] = asyncio.Queue()
-        mailer = Mailer(post.database, post.server, post.clock)
-        mailer.on_mark = lambda _row, state, _failure: marked.put_nowait(state)
-        await mailer.start()
-        await mailer.start()
-        for _ in range(2):  # the second is queued while it waits
-            post.queue()
-            mailer.wake()
-            assert await asyncio.wait_for(marked.get(), 120) == "sent"
-        await mailer.stop()
-        await mailer.stop()
-        assert [row.state for row in post.rows()] == ["sent", "sent"]
 
     posted(url, work)

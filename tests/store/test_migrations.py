@@ -121,7 +121,7 @@ def test_the_next_release_upgrades_a_ledger_to_the_schema_of_a_new_one(
     new = empty_url if kind == "postgresql" else f"sqlite:///{tmp_path / 'new.db'}"
     mine, restored, step = ("--db", url), ("--db", place), {"revision": REVISION, "sentence": SENTENCE}
     file = str(tmp_path / "before.backup")
-    shown, checked, behind, careless, upgraded, again, made = lodger_commands(
+    shown, checked, behind, careless, upgraded, again, made, as_it_was, later = lodger_commands(
         newer,
         ("db", "upgrade", "--dry-run", *mine),
         ("db", "check", "--schema-only", *mine),
@@ -130,23 +130,20 @@ def test_the_next_release_upgrades_a_ledger_to_the_schema_of_a_new_one(
         ("db", "upgrade", "--backup", file, *mine),
         ("db", "upgrade", *mine),
         ("db", "upgrade", "--db", new),
+        ("db", "restore", file, *restored),
+        ("db", "upgrade", "--without-backup", *restored),
     )
     assert (shown["revision"], shown["wanted"], shown["pending"]) == (head(), REVISION, [step])
     assert checked["verdict"] == "behind"
     assert (behind["code"], behind["error"]["code"]) == (1, "database_behind")
     assert (careless["code"], careless["error"]["code"]) == (2, "backup_missing")
-    assert upgraded["applied"] == [step]
+    assert upgraded["applied"] == later["applied"] == [step]
     assert again == {"applied": [], "code": 0}
     assert made["applied"][0]["revision"] == REVISION
+    assert as_it_was["revision"] == head(), "a backup is restored as it is"
     assert inspect_database(url).verdict == "ahead", "this release can use what the next one has only added to"
     Database(url).close()
-    assert schema(new) == schema(url), "created and upgraded are the same"
-    as_it_was, upgraded = lodger_commands(
-        newer, ("db", "restore", file, *restored), ("db", "upgrade", "--without-backup", *restored)
-    )
-    assert as_it_was["revision"] == head(), "a backup is restored as it is"
-    assert upgraded["applied"] == [step]
-    assert schema(place) == schema(url)
+    assert schema(new) == schema(url) == schema(place), "created and upgraded are the same"
 
 
 def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_so(url: str, newer: Path) -> None:

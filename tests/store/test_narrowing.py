@@ -127,22 +127,3 @@ def test_the_audit_log_is_asked_for_one_target_and_between_two_instants(bench: B
         assert reported == ["schedules.edit"]
         assert "tenants.edit" not in [each.verb for each in between("acme", until=at + timedelta(seconds=60))]
         assert "tenants.create" not in [each.verb for each in between("acme", since=at)]
-
-
-def test_counters_are_of_one_schedule_with_reasons_and_the_oldest(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(overlap="skip")
-    bench.schedule(name="t")
-    assert bench.engine.schedules.counters("acme", "s").since is None
-    bench.clock.advance(60)
-    bench.tick()
-    bench.claim()
-    bench.clock.advance(60)
-    bench.tick()
-    counted = bench.engine.schedules.counters("acme", "s")
-    assert counted.actions == {"running": 1, "skipped": 1}
-    assert counted.skipped == {"overlap": 1}
-    assert counted.since == EPOCH + timedelta(seconds=60)
-    assert bench.engine.schedules.counters("acme", "t").actions == counted.actions
-    bench.engine.actions.run_now("acme", "t")
-    assert bench.engine.schedules.counters("acme", "s").actions == counted.actions

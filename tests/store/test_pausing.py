@@ -56,13 +56,6 @@ def test_a_retry_that_a_slot_supersedes_is_a_failure(bench: Bench) -> None:
     assert state_after(bench, THROWN) == "paused"
 
 
-def test_without_the_policy_nobody_counts(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule()
-    assert state_after(bench, *[THROWN] * 20) == "armed"
-    assert bench.engine.schedules.get("acme", "s").failures == 0
-
-
 def test_a_commit_that_could_not_have_the_clock_leaves_the_pause_to_the_tick(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

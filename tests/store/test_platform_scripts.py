@@ -105,17 +105,6 @@ def test_an_offer_taken_back_ends_no_binding(bench: Bench) -> None:
     assert len(bench.claim()) == 1
 
 
-def test_it_is_no_script_of_the_tenants_own(bench: Bench) -> None:
-    bench.tenant()
-    _put_offered(bench)
-    _create_schedule(bench)
-    assert [script.name for script in bench.engine.scripts.list("acme")] == ["job"]
-    with pytest.raises(NotFound):
-        bench.engine.scripts.get("acme", "@cleanup")
-    with pytest.raises(NotFound):
-        bench.engine.scripts.versions("acme", "@cleanup")
-
-
 def test_names_with_the_sign_of_the_platform_are_nobodys(bench: Bench) -> None:
     bench.tenant()
     for name in ("@cleanup", "@"):
@@ -151,17 +140,6 @@ def test_it_can_be_one_step_of_several_and_be_shared_by_schedules_and_tenants(be
     bench.tick()
     bench.run()
     assert {claim.script_version for claim in bench.run()} == {2}
-
-
-def test_a_binding_goes_with_its_tenant(bench: Bench) -> None:
-    bench.tenant()
-    _put_offered(bench)
-    _create_schedule(bench)
-    bench.engine.tenants.delete("acme")
-    assert bench.scalar("SELECT count(*) FROM lodger_scripts WHERE kind = 'bound'") == 0
-    assert bench.engine.scripts.get(PLATFORM, "cleanup").fields == {
-        "days": {"type": "integer", "min": 1, "default": 7}, "to": {"type": "text", "required": True},
-    }  # fmt: skip
 
 
 def test_the_same_content_with_other_fields_is_another_version(bench: Bench) -> None:

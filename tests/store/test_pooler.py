@@ -19,14 +19,11 @@ import psycopg
 import pytest
 from tests.databases.server import Server, die_with_parent
 from tests.node.harness import SETTINGS, Script, Signals
-from tests.store.bench import Bench
-from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine import Engine
 from lodger.engine.core.errors import Unavailable
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.queue import ready_queue
-from lodger.engine.sync import Engine as SyncEngine
 
 #: Fewer sessions than there are clients, so that they have to share them.
 SESSIONS = 3
@@ -108,37 +105,6 @@ def test_a_pooler_without_transactions_is_refused_with_its_reason(pooler: Path) 
         Database(f"postgresql://postgres@/narrow?host={pooler}&port=6432")
     assert "statement pooling" in error.value.why
     assert "pool_mode" in error.value.fix
-
-
-def test_the_schema_goes_up_and_a_ledger_is_kept_through_it(url: str) -> None:
-    clock = VirtualClock()
-    settings = SETTINGS.model_copy(update={"concurrent_runs": 100})
-    with SyncEngine.open(url, clock=clock, settings=settings) as engine:
-        bench = Bench(engine, clock)
-        for number in range(8):
-            bench.tenant(f"t{number}")
-            bench.schedule("every 60s", f"t{number}")
-
-        def work(number: int) -> int:
-            done = 0
-            for _ in range(5):
-                bench.tick()
-                claimed = bench.claim(20, f"n{number}")
-                bench.commit(*claimed, node=f"n{number}")
-                done += len(claimed)
-            return done
-
-        for number in range(4):
-            bench.lease(f"n{number}")
-        done = 0
-        for _ in range(5):
-            clock.us += 60_000_000
-            with ThreadPoolExecutor(4) as threads:
-                done += sum(threads.map(work, range(4)))
-        actions = bench.actions()
-        assert len(actions) == 40
-        assert {action.state for action in actions} == {"done"}
-        assert done == 40
 
 
 def test_two_nodes_work_through_it_and_hear_by_the_servers_own_address(url: str, server: Server) -> None:

@@ -214,29 +214,6 @@ def test_only_statements_of_the_hot_path_never_read_whole_tables(url: str) -> No
     database.close()
 
 
-def test_a_read_is_one_snapshot_and_writes_nothing(url: str) -> None:
-    database = Database(url)
-    count = "SELECT count(*) FROM lodger_kv"
-    with database.read() as reader:
-        assert reader.exec_driver_sql(count).scalar() == 0
-        with database.write() as writer:
-            writer.exec_driver_sql("INSERT INTO lodger_kv VALUES ('t', '', 'k', '1', NULL, 0)")
-        assert reader.exec_driver_sql(count).scalar() == 0
-    with pytest.raises((DBAPIError, Unavailable)), database.read() as reader:
-        reader.exec_driver_sql("DELETE FROM lodger_kv")
-    with database.read() as reader:
-        assert reader.exec_driver_sql(count).scalar() == 1
-    database.close()
-
-
-def test_a_password_is_never_shown(server: Server) -> None:
-    name = server.database()
-    found = inspect_database(server.url(name).replace("postgres@", "postgres:secret@"))
-    assert found.verdict == "current"
-    assert "secret" not in str(found.as_dict())
-    server.drop(name)
-
-
 def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url: str) -> None:
     with Engine.open(url) as engine, engine.context.database.write() as connection:
         now = engine.context.clock.now_us
@@ -250,28 +227,6 @@ def test_a_server_whose_clock_was_set_back_is_asked_in_the_moment_of_writing(url
         left = connection.exec_driver_sql("SELECT lease_until_us - seen_us, seen_us FROM lodger_nodes").one()
         assert abs(left[0] - engine.context.settings.lease_us) < 60_000_000
         assert abs(left[1] - now()) < 60_000_000
-
-
-def test_a_database_of_a_test_is_used_again_only_as_it_was(server: Server) -> None:
-    def tables(name: str) -> dict[str, list[tuple[object, ...]]]:
-        with psycopg.connect(server.conninfo(name)) as connection:
-            named = connection.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE 'lodger%'").fetchall()
-            return {str(one): connection.execute(f"TABLE {one}").fetchall() for (one,) in named}
-
-    name = server.database()
-    before = tables(name)
-    with Engine.open(server.url(name)) as engine:
-        engine.tenants.create("acme")
-    with psycopg.connect(server.conninfo(name)) as connection:
-        connection.execute("CREATE TABLE lodger_shop (id serial PRIMARY KEY)")
-    assert tables(name) != before
-    server.drop(name)
-    assert server.database() == name
-    assert tables(name) == before
-    with psycopg.connect(server.conninfo(name)) as connection:
-        connection.execute("ALTER TABLE lodger_tenants ADD COLUMN more int")
-    server.drop(name)
-    assert server.database() != name
 
 
 def test_a_time_limit_is_of_the_whole_block_and_of_the_pauses_in_it(server: Server, url: str) -> None:

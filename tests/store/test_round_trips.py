@@ -295,35 +295,6 @@ def busy(lodge: RunningApi) -> str:
     return action.id
 
 
-ACME = "/tenants/acme"
-#: Changes that are often made: method, path, body.
-CHANGES: tuple[tuple[str, str, Callable[[int], object]], ...] = (
-    ("POST", "/tenants", lambda n: {"tenant_id": f"t{n}"}),
-    ("POST", ACME + "/schedules", lambda n: {"name": f"s{n}", "script": "job", "rules": ["0 9 * * *"]}),
-    ("POST", ACME + "/schedules/s/run-now", lambda _n: {}),
-    ("POST", ACME + "/run-at", lambda _n: {"script": "job", "at": "2040-01-01T00:00:00Z"}),
-    ("POST", ACME + "/schedules/s/pause", lambda _n: {}),
-    ("PUT", ACME + "/scripts/job", lambda n: {"source": f"export default () => {n}"}),
-    ("PATCH", ACME + "/schedules/s", lambda n: {"rules": [f"{n} 9 * * *"]}),
-)
-
-
-def test_a_change_that_is_often_made_waits_as_often_as_is_promised(proxy: SlowProxy) -> None:
-    with running_api(proxy.url) as lodge:
-        lodge.furnish()
-        for method, path, body in CHANGES:
-            costs = [
-                [
-                    round_trips_of(proxy, lambda n=n: lodge.ask(method, path, body(n), headers=head).raise_for_status())  # type: ignore[misc]  # noqa: B023 - called at once
-                    for n in numbers
-                ]
-                for head, numbers in (({}, range(3)), ({"idempotency-key": f"{method}{path}".replace("/", "-")}, [3]))
-            ]
-            # The first of each prepares its statements; the last has a key, for which a repeated one is looked up.
-            assert min(costs[0]) <= MAX_CHANGE, (method, path, costs)
-            assert costs[1][0] <= MAX_CHANGE + 2, (method, path, costs)
-
-
 SCRIPT = """
 export default async function () {
   for (let i = 0; i < 3; i++) await db.lamps.get("k" + i);

@@ -2,42 +2,9 @@
 
 from datetime import timedelta
 
-from sqlalchemy import event
-from tests.store.bench import THROWN, Bench
+from tests.store.bench import Bench
 
 from lodger.engine.core.clock import from_us
-
-
-def test_the_latest_runs_of_many_schedules_take_a_fixed_number_of_statements(bench: Bench) -> None:
-    bench.tenant()
-    made = [bench.schedule("every 60s", name=f"s{number}") for number in range(20)]
-    for outcome in (None, THROWN, None):
-        bench.clock.advance(60)
-        bench.tick()
-        bench.run() if outcome is None else bench.run(outcome)
-    bench.engine.actions.run_now("acme", "s0")
-    bench.run(THROWN)
-    asked: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
-        asked.append(statement)
-
-    reads = bench.engine.context.database
-    event.listen(reads.engine, "before_cursor_execute", note)
-    try:
-        found = bench.engine.schedules.recent("acme", schedule_ids=[each.id for each in made], runs=2)
-        many = [each for each in asked if "lodger_actions" in each]
-        asked.clear()
-        bench.engine.schedules.recent("acme", schedule_ids=[made[0].id])
-        one = [each for each in asked if "lodger_actions" in each]
-    finally:
-        event.remove(reads.engine, "before_cursor_execute", note)
-    assert (len(many), len(one)) == (2, 2)
-    states = {each.schedule_id: [run.state for run in each.runs] for each in found}
-    assert states[made[0].id] == ["failed", "done"], "a requested run is the newest"
-    assert all(states[each.id] == ["done", "failed"] for each in made[1:])
-    bench.tenant("other")
-    assert bench.engine.schedules.recent("other", schedule_ids=[made[0].id])[0].runs == (), "of another tenant"
 
 
 def test_a_calendar_counts_outcomes_of_past_days_and_slots_of_coming_days(bench: Bench) -> None:

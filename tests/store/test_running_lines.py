@@ -1,10 +1,8 @@
 """Lines of running attempts: read once and in order, in whatever batches they are stored, and deleted when no longer needed."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
-from sqlalchemy import event
 from tests.store.bench import Bench
 
 from lodger.engine.core.execution import Claim
@@ -111,38 +109,6 @@ def test_what_is_stored_is_forgotten_and_what_is_not_is_kept(running: RunningAtt
     assert running.forget() == 0
     running.end(LINES)
     assert (running.forget(), running.kept()) == (1, 0)
-
-
-def test_history_is_not_read_to_find_them(running: RunningAttempt, kind: str) -> None:
-    """Twice a second, while any script runs and logs."""
-    if kind == "postgresql":
-        pytest.skip("it plans by how large a table is")
-    asked: dict[str, Any] = {}
-    database = running.bench.engine.context.database
-
-    @event.listens_for(database.engine, "before_cursor_execute")
-    def note(
-        _connection: object, _cursor: object, statement: str, parameters: Any, _context: object, many: bool
-    ) -> None:
-        if statement.startswith(("SELECT", "DELETE")) and not many:
-            asked[statement] = parameters
-
-    running.say(LINES[0])
-    running.forget()
-    running.end(LINES[:1])
-    asked.clear()
-    running.say(LINES[0])
-    running.forget()
-    event.remove(database.engine, "before_cursor_execute", note)
-    assert len(asked) == 3, "actions, attempts, and the lines that go"
-    with database.read() as connection:
-        plans = [
-            row.detail
-            for statement, parameters in asked.items()
-            for row in connection.exec_driver_sql("EXPLAIN QUERY PLAN " + statement, parameters)
-        ]
-    assert [plan for plan in plans if "lodger_actions" in plan or "lodger_attempts" in plan]
-    assert not [plan for plan in plans if plan.startswith(("SCAN lodger_actions", "SCAN lodger_attempts"))], plans
 
 
 def test_what_a_lost_node_left_goes_after_a_day(running: RunningAttempt) -> None:

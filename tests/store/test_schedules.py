@@ -194,13 +194,6 @@ def test_a_preview_refuses_a_number_that_it_would_not_show(bench: Bench, asked: 
     assert refused.value.code == "limit_invalid"
 
 
-def test_a_preview_stores_nothing(bench: Bench) -> None:
-    preview = bench.engine.schedules.preview("every 60s", n=3)
-    assert preview.text == "Every 1 minute, counted from Thursday 2026-01-01T00:00:00Z"
-    assert [(slot - from_us(bench.clock.us)).total_seconds() for slot in preview.slots] == [60, 120, 180]
-    assert bench.engine.schedules.list() == []
-
-
 def test_a_revision_that_sql_inserted_is_never_used_and_the_next_edit_replaces_it(bench: Bench) -> None:
     bench.tenant()
     made = bench.schedule("every 60s")

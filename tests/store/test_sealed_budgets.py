@@ -7,14 +7,11 @@ from tests.databases.fixtures import place
 from tests.store.bench import Bench
 from tests.store.platform_database import PlatformDatabase, call
 
-from lodger.engine.effects import budget_checks
 from lodger.engine.effects.foreign_commit import Receipt
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.usage import budget_reservations, storage_usage, usage
+from lodger.engine.store.usage import budget_reservations
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
-
-DAY = 86_400
 
 __all__ = ["place"]
 
@@ -77,20 +74,6 @@ def test_what_is_sealed_leaves_no_more_than_the_rest(
     assert far.bench.scalar("SELECT count(*) FROM lodger_lots") == 0
 
 
-def test_it_counts_on_the_day_it_was_sealed_on_however_late_it_is_settled(far: PlatformDatabase) -> None:
-    far.ask()
-    _committed, one = far.seal(mails(3))
-    assert one is not None
-    far.bench.clock.advance(DAY)
-    done = far.settle(one, far.apply(one))
-    assert done is not None
-    assert [(each.budget, each.used) for each in done.warned] == [("mails", 3)]
-    assert used(far) == [(0, 3, 2), (1, 0, 0)]
-    far.ask()
-    _committed, two = far.seal(mails(3))
-    assert two is not None, "today nothing was used"
-
-
 def test_what_could_not_be_applied_is_free_again(far: PlatformDatabase) -> None:
     far.ask()
     _committed, one = far.seal(mails(3))
@@ -101,31 +84,3 @@ def test_what_could_not_be_applied_is_free_again(far: PlatformDatabase) -> None:
     far.engine.actions.replay(None, far.bench.actions()[0].id)
     _committed, two = far.seal(mails(3))
     assert two is not None
-
-
-def test_what_waits_takes_room_like_what_is_there(far: PlatformDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget_checks, "MAX_ROW_BYTES", 64 * 1024)
-    far.engine.tenants.edit("one", limits={"storage_bytes": 100_000})
-    far.ask()
-    with far.engine.context.database.read() as connection:
-        scripts = storage_usage.kept_bytes(connection, ["one"])["one"]
-    _committed, one = far.seal(mails(0, "a", 60_000))
-    assert one is not None
-    refused = far.ask()
-    committed, two = far.seal(mails(0, "b", 60_000))
-    assert two is None
-    (ended,) = committed.settled
-    assert (ended.action_id, ended.outcome) == (refused, Outcome.CALL_LIMIT)
-    error = far.engine.actions.get(None, refused).error
-    assert error is not None
-    assert "budget storage_bytes is 100000 per tenant" in error.message
-    far.settle(one, far.apply(one))
-    with far.engine.context.database.read() as connection:
-        assert storage_usage.kept_bytes(connection, ["one"]) == {"one": scripts + len("a") + 60_002}
-
-
-def test_the_day_of_a_seal_is_what_the_ledger_keeps(far: PlatformDatabase) -> None:
-    far.ask()
-    far.seal(mails(1))
-    day = far.bench.scalar("SELECT day FROM lodger_lots WHERE budget = 'mails'")
-    assert day == far.bench.clock.us // usage.DAY_US

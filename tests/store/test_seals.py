@@ -11,7 +11,6 @@ from tests.store.platform_database import AFTER, ALL, BEFORE, NOTHING, PlatformD
 from tests.unit.data.shop import customers, orders
 
 from lodger.engine.core.errors import Conflict
-from lodger.engine.effects import foreign_commit as applying
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.sandbox.outcome import Outcome
 
@@ -63,16 +62,6 @@ def test_what_is_sealed_is_never_run_again_only_finished(far: PlatformDatabase) 
     assert (far.there(), far.here()) == (AFTER, ALL)
 
 
-def test_two_nodes_do_not_take_up_the_same_attempt(far: PlatformDatabase) -> None:
-    far.ask()
-    far.seal()
-    assert len(far.left()) == 1
-    with far.engine.context.database.write() as connection:
-        from lodger.engine.effects import sealed_commits
-
-        assert sealed_commits.take_due(far.engine.context, connection, far.bench.clock.us, 10) == []
-
-
 def test_two_nodes_that_apply_at_once_apply_once(far: PlatformDatabase) -> None:
     far.ask()
     _, one = far.seal()
@@ -117,19 +106,6 @@ def test_a_row_that_changed_there_is_a_conflict_and_runs_again(far: PlatformData
     assert (far.there(), far.here()) == (AFTER, ALL)
     assert far.settle(one, far.apply(one)) is None, "the first attempt's end changes nothing any more"
     assert (far.there(), far.here()) == (AFTER, ALL)
-
-
-def test_conflicts_end_after_three_more_tries(far: PlatformDatabase) -> None:
-    asked = far.ask()
-    for number in range(4):
-        _, one = far.seal()
-        assert one is not None
-        meddle(far, note=f"again {number}")
-        far.settle(one, far.apply(one))
-    action = far.engine.actions.get(None, asked)
-    assert (action.state, action.outcome) == ("failed", Outcome.CONFLICT)
-    assert len(far.engine.actions.attempts(None, asked)) == 4
-    assert far.here() == NOTHING
 
 
 async def negative(attempt: Attempt) -> None:
@@ -243,20 +219,6 @@ def test_a_run_writes_in_one_database_of_the_platforms(bench: Bench, place: str,
     assert far.settle(one, far.apply(one)) is not None
 
 
-def test_a_database_that_is_away_is_asked_again_later(far: PlatformDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    far.ask()
-    _, one = far.seal()
-    assert one is not None
-    with monkeypatch.context() as patch:
-        gone = sa.create_engine("sqlite:////nowhere/at/all.db")
-        patch.setattr(far.database, "engine", gone)
-        with pytest.raises(applying.DatabaseUnavailable):
-            far.apply(one)
-        gone.dispose()
-    assert far.there() == BEFORE | {"receipts": []}
-    assert far.apply(one).outcome is Outcome.OK
-
-
 def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: PlatformDatabase, kind: str) -> None:
     asked = far.ask()
     _, one = far.seal()
@@ -269,17 +231,6 @@ def test_a_table_that_is_gone_is_our_fault_and_leaves_its_receipt(far: PlatformD
     assert "orders" not in verdict.error.message
     far.settle(one, verdict)
     assert far.engine.actions.get(None, asked).state == "ready"
-
-
-def test_a_set_that_is_not_exposed_here_is_left_to_others(far: PlatformDatabase) -> None:
-    from lodger.engine.data.sets.datasets import Datasets
-    from lodger.engine.effects import write_set_codec
-
-    far.ask()
-    _, one = far.seal()
-    assert one is not None
-    with pytest.raises(write_set_codec.WriteSetDecodeError):
-        write_set_codec.decode(one.write_set, Datasets())
 
 
 class Cut(Exception):

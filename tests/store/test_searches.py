@@ -4,17 +4,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import event
 from tests.store.bench import Bench
 from tests.store.virtual_clock import VirtualClock
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import Settings
-from lodger.engine.recurrence.compile import compile_schedule
-from lodger.engine.recurrence.rule import ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleNeverFires
-from lodger.engine.recurrence.schedule import CompiledSchedule
 from lodger.engine.store.actions.change_triggers import TriggerResult, request_run
 from lodger.engine.store.queue.followers import Follower, Position
 from lodger.engine.sync import Engine
@@ -113,43 +109,3 @@ def test_a_schedule_on_changes_honours_its_start_and_its_exclusions(real: Bench)
                 real.engine.context, connection, follower, real.clock.us, before=None, until=Position(0, 1)
             )
         assert woken is (TriggerResult.ASKED if is_open else TriggerResult.RESTS), after
-
-
-def test_rules_are_compiled_once_for_a_revision_and_before_its_transaction(url: str) -> None:
-    compiled: list[bool] = []
-    changing = False
-
-    def watched(rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
-        compiled.append(changing)
-        return compile_schedule(rules, now=now)
-
-    clock = VirtualClock()
-    with Engine.open(url, clock=clock, compile_schedule=watched) as engine:
-        bench = Bench(engine, clock)
-        bench.tenant()
-
-        def executed(_c: object, _cursor: object, statement: str, *_: object) -> None:
-            nonlocal changing
-            changing = changing or statement.lstrip().startswith(("INSERT", "UPDATE", "DELETE"))
-
-        def ended(_c: object) -> None:
-            nonlocal changing
-            changing = False
-
-        listened = engine.context.database.engine
-        event.listen(listened, "before_cursor_execute", executed)
-        event.listen(listened, "commit", ended)
-        event.listen(listened, "rollback", ended)
-        made = bench.schedule("0 9 * * *")
-        assert compiled == [False]
-        clock.us = to_us(BEGIN + timedelta(hours=9))
-        bench.tick()
-        (action,) = bench.actions(made)
-        assert action.slot == BEGIN + timedelta(hours=9)
-        engine.schedules.edit("acme", "s", params={"n": 1})
-        bench.schedule("0 9 * * *", name="again")
-        assert compiled == [False], "one text, one compilation"
-        engine.schedules.edit("acme", "s", rules="0 10 * * *")
-        clock.us = to_us(BEGIN + timedelta(hours=10))
-        bench.tick()
-        assert compiled == [False, False]

@@ -152,10 +152,3 @@ def test_a_secret_of_several_lines_needs_no_host(bench: Bench, keys: Path) -> No
     bench.tenant()
     bench.engine.secrets.put("acme", "PEM", "-----BEGIN\nabc\n-----END\n")
     assert values(bench.engine, "acme", "PEM") == {"PEM": "-----BEGIN\nabc\n-----END\n"}
-
-
-def test_a_deleted_tenant_leaves_none(bench: Bench, keys: Path) -> None:
-    bench.tenant()
-    bench.engine.secrets.put("acme", "KEY", VALUE)
-    bench.engine.tenants.delete("acme")
-    assert bench.scalar("SELECT count(*) FROM lodger_secrets") == 0

@@ -69,15 +69,6 @@ def test_whoever_waits_in_a_silent_network_is_told_and_goes_on_when_it_speaks(
     assert patiently(lambda: tenant_ids(engine)) == ["acme"]
 
 
-def test_a_network_that_is_cut_is_told_and_goes_on_when_it_is_whole(relay: Relay, engine: Engine) -> None:
-    relay.cut()
-    with pytest.raises(Unavailable) as reported:
-        tenant_ids(engine)
-    assert reported.value.code == "database_unreachable"
-    relay.heal()
-    assert patiently(lambda: tenant_ids(engine)) == ["acme"]
-
-
 def test_without_patience_that_ends_a_silent_network_holds_its_thread_for_ever(relay: Relay, name: str) -> None:
     """The wall taken away: the same question on the driver's own connection, asked before, still waits when ours was told."""
     bare, ours = psycopg.connect(relay.url(name)), of_postgres.connect(relay.url(name), PATIENCE_S)
@@ -136,22 +127,6 @@ def test_one_silent_session_holds_a_node_up_for_a_lease_at_most(relay: Relay, na
                 await signals.wait("finished")
 
     asyncio.run(scenario())
-
-
-@pytest.mark.parametrize("arrives", [True, False], ids=["arrives", "is lost"])
-def test_a_commit_without_its_answer_is_told_and_the_ledger_knows(relay: Relay, engine: Engine, arrives: bool) -> None:
-    (relay.lose_answer if arrives else relay.lose_commit)(b"lodger_tenants")
-    with pytest.raises(Unavailable) as reported:
-        engine.tenants.create("second")
-    assert reported.value.code == "database_unreachable"
-    assert relay.lost.is_set()
-    assert patiently(lambda: tenant_ids(engine)) == (["acme", "second"] if arrives else ["acme"])
-
-
-def test_what_a_slow_network_is_asked_is_answered(relay: Relay, engine: Engine) -> None:
-    relay.slow(0.05)
-    engine.tenants.create("second")
-    assert patiently(lambda: tenant_ids(engine)) == ["acme", "second"]
 
 
 def test_a_statement_that_is_given_up_takes_its_transaction_with_it(relay: Relay, engine: Engine) -> None:

@@ -59,16 +59,6 @@ def test_each_step_has_its_script_input_limits_row_and_logs(bench: Bench) -> Non
     ]
 
 
-def test_a_failed_step_ends_the_action_and_the_later_ones_never_start(bench: Bench) -> None:
-    schedule = steps(bench)
-    bench.commit(*bench.claim(), finished=ended_with(1))
-    bench.commit(*bench.claim(), finished=THROWN)
-    bench.clock.advance(100)
-    assert bench.claim() == []
-    (action,) = bench.actions(schedule)
-    assert (action.state, action.step, action.script, action.result) == ("failed", 1, "shape", None)
-
-
 def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(bench: Bench) -> None:
     schedule = steps(bench, retry={"attempts": 2, "backoff_s": 1})
     with bench.engine.context.database.write() as connection:

@@ -1,8 +1,7 @@
 """How many bytes a tenant takes: counted by the database itself, exact, refused beyond the limit; the oldest history goes first."""
 
 import random
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -237,48 +236,6 @@ def test_the_oldest_history_goes_before_what_scripts_keep(spender: Spender) -> N
     bench.engine.tenants.edit("acme", limits={"storage_bytes": 0})
     assert delete_old(bench) == 4, "the last one that was done tells the next what it returned"
     assert counted_bytes(bench).kept == recounted(bench).kept > 0
-
-
-def test_no_more_is_weighed_than_may_go(spender: Spender, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = spender.bench
-    spender.tenant()
-    monkeypatch.setattr(retention, "MEASURED_ROWS", 2)
-    for number in range(7):
-        (claim,) = spender.asked()
-        spender.end((claim, spender.run(claim, set_value(str(number), 100))))
-    weighed_of: list[int] = []
-    whole = storage_usage.of_actions
-
-    def counted(connection: Connection, tenant: str, ids: Sequence[str], **more: bool) -> Counter[str]:
-        weighed_of.append(len(ids))
-        return whole(connection, tenant, ids, **more)
-
-    monkeypatch.setattr(storage_usage, "of_actions", counted)
-    bench.engine.tenants.edit("acme", limits={"storage_bytes": counted_bytes(bench).total - 1})
-    assert delete_old(bench) == 1
-    assert weighed_of == [2, 1], "those that may go, and then the one that goes"
-
-
-def test_a_tenant_whose_every_run_has_large_effects_stays_within_its_storage(spender: Spender) -> None:
-    """A day of them: what was applied is kept with its attempt only as long as the tenant's bytes allow."""
-    bench, maximum, size, looks = spender.bench, 300_000, 20_000, 4
-    spender.tenant(storage_bytes=maximum)
-    pages: list[int] = []
-    for number in range(32):
-        bench.clock.advance(2700)
-        (claim,) = spender.asked()
-        spender.through(claim, set_value("same", size))
-        there = counted_bytes(bench)
-        assert 2 * size < there.kept < 2.1 * size, "it is one key"
-        assert there.total <= maximum + looks * 2.1 * size, "no more than comes between two looks"
-        if number % looks == looks - 1:
-            delete_old(bench)
-            assert counted_bytes(bench).total <= maximum
-            assert counted_bytes(bench) == recounted(bench)
-            if bench.engine.context.database.driver.name == "sqlite":
-                pages.append(bench.scalar("SELECT page_count FROM pragma_page_count()"))
-    assert 0 < len(bench.actions()) < 10
-    assert not pages or pages[-1] <= pages[2] * 1.2, "the file takes what was forgotten"
 
 
 def test_definitions_are_counted_and_refused_beyond_the_limit(bench: Bench) -> None:

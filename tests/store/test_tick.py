@@ -9,21 +9,6 @@ from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 from lodger.engine.store.lifecycle import retiming
 
-MONTH = 31 * 86_400
-
-
-def test_a_slot_becomes_one_action_and_the_clock_moves(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule()
-    assert bench.tick() == []
-    bench.clock.advance(60)
-    (ticked,) = bench.tick()
-    assert bench.tick() == []
-    (action,) = bench.actions()
-    assert (action.state, action.origin, action.slot) == ("ready", "slot", from_us(bench.clock.us))
-    assert ticked.runs == ((action.id, bench.clock.us),)
-    assert bench.engine.schedules.get("acme", schedule.id).next_at == from_us(bench.clock.us + 60_000_000)
-
 
 @pytest.mark.parametrize(
     ("missed", "states"),
@@ -45,17 +30,6 @@ def test_the_engine_was_off_for_ten_minutes(bench: Bench, missed: str, states: l
     if states[0] == "skipped":
         last = 540.0 if "ready" in states else 600.0
         assert (bench.seconds(first), first.reason) == ((60.0, last), "missed")
-
-
-def test_a_month_of_seconds_paused_owes_one_row(bench: Bench) -> None:
-    bench.tenant()
-    schedule = bench.schedule("every 1s")
-    bench.engine.schedules.pause("acme", "s", note="holiday")
-    bench.clock.advance(MONTH)
-    assert bench.tick() == []
-    bench.engine.schedules.resume("acme", "s")
-    (gap,) = bench.actions(schedule)
-    assert (bench.seconds(gap), gap.reason, gap.state) == ((1.0, MONTH), "paused", "skipped")
 
 
 def test_catching_up_is_bounded(bench: Bench) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.core.errors import InputError
 from lodger.engine.core.settings import load, unknown_variables
 from lodger.engine.sync import Engine
 
@@ -27,26 +27,6 @@ def test_a_limit_above_the_tenants_is_refused_with_the_tenants(tmp_path: Path) -
         engine.tenants.edit("acme", limits={"cpu_ms": 100})
         edited = engine.schedules.edit("acme", "s", params={"a": 1})
         assert edited.limits["cpu_ms"] == 500, "what was right when it was stored bars no other edit"
-
-
-def test_actions_are_listed_by_a_schedules_name_or_id(tmp_path: Path) -> None:
-    with Engine.open(tmp_path / "ledger.db") as engine:
-        for tenant in ("acme", "other"):
-            engine.tenants.create(tenant)
-            engine.scripts.put(tenant, "job", "return 1")
-            for name in ("daily", "nightly"):
-                engine.schedules.create(tenant, name, script="job", rules="every 60s")
-        made = engine.actions.run_now("acme", "daily")
-        engine.actions.run_now("acme", "nightly")
-        engine.actions.run_now("other", "daily")
-        schedule = engine.schedules.get("acme", "daily").id
-        assert [each.id for each in engine.actions.list("acme", "daily")] == [made.id]
-        assert [each.id for each in engine.actions.list("acme", schedule)] == [made.id]
-        with pytest.raises(InputError) as refused:
-            engine.actions.list(None, "daily")
-        assert refused.value.code == "tenant_missing"
-        with pytest.raises(NotFound):
-            engine.actions.list("acme", "dayly")
 
 
 def test_a_misspelt_variable_is_told_with_the_nearest_setting(

@@ -58,20 +58,6 @@ def test_any_bytes_are_compiled_first(ledger: Bench, kind: type) -> None:
     assert ledger.engine.scripts.put("acme", "m", kind(HELLO)).wasm_bytes == len(HELLO)
 
 
-def test_what_a_claim_carries(ledger: Bench) -> None:
-    ledger.engine.scripts.put("acme", "job", HELLO)
-    ledger.engine.run_in("acme", "job", 0, {"a": [1]})
-    (claim,) = ledger.claim()
-    assert (claim.wasm, claim.modules, claim.params) == (HELLO, {}, {"a": [1]})
-    assert repr(HELLO)[2:10] not in repr(claim)
-
-
-def test_text_with_a_modules_bytes_is_no_script(ledger: Bench) -> None:
-    with pytest.raises(InputError) as found:
-        ledger.engine.scripts.put("acme", "m", HELLO.decode("latin-1"))
-    assert found.value.code == "source_not_text"
-
-
 def test_a_host_without_walls_stores_none(ledger: Bench) -> None:
     context = ledger.engine.context
     check = ModuleCheck(context.settings.model_copy(update={"walls_minimum": 99}), TrialBudget(context))

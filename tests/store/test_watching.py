@@ -1,7 +1,6 @@
 """What runs, what is overdue and why, nodes by their heartbeats, and the numbers made of it."""
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,20 +100,6 @@ def test_what_a_lost_lease_leaves_is_overdue_until_another_node_takes_it(bench: 
     bench.lease("n2")
     bench.rescue()
     assert "lease_lost" not in {each.why for each in bench.engine.actions.overdue()}
-
-
-def test_the_reason_of_what_is_overdue_has_its_detail(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(name="held")
-    bench.schedule(name="labelled", labels="gpu")
-    bench.lease()
-    bench.engine.schedules.pause("acme", "held", note="maintenance")
-    bench.clock.advance(65)
-    bench.renew()
-    bench.tick()
-    found = {each.schedule: (each.why, each.detail) for each in bench.engine.actions.overdue(grace_s=1)}
-    assert found == {"held": ("paused", "maintenance"), "labelled": ("no_node", "gpu")}
-    assert bench.engine.actions.overdue(grace_s=1)[-1].why == "paused", "what waits on purpose comes last"
 
 
 def test_however_many_wait_on_purpose_the_others_come_first(bench: Bench) -> None:
@@ -219,26 +204,6 @@ def test_every_meter_of_the_table_is_given_and_written_as_prometheus_reads_it(be
     assert values["lodger_lateness_seconds_sum", ()] == pytest.approx(400.032)
 
 
-def test_nodes_of_other_processes_are_shown_with_their_names(bench: Bench) -> None:
-    other = ProcessMetrics()
-    other.count("lodger_attempts_total", "ok", by=5)
-    other.observe("lodger_lateness_seconds", [0.002])
-    bench.engine.process_metrics.count("lodger_attempts_total", "ok", by=3)
-    _publish(bench, other, "n2")
-    _publish(bench, bench.engine.process_metrics, "n1")
-    (attempts,) = [each for each in bench.engine.metrics.read() if each.name == "lodger_attempts_total"]
-    assert {(sample.labels, sample.value) for sample in attempts.samples} == {
-        ((("outcome", "ok"),), 3),
-        ((("outcome", "ok"), ("node", "n2")), 5),
-    }, "a process shows its own figures as they are now, once"
-    assert 'lodger_attempts_total{node="n2",outcome="ok"} 5.0' in bench.engine.metrics.text()
-    assert 'lodger_lateness_seconds_bucket{le="0.0025",node="n2"} 1.0' in bench.engine.metrics.text()
-    bench.clock.advance(61)
-    assert "n2" not in bench.engine.metrics.text(), "what is older than a minute is not shown"
-    _publish(bench, bench.engine.process_metrics, "n1")
-    assert bench.scalar("SELECT count(*) FROM lodger_node_figures") == 1
-
-
 def test_the_walls_of_a_node_are_listed(bench: Bench) -> None:
     for name in ("a", "b"):
         bench.lease(name)
@@ -274,20 +239,6 @@ def _publish(bench: Bench, process_metrics: ProcessMetrics, name: str) -> None:
             prometheus_text(process_metrics.read()),
             bench.clock.us,
         )
-
-
-def test_meters_lose_nothing_between_threads() -> None:
-    process_metrics = ProcessMetrics()
-    threads = [
-        threading.Thread(target=lambda: [process_metrics.count("lodger_slow_total") for _ in range(2000)])
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    (slow,) = [each for each in process_metrics.read() if each.name == "lodger_slow_total"]
-    assert slow.samples[0].value == 8000
 
 
 def test_a_chain_of_locks_is_seen_with_who_holds_up_everybody(bench: Bench) -> None:
@@ -348,16 +299,6 @@ def test_the_doctor_tells_who_holds_up_whom(bench: Bench, url: str) -> None:
     assert locks["state"] == "warn"
     assert "FOR UPDATE; blocked by session " + str(pid) in locks["why"]
     assert f"pg_terminate_backend({pid})" in locks["fix"]
-
-
-def test_the_doctor_makes_no_ledger(tmp_path: Path) -> None:
-    place = tmp_path / "absent.db"
-    assert ("schema", "there is no ledger at this place") in [
-        (each["name"], each["why"]) for each in _checks(str(place))
-    ]
-    assert not place.exists()
-    place.write_text("no database")
-    assert ("ledger", "not_a_database") in [(each["name"], each["value"]) for each in _checks(str(place))]
 
 
 def _checks(place: str) -> list[dict[str, Any]]:

@@ -12,12 +12,13 @@ from tests.store.bench import OK, THROWN, Bench
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.core.errors import InputError, NotFound
+from lodger.engine.effects.finished import Finished
 from lodger.engine.features.alerts import evaluation
 from lodger.engine.features.alerts.messages import Alert
 from lodger.engine.features.alerts.tables import alert_queue
 from lodger.engine.store.queue import events
 from lodger.engine.store.schema.script_data import outbox
-from lodger.engine.vault.keyring import Keyring
+from lodger.sandbox.outcome import Outcome, ScriptError
 
 PAGER = "pager@acme.example"
 ALL = ("failed", "recovered", "late", "missed", "overran", "slow", "budget", "silent")
@@ -166,6 +167,18 @@ def test_what_is_due_and_has_not_started_is_late(acme: Bench) -> None:
     assert evaluated(acme) == ["recovered"]
 
 
+def test_a_lost_run_has_begun_and_is_not_late_while_it_waits_to_begin_anew(acme: Bench) -> None:
+    rule(acme, kinds=("late",), late_s=60)
+    acme.engine.run_in("acme", "job", 0)
+    (claim,) = acme.claim()
+    acme.commit(claim, finished=Finished(Outcome.WORKER_LOST, error=ScriptError("WorkerLost", "killed")))
+    acme.clock.advance(70)
+    assert evaluated(acme) == []
+    acme.engine.run_in("acme", "job", 0)
+    acme.clock.advance(70)
+    assert evaluated(acme) == ["late"], "an action that never began is"
+
+
 def test_a_schedule_without_success_after_its_slot_is_silent(acme: Bench) -> None:
     schedule = acme.schedule("every 3600s", name="report", retry=1)
     rule(acme, kinds=("silent", "recovered"), silent_s=120)
@@ -255,21 +268,6 @@ def test_a_crash_before_the_commit_loses_and_doubles_nothing(acme: Bench) -> Non
     assert evaluated(acme) == ["failed"]
     assert evaluated(acme) == []
     assert len(messages(acme)) == 1
-
-
-def test_webhooks_of_a_rule_receive_the_alerts_as_data(acme: Bench) -> None:
-    Keyring(acme.engine.context.settings.secret_keys).add()
-    acme.engine.webhooks.put("acme", "crm", "https://crm.example/in", events=["lodger.alert"])
-    acme.engine.webhooks.put("acme", "chat", "https://chat.example/in", style="slack")
-    rule(acme, kinds=("failed",), mail=(), webhooks=["chat", "crm"])
-    acme.schedule(retry=1, name="nightly")
-    fail(acme)
-    evaluated(acme)
-    sent = {each["target"]: each for each in messages(acme)}
-    assert set(sent) == {"chat", "crm"}
-    assert sent["crm"]["type"] == "lodger.alert"
-    assert [each["schedule"] for each in sent["crm"]["data"]["alerts"]] == ["nightly"]
-    assert "nightly failed" in sent["chat"]["data"]["text"]
 
 
 def test_a_test_message_goes_to_every_receiver_even_in_quiet_hours(acme: Bench) -> None:

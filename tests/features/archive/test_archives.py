@@ -49,20 +49,6 @@ def test_everything_arrives_and_goes_on(bench: Bench, elsewhere: Bench, tmp_path
     assert len(archive) < 20_000
 
 
-def test_it_moves_there_and_back(bench: Bench, elsewhere: Bench, tmp_path: Path) -> None:
-    """From either kind of database to the other; a deleted tenant's id goes on under the next generation."""
-    furnish(bench)
-    elsewhere.engine.scripts.put(PLATFORM, "report", "export default () => 2", offered=True)
-    move(bench, elsewhere)
-    before, generation = contents(bench.engine), bench.engine.tenants.get("acme").generation
-    bench.engine.tenants.delete("acme")
-    move(elsewhere, bench)
-    after = contents(bench.engine)
-    for name in set(before) - {"lodger_audit"}:
-        assert after[name] == before[name], name
-    assert bench.engine.tenants.get("acme").generation > generation
-
-
 def test_only_what_stands_still_is_exported(bench: Bench) -> None:
     bench.tenant()
     with pytest.raises(Conflict) as refused:

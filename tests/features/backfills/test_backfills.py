@@ -68,17 +68,6 @@ def test_a_backfill_never_costs_a_live_slot_its_run(bench: Bench) -> None:
     assert next_old.origin == "backfill"
 
 
-def test_live_work_of_other_schedules_goes_first(bench: Bench) -> None:
-    schedule = schedule_after(bench, 630, overlap="allow")
-    bench.run()
-    backfill(bench, schedule, 60, 600)
-    bench.schedule(name="other")
-    bench.clock.advance(60)
-    bench.tick()
-    assert {claim.origin for claim in bench.claim(2)} == {"slot"}
-    assert {claim.origin for claim in bench.claim()} == {"backfill"}
-
-
 @pytest.mark.parametrize(("start", "end"), [(600, 60), (60, 60), (60, 10_000)])
 def test_a_range_that_is_none_is_refused(bench: Bench, start: float, end: float) -> None:
     schedule = schedule_after(bench, 630)
@@ -152,12 +141,3 @@ def test_a_skipped_slot_is_replayed_and_a_gap_or_an_open_action_is_not(bench: Be
     bench.engine.actions.replay(None, skipped.id)
     (claim,) = bench.run()
     assert (claim.slot_us, claim.script_name) == (BEGIN + 660_000_000, "job")
-
-
-def test_a_one_off_is_replayed(bench: Bench) -> None:
-    bench.tenant()
-    once = bench.engine.run_in("acme", "job", 0, params=[1])
-    bench.run()
-    bench.engine.actions.replay(None, once.id)
-    (claim,) = bench.run()
-    assert claim.params == [1]

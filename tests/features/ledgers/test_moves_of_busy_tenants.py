@@ -43,6 +43,7 @@ def effects(engine: Engine) -> list[tuple[str, int]]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)  # files: tests/features/ledgers/test_moving.py
 def test_running_attempts_move_and_each_slot_has_its_row_and_one_effect(url: str, place: str, tmp_path: Path) -> None:
     settings = ledgers(tmp_path, url, far=place)
     with Engine.open_all(settings) as system, ExitStack() as stack:

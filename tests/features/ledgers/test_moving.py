@@ -93,6 +93,9 @@ def clock() -> VirtualClock:
     return VirtualClock()
 
 
+@pytest.mark.parametrize(
+    "kind", ["sqlite"], indirect=True
+)  # servers: tests/features/ledgers/test_moves_of_busy_tenants.py
 def test_nothing_is_lost_wherever_the_mover_is_killed(
     url: str, place: str, tmp_path: Path, clock: VirtualClock
 ) -> None:

@@ -18,7 +18,6 @@ from tests.e2e.command import inside
 from tests.features.ledgers.systems import create_schedule, ledgers, opened
 from tests.store.virtual_clock import VirtualClock
 
-from lodger.bench.slow_proxy import SlowProxy
 from lodger.engine import Engine as AsyncEngine
 from lodger.engine.client.blocking import Client
 from lodger.engine.core.errors import Conflict, Explained, InputError, NotFound, Unavailable
@@ -87,6 +86,7 @@ def shown(engine: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["postgresql"], indirect=True)  # the other ledger is a file of SQLite
 def test_it_shows_what_one_ledger_would_show(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, many = VirtualClock(), VirtualClock()
     single = Settings(**SETTINGS)
@@ -407,35 +407,6 @@ def test_a_tenant_that_another_process_enters_is_not_created_twice(
         assert other.tenants.create("cy", ledger="far").id == "cy", "the other one goes on"
         assert other.tenants.create("dan", ledger="far").id == "dan", "that of this batch was forgotten"
         assert [each.tenants for each in system.ledgers.list()] == [0, 2]
-
-
-def test_while_the_first_ledger_is_down_only_its_own_tenants_wait(url: str, kind: str, tmp_path: Path) -> None:
-    if kind == "sqlite":
-        pytest.skip("a file is not away for a while")
-    with SlowProxy(url) as proxy:
-        settings = ledgers(tmp_path, proxy.url)
-        with opened(settings) as system, serving(system) as server:
-            texts = {}
-            for tenant, ledger in (("ann", "home"), ("bob", "far")):
-                create_schedule(system, tenant, ledger=ledger)
-                texts[tenant] = system.tokens.create(tenant, "editor", tenant_id=tenant).text
-            proxy.close()
-            made = {"script": "job", "rules": "every 60s"}
-            with Client(server.url, texts["bob"]) as bob, Client(server.url, texts["ann"]) as ann:
-                for engine in (bob, system):
-                    name = f"of {type(engine).__name__}"
-                    assert engine.schedules.create("bob", name, **made).state == "armed"
-                    assert engine.actions.run_now("bob", name).tenant_id == "bob"
-                    assert engine.schedules.delete("bob", name).name == name
-                for refused in (ann, system):
-                    with pytest.raises(Unavailable, match="'home' cannot be reached"):
-                        refused.schedules.create("ann", "more", **made)
-                with pytest.raises(Unavailable, match="'home' cannot be reached"):
-                    system.tenants.create("eve", ledger="far")
-        file = {"LODGER_LEDGERS": str(settings.ledgers)}
-        listed = inside("tenant", "list", "--json", **file)
-        assert (listed.code, [each["id"] for each in listed.json["tenants"]]) == (0, ["bob"])
-        assert "home" in listed.err
 
 
 @contextmanager

@@ -221,14 +221,16 @@ NEXT = {
 def test_next_is_a_page_of_the_dashboard(lodge: RunningApi, tmp_path: Path, subtests: pytest.Subtests) -> None:
     with provider() as honest:
         configure(lodge, tmp_path, RULES.replace("{issuer}", honest.issuer))
-        for wanted, page in NEXT.items():
+        for number, (wanted, page) in enumerate(NEXT.items()):
             with subtests.test(wanted), visitor(lodge) as client:
+                signed = client.post("/sign-in", params={"next": wanted}, data={"token": lodge.token("admin")})
+                assert unquote(signed.headers["location"]) == unquote(unescape(page))
+                if number % 4:
+                    continue
                 sent = query(client.get("/sign-in/openid", params={"next": wanted}))
                 honest.codes["code"] = sent["code_challenge"], sent["nonce"]
                 done = client.get("/sign-in/callback", params={"code": "code", "state": sent["state"]})
                 assert f'content="0; url={page}"' in done.text
-                signed = client.post("/sign-in", params={"next": wanted}, data={"token": lodge.token("admin")})
-                assert unquote(signed.headers["location"]) == unquote(unescape(page))
 
 
 def test_a_provider_that_is_away_has_a_page(lodge: RunningApi, tmp_path: Path) -> None:

@@ -261,14 +261,6 @@ export default ({ action }) => { if (action.input) throw new Error("wrong " + ce
     assert (error.message, error.file, error.line) == ("wrong 200", "../src/main.ts", 41)
 
 
-def test_a_module_has_a_shadow_too(stage: Stage) -> None:
-    stage.engine.scripts.put("acme", "module", command(""))
-    stage.engine.scripts.put("acme", "module", command("unreachable"), shadow=1)
-    stage.advance("3s")
-    run = run_script(stage, "module").runs[0]
-    assert (run.live, run.shadow, run.verdict) == ("ok", "script_error", "differs")
-
-
 async def verdict_on_repeat(record: AttemptRecord) -> tuple[str, str]:
     """Return the verdict on a run that makes the calls of a record, and no more."""
     host = RecordedHost(record)

@@ -74,37 +74,6 @@ def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pyt
     asyncio.run(scenario())
 
 
-def test_a_run_that_was_told_while_it_ran_is_not_told_again_when_its_end_was_written_late(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _set_usual_duration(monkeypatch, 10)
-    monkeypatch.setattr(service, "MIN_MORE_MS", 50.0)
-    over = asyncio.Event()
-
-    class Waiting(Script):
-        async def execute(self, claim: Claim) -> Finished:
-            await over.wait()
-            return await super().execute(claim)
-
-    async def scenario() -> None:
-        answer = Finished(Outcome.OK, result="1", usage=Usage(1.0, 60_000.0))
-        async with working(tmp_path, Waiting(answer=lambda _claim: answer)) as (engine, node, signals):
-            (watch,) = [each for each in node.services if isinstance(each, service.SlowRuns)]
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            await signals.wait("slow")
-            await watch.stop()
-            with engine.context.database.write():  # its end has to wait
-                over.set()
-                await signals.until(lambda: asyncio.sleep(0, bool(node.attempts.ended)))
-                await watch.round()
-            await signals.wait("finished")
-            await watch.round()
-            assert len([event for event in signals.events if event.kind == "slow"]) == 1
-
-    asyncio.run(scenario())
-
-
 def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

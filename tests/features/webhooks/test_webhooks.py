@@ -12,8 +12,7 @@ from tests.egress.name_server import NameServer
 from tests.egress.peer import Asked, Peer, answer, opened, thread_of_peers
 from tests.store.mail_server import START_US, SteppedClock
 
-from lodger.engine.core.errors import InputError, NotFound
-from lodger.engine.core.execution import Answer
+from lodger.engine.core.errors import InputError
 from lodger.engine.effects import commit
 from lodger.engine.effects.effect import Emit
 from lodger.engine.effects.journal import Journal
@@ -214,22 +213,6 @@ def test_a_receiver_that_is_gone_is_asked_no_more(tmp_path: Path, peer: Peer) ->
     posted(tmp_path, peer, work)
 
 
-def test_no_address_of_a_webhook_is_inside(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: WebhookBench) -> None:
-        way_out = WayOut(opened(peer, egress_networks="", egress_ports=f"{peer.port} 80"))
-        post.sender = WebhookSender(post.engine.context.database, post.engine.vault, way_out.send, post.clock)
-        post.made()
-        post.engine.webhooks.put("acme", "meta", "http://169.254.169.254/latest")
-        post.engine.webhooks.put("acme", "name", "http://localhost.evil.example/")
-        post.emit()
-        assert await post.sender.send_due() == 3
-        assert {row.last_error for row in post.rows()} == {f"fetch_refused: {UNREACHABLE}"}
-        assert peer.connections == 0
-        way_out.stop()
-
-    posted(tmp_path, peer, work)
-
-
 def test_deliveries_and_tests_of_alerts_do_not_tell_what_is_inside(
     tmp_path: Path, peer: Peer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -317,42 +300,6 @@ def test_a_new_secret_signs_beside_the_old_one_for_a_day(tmp_path: Path, peer: P
         assert len(post.verified(new)) == 1
         with pytest.raises(NotVerified):
             post.verified(old)
-
-    posted(tmp_path, peer, work)
-
-
-def test_a_webhook_that_is_deleted_fails_what_waits_for_it(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: WebhookBench) -> None:
-        post.made()
-        post.emit()
-        post.engine.webhooks.delete("acme", "crm")
-        assert await post.sender.send_due() == 1
-        assert [(row.state, row.last_error) for row in post.rows()] == [("failed", "the webhook was deleted")]
-        assert peer.asked == []
-        with pytest.raises(NotFound):
-            post.engine.webhooks.delete("acme", "crm")
-
-    posted(tmp_path, peer, work)
-
-
-def test_a_killed_courier_leaves_what_it_took_to_the_next(tmp_path: Path, peer: Peer) -> None:
-    async def work(post: WebhookBench) -> None:
-        secret = post.made()
-        post.emit()
-        sent = asyncio.Event()
-
-        async def hang(*_: object, **__: object) -> Answer:
-            sent.set()
-            return await asyncio.get_running_loop().create_future()
-
-        killed = WebhookSender(post.engine.context.database, post.engine.vault, hang, post.clock)
-        await killed.start()
-        await sent.wait()
-        await killed.stop()
-        assert await post.sender.send_due() == 0
-        post.clock.us += outboxes.LEASE_US
-        assert await post.sender.send_due() == 1
-        assert len(post.verified(secret)) == 1
 
     posted(tmp_path, peer, work)
 
