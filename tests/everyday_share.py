@@ -20,12 +20,13 @@ DECISIONS = {
     "store": (
         "activity", "audit", "budgets", "cancel_other", "claims", "conduct", "day_budgets", "every_node", "grants", "inputs", "labels",
         "last_runs", "later_runs", "leases", "lost_runs", "mailer", "narrowing", "pausing", "placement", "platform_scripts",
-        "real_rules", "retries", "run_history", "schedules", "sealed_budgets", "searches", "secrets", "steps", "stops", "tick",
+        "real_rules", "retries", "run_history", "schedules", "sealed_budgets", "seals", "searches", "secrets", "steps", "stops", "tick",
         "versions", "wasm_scripts", "watching", "what_if", "wrong_clock",
     ),
     "unit/capabilities": ("attempt", "bulk", "finding", "grants", "kv", "related"),
     "features/alerts": ("rules",), "features/archive": ("archives", "bent_archives", "renamed"), "features/backfills": ("backfills",),
-    "features/batches": ("batches",), "features/documents": ("documents",), "features/locks": ("locks",), "features/plans": ("plans",),
+    "features/batches": ("batches",), "features/connections": ("connections",), "features/documents": ("documents",),
+    "features/locks": ("locks",), "features/plans": ("plans",),
 }  # fmt: skip
 _DECIDED = {Path(__file__).parent / folder / f"test_{name}.py" for folder, names in DECISIONS.items() for name in names}
 

@@ -1,23 +1,23 @@
-"""Rolling restarts and a suspended node: no slot waits for the end of a lease, nothing is committed under a lost one."""
+"""Rolling restarts: no slot waits for the end of a lease."""
 
-import signal
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
 from tests.chaos import processes
-from tests.chaos.processes import Start, check_done_once, counts, states, until
+from tests.chaos.processes import Start, counts, states, until
 
 from lodger.engine.sync import Engine
 
 engine, start = processes.engine, processes.start
 
 
-def test_nodes_are_restarted_one_after_the_other_and_no_slot_waits(engine: Engine, start: Start, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["postgresql"], indirect=True
+)  # several nodes on one file: tests/chaos/test_processes.py
+def test_nodes_are_restarted_one_after_the_other_and_no_slot_waits(engine: Engine, start: Start) -> None:
     """No slot waits for the end of a stopped node's lease: its action would have a lost attempt, and a second one."""
-    if kind == "sqlite":
-        pytest.skip("several nodes on one file: tests/chaos/test_processes.py")
     living = [start("a0", "race"), start("b0", "race")]
     made = [
         engine.schedules.create("acme", f"s{number}", script="job", rules="every 1s", overlap="allow")
@@ -43,26 +43,3 @@ def test_nodes_are_restarted_one_after_the_other_and_no_slot_waits(engine: Engin
     with engine.context.database.read() as connection:
         nodes = connection.execute(text("SELECT name, state FROM lodger_nodes")).all()
     assert {row[0]: row[1] for row in nodes} == {"a0": "stopped", "b0": "stopped", "a1": "alive", "b1": "alive"}
-
-
-def test_a_process_that_was_suspended_beyond_its_lease_commits_nothing(engine: Engine, start: Start) -> None:
-    asked = engine.run_in("acme", "job", 0)
-    frozen = start("frozen", "hold")
-    held = frozen.stdout.readline()
-    while held.strip() in {
-        "lost",
-        "lease_lost",
-    }:  # a machine that stalls for a second loses its lease of a second
-        held = frozen.stdout.readline()
-    assert held.split() == ["holding", asked.id]
-    frozen.send_signal(signal.SIGSTOP)
-    # A lease that outlives a stall of the machine: three lost leases would fail the action.
-    start("rescues", "mortal")
-    until(lambda: states(engine) == {"done": 1}, 60)
-    # It is resumed when its run succeeds.
-    frozen.send_signal(signal.SIGUSR1)
-    frozen.send_signal(signal.SIGCONT)
-    assert frozen.stdout.readline().strip() in {"lost", "lease_lost"}
-    check_done_once(engine, 1)
-    assert counts(engine, "SELECT name, count(*) FROM effects_seen GROUP BY name") == {"rescues": 1}
-    until(lambda: counts(engine, "SELECT state, count(*) FROM lodger_nodes GROUP BY state").get("alive") == 2, 30)

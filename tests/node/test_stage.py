@@ -178,16 +178,3 @@ def test_on_either_database(url: str) -> None:
         stage.engine.schedules.create("acme", "s", script="job", rules="every 1h")
         stage.advance("3h")
         stage.assert_ran("acme", "s", times=3)
-
-
-def test_ten_years_leave_nothing_ready() -> None:
-    with Stage(pretend={"a": lambda _params: 1}) as stage:
-        stage.engine.tenants.create("acme", limits={"concurrent_runs": 1})
-        stage.engine.scripts.put("acme", "a", "export default () => 1")
-        for number in range(4):
-            stage.engine.schedules.create("acme", f"s{number}", script="a", rules="0 9 1 1 *", missed="all")
-        stage.engine.schedules.create("acme", "spread", script="a", rules="0 9 1 */6 *", jitter_s=3600)
-        stage.advance("3650d")
-        actions = stage.actions("acme")
-    assert {action.state for action in actions} == {"done"}
-    assert len(actions) == 4 * 9 + 19

@@ -168,6 +168,7 @@ def test_of_two_processes_that_upgrade_at_once_one_migrates_and_the_other_says_s
     assert "another process has upgraded the database at the same time" in said[applied.index([])]
 
 
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 def test_an_upgrade_that_fails_changes_nothing(url: str, tmp_path: Path) -> None:
     database = Database(url)
     newer = next_release(tmp_path / "newer")  # its own: it gets a migration that fails

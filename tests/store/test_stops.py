@@ -104,13 +104,3 @@ def test_a_name_of_two_nodes_is_refused_and_an_id_is_taken(tmp_path: Path, caplo
 
 def readiness(place: str) -> list[Check]:
     return checks(Settings(), {"ok": True, "layers": 6}, place)
-
-
-def test_a_suspended_script_stays_suspended_in_an_archive(bench: Bench) -> None:
-    bench.tenant()
-    bench.engine.scripts.suspend("acme", "job")
-    bench.engine.tenants.suspend("acme")
-    archive = bench.engine.tenants.export("acme")
-    bench.engine.tenants.delete("acme")
-    bench.engine.tenants.restore("acme", archive)
-    assert bench.engine.scripts.get("acme", "job").state == "suspended"

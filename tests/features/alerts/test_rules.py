@@ -18,7 +18,8 @@ from lodger.engine.features.alerts.messages import Alert
 from lodger.engine.features.alerts.tables import alert_queue
 from lodger.engine.store.queue import events
 from lodger.engine.store.schema.script_data import outbox
-from lodger.sandbox.outcome import Outcome, ScriptError
+from lodger.sandbox.job import ScriptError
+from lodger.sandbox.outcome import Outcome
 
 PAGER = "pager@acme.example"
 ALL = ("failed", "recovered", "late", "missed", "overran", "slow", "budget", "silent")

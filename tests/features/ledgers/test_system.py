@@ -66,10 +66,10 @@ def shown(engine: Any) -> dict[str, Any]:
     tenants, actions = engine.tenants, engine.actions
     return {
         **{f"tenants {sort} {limit}": [each.id for each in pages_of(tenants.list, limit, filter=f"sort:{sort}")]
-           for sort in ("id", "-id", "name", "-created") for limit in (1, 2, 100)},
+           for sort in ("id", "-id", "name", "-created") for limit in (2, 100)},
         "activity of tenants": [(each.id, each.runs) for each in pages_of(tenants.activity, 2)],
         **{f"actions {text} {limit}": [(each.tenant_id, each.due_at) for each in pages_of(actions.list, limit, filter=text)]
-           for text in ("", "sort:due", "sort:-due", "tenant:eve") for limit in (1, 3, 100)},
+           for text in ("", "sort:due", "sort:-due", "tenant:eve") for limit in (3, 100)},
         "all actions": len(actions.list(limit=None)),
         "counts": [tenants.count(), tenants.count(filter="id:a*"), actions.count(), engine.schedules.count()],
         "schedules": [(each.tenant_id, each.name) for each in pages_of(engine.schedules.list, 2)],
