@@ -84,10 +84,10 @@ class Ahead:
 
 
 @asynccontextmanager
-async def ahead(tmp_path: Path, *, ahead_s: float = 0.03) -> AsyncIterator[Ahead]:
+async def ahead(tmp_path: Path) -> AsyncIterator[Ahead]:
     """Open a node with two slots, two seconds before the slot of the schedules."""
     clock = FakeClock(SLOT.replace(hour=11, minute=59, second=58))
-    async with bench(tmp_path, SETTINGS.model_copy(update={"ahead_s": ahead_s, "slots": SLOTS}), clock) as alone:
+    async with bench(tmp_path, SETTINGS.model_copy(update={"ahead_s": 0.03, "slots": SLOTS}), clock) as alone:
         await alone.register()
         script = Runs()
         async with looping(alone, script) as (loop, attempts):
@@ -125,16 +125,6 @@ def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> No
             assert [each.claims for each in started] == [(claim,)]
             (action,) = await node.alone.engine.actions.list("acme")
             assert action.started_at == SLOT
-
-    asyncio.run(scenario())
-
-
-def test_without_look_ahead_nothing_is_claimed_before_it_is_due(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path, ahead_s=0.0) as node:
-            await schedule(node)
-            assert await node.round_at(SLOT_US - 1) == []
-            assert await node.round_at(SLOT_US) == ["running"]
 
     asyncio.run(scenario())
 

@@ -4,12 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, insert, select
-from tests.databases.fixtures import kind, url
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.testing import FakeClock, Stage, inline
 
-__all__ = ["kind", "url"]
 BEGIN = datetime(2027, 1, 4, 8, tzinfo=UTC)
 ONES = {"job": lambda _params: 1}
 
@@ -170,11 +168,3 @@ def test_however_long_attempts_take_they_are_waited_for_and_named_when_they_do_n
         stage.engine.run_in("acme", "job", 0)
         with pytest.raises(TimeoutError):
             stage.settle()  # and the stage ends, without what still runs
-
-
-def test_on_either_database(url: str) -> None:
-    with Stage(database=url, pretend=ONES) as stage:
-        furnished(stage)
-        stage.engine.schedules.create("acme", "s", script="job", rules="every 1h")
-        stage.advance("3h")
-        stage.assert_ran("acme", "s", times=3)

@@ -39,16 +39,6 @@ def test_only_a_node_that_carries_the_labels_runs_a_schedule(bench: Bench) -> No
     assert _claimed(bench, "all") == [both.id]
 
 
-def test_a_node_is_woken_only_for_what_it_may_run(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(labels="highmem")
-    bench.clock.advance(60)
-    bench.tick()
-    with bench.engine.context.database.read() as connection:
-        assert ready_queue.next_startable(connection) is None
-        assert ready_queue.next_startable(connection, {"highmem"}) == bench.clock.us
-
-
 def test_a_tenants_labels_hold_for_what_waits_already_and_are_lifted_at_once(bench: Bench) -> None:
     bench.tenant()
     mine = bench.schedule(labels="highmem")

@@ -20,15 +20,6 @@ def put(bench: Bench, *sources: str, name: str = "job") -> None:
         bench.engine.scripts.put("acme", name, source)
 
 
-def test_a_version_says_who_when_and_why(bench: Bench) -> None:
-    bench.tenant()
-    with audit_as("alice"):
-        bench.engine.scripts.put("acme", "job", TWO, why="faster")
-    made = bench.engine.scripts.get("acme", "job")
-    assert (made.version, made.created_by, made.why) == (2, "alice", "faster")
-    assert [each.version for each in bench.engine.scripts.versions("acme", "job")] == [2, 1]
-
-
 def test_rolling_back_makes_a_new_version_of_the_old_source(bench: Bench) -> None:
     bench.tenant()
     put(bench, ONE, TWO)
