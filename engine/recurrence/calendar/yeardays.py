@@ -11,18 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import Protocol
 
-from lodger.engine.recurrence.calendar.civil import (
-    CYCLE_YEARS,
-    DAY_S,
-    EPOCH_ORDINAL,
-    MAX_DAY,
-    MAX_YEAR,
-    MIN_DAY,
-    MIN_YEAR,
-    is_leap,
-    weekday,
-    year_start,
-)
+from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.dial import highest, lowest, members, stride
 from lodger.engine.recurrence.search import Steps
 
@@ -32,8 +21,8 @@ def _kinds() -> tuple[tuple[int, ...], tuple[int, ...]]:
     seen: dict[tuple[int, ...], int] = {}
     kinds: list[int] = []
     years: list[int] = []
-    for year in range(2000, 2000 + CYCLE_YEARS):
-        key = (weekday(year_start(year)), *(is_leap(each) for each in range(year - 2, year + 3)))
+    for year in range(2000, 2000 + civil.CYCLE_YEARS):
+        key = (civil.weekday(civil.year_start(year)), *(civil.is_leap(each) for each in range(year - 2, year + 3)))
         if key not in seen:
             seen[key] = len(years)
             years.append(year)
@@ -103,7 +92,7 @@ class YearDays:
 
     def usual(self, year: int) -> int:
         """Return the allowed days of a year by its kind alone, ignoring days that are named for that year."""
-        kind = KIND_OF[year % CYCLE_YEARS]
+        kind = KIND_OF[year % civil.CYCLE_YEARS]
         days = self._by_kind[kind]
         if days < 0:
             days = self._by_kind[kind] = self._build(YEAR_OF[kind])
@@ -121,36 +110,36 @@ class YearDays:
         """Whether each day of the calendar is a member."""
         if self._named or self._selection is not None:
             return False
-        return all(self.usual(year).bit_count() == 365 + is_leap(year) for year in YEAR_OF)
+        return all(self.usual(year).bit_count() == 365 + civil.is_leap(year) for year in YEAR_OF)
 
     def at_or_after(self, day: int, steps: Steps) -> int | None:
         """First member at or after the day number; None up to the end of year 9999."""
-        if day > MAX_DAY:
+        if day > civil.MAX_DAY:
             return None
-        day = max(day, MIN_DAY)
-        year = date.fromordinal(day + EPOCH_ORDINAL).year
-        left = self.of_year(year) >> day - year_start(year)
+        day = max(day, civil.MIN_DAY)
+        year = date.fromordinal(day + civil.EPOCH_ORDINAL).year
+        left = self.of_year(year) >> day - civil.year_start(year)
         if left:
             return day + lowest(left)
-        for each in range(year + 1, MAX_YEAR + 1):
+        for each in range(year + 1, civil.MAX_YEAR + 1):
             days = self.of_year(each)
             if days:
-                return year_start(each) + lowest(days)
-            steps.take(year_start(each + 1) * DAY_S)
+                return civil.year_start(each) + lowest(days)
+            steps.take(civil.year_start(each + 1) * civil.DAY_S)
         return None
 
     def at_or_before(self, day: int, steps: Steps) -> int | None:
         """Last member at or before the day number; None back to year 1."""
-        if day < MIN_DAY:
+        if day < civil.MIN_DAY:
             return None
-        day = min(day, MAX_DAY)
-        year = date.fromordinal(day + EPOCH_ORDINAL).year
-        left = self.of_year(year) & (2 << day - year_start(year)) - 1
+        day = min(day, civil.MAX_DAY)
+        year = date.fromordinal(day + civil.EPOCH_ORDINAL).year
+        left = self.of_year(year) & (2 << day - civil.year_start(year)) - 1
         if left:
-            return year_start(year) + highest(left)
-        for each in range(year - 1, MIN_YEAR - 1, -1):
+            return civil.year_start(year) + highest(left)
+        for each in range(year - 1, civil.MIN_YEAR - 1, -1):
             days = self.of_year(each)
             if days:
-                return year_start(each) + highest(days)
-            steps.take(year_start(each) * DAY_S - 1)
+                return civil.year_start(each) + highest(days)
+            steps.take(civil.year_start(each) * civil.DAY_S - 1)
         return None

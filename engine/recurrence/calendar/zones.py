@@ -18,17 +18,7 @@ from zoneinfo import ZoneInfo
 import tzdata
 from tzlocal.windows_tz import win_tz
 
-from lodger.engine.recurrence.calendar.civil import (
-    CYCLE_DAYS,
-    DAY_S,
-    DAYS_BEFORE_MONTH,
-    MAX_LOCAL,
-    civil,
-    days_in_month,
-    is_leap,
-    weekday,
-    year_start,
-)
+from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.yeardays import KIND_OF, YEAR_OF
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
@@ -60,15 +50,15 @@ def _read(date: str) -> tuple[int, int, int]:
 def _day(date: str, year: int) -> int:
     """Day number on which a POSIX date (Mm.w.d, Jn or n) falls."""
     month, week, dow = _read(date)
-    start = year_start(year)
+    start = civil.year_start(year)
     if month:
-        first = start + DAYS_BEFORE_MONTH[is_leap(year)][month]
-        day = first + (dow - 1 - weekday(first)) % 7 + 7 * (week - 1)  # POSIX counts weekdays from Sunday = 0
-        while day >= first + days_in_month(year, month):
+        first = start + civil.DAYS_BEFORE_MONTH[civil.is_leap(year)][month]
+        day = first + (dow - 1 - civil.weekday(first)) % 7 + 7 * (week - 1)  # POSIX counts weekdays from Sunday = 0
+        while day >= first + civil.days_in_month(year, month):
             day -= 7
         return day
     if dow:  # 1 to 365
-        return start + week - 1 + (is_leap(year) and week > 59)
+        return start + week - 1 + (civil.is_leap(year) and week > 59)
     return start + week
 
 
@@ -90,8 +80,8 @@ class PosixRule:
 
     def transitions(self, year: int) -> list[tuple[int, int]]:
         """UTC second and new offset of each change in a year, ascending."""
-        begins = _day(self.on, year) * DAY_S + self.on_at - self.standard
-        ends = _day(self.off, year) * DAY_S + self.off_at - self.summer
+        begins = _day(self.on, year) * civil.DAY_S + self.on_at - self.standard
+        ends = _day(self.off, year) * civil.DAY_S + self.off_at - self.summer
         return sorted([(begins, self.summer), (ends, self.standard)])
 
 
@@ -110,10 +100,10 @@ def parse_posix(text: str) -> PosixRule:
 
 
 FAR = 1 << 62
-_CYCLE_S = CYCLE_DAYS * DAY_S
+_CYCLE_S = civil.CYCLE_DAYS * civil.DAY_S
 #: 400 years in which any other year is looked up, because the calendar repeats: the first day and second.
-_CYCLE_BEGINS = year_start(2000)
-_CYCLE_BEGINS_S = _CYCLE_BEGINS * DAY_S
+_CYCLE_BEGINS = civil.year_start(2000)
+_CYCLE_BEGINS_S = _CYCLE_BEGINS * civil.DAY_S
 
 
 class Segment(NamedTuple):
@@ -142,7 +132,7 @@ class Zone:
         self._yearly: dict[int, tuple[list[int], list[int]]] = {}
         self._listed_to = FAR
         if self._tail is not None:
-            last = civil(stored_to // DAY_S)[0]
+            last = civil.civil(stored_to // civil.DAY_S)[0]
             for year in range(last, last + 3):
                 for at, offset in self._tail.transitions(year):
                     if at > stored_to and offset != offsets[-1]:
@@ -156,8 +146,8 @@ class Zone:
         begin, starts, offsets = 0, self._starts, self._offsets
         if utc >= self._listed_to:
             cycles, second = divmod(utc - _CYCLE_BEGINS_S, _CYCLE_S)
-            year = civil(_CYCLE_BEGINS + second // DAY_S)[0]
-            begin = cycles * _CYCLE_S + year_start(year) * DAY_S
+            year = civil.civil(_CYCLE_BEGINS + second // civil.DAY_S)[0]
+            begin = cycles * _CYCLE_S + civil.year_start(year) * civil.DAY_S
             kind = KIND_OF[year % 400]
             starts, offsets = self._yearly.get(kind) or self._changes_about(kind)
         i = bisect_right(starts, utc - begin)
@@ -173,7 +163,7 @@ class Zone:
         """Changes of offset in a year of a kind and in the years beside it, which the kind determines too."""
         assert self._tail is not None
         year = YEAR_OF[kind]
-        begin = year_start(year) * DAY_S
+        begin = civil.year_start(year) * civil.DAY_S
         changes = sorted(change for each in (year - 1, year, year + 1) for change in self._tail.transitions(each))
         first = self._tail.summer if changes[0][1] == self._tail.standard else self._tail.standard
         found = self._yearly[kind] = ([at - begin for at, _ in changes], [first, *(offset for _, offset in changes)])
@@ -192,12 +182,12 @@ class Zone:
     @cached_property
     def granule_s(self) -> int:
         """Greatest common divisor of a day and of all offsets from UTC since 1970."""
-        return gcd(DAY_S, *self.offsets)
+        return gcd(civil.DAY_S, *self.offsets)
 
     def _stretches(self) -> list[Segment]:
         """Every stretch after a change since 1970, until changes repeat from year to year."""
         found, here = [], self.segment(0)
-        while here.end < min(FAR, MAX_LOCAL, self.stored_to + 800 * DAY_S):
+        while here.end < min(FAR, civil.MAX_LOCAL, self.stored_to + 800 * civil.DAY_S):
             here = self.segment(here.end)
             found.append(here)
         return found
@@ -220,13 +210,13 @@ class Zone:
     def instants(self, local: int) -> list[int]:
         """UTC seconds at which the wall clock shows the local second: none in a gap, two in a fold."""
         found = set()
-        for probe in (local - 2 * DAY_S, local, local + 2 * DAY_S):
+        for probe in (local - 2 * civil.DAY_S, local, local + 2 * civil.DAY_S):
             here = self.segment(probe)
             while True:
                 utc = local - here.offset
                 if here.start <= utc < here.end:
                     found.add(utc)
-                if here.end > local + 2 * DAY_S:
+                if here.end > local + 2 * civil.DAY_S:
                     break
                 here = self.segment(here.end)
         return sorted(found)
@@ -234,7 +224,7 @@ class Zone:
     def instant(self, local: int) -> int:
         """UTC second of a local second: the first of two; one in a gap is read with the offset before (RFC 5545 §3.3.5)."""
         instants = self.instants(local)
-        return instants[0] if instants else local - self.offset(local - DAY_S)
+        return instants[0] if instants else local - self.offset(local - civil.DAY_S)
 
 
 def zone_names() -> frozenset[str]:
