@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,34 +22,50 @@ def own_tests(page: Path) -> list[str]:
     return re.findall(r"`(tests/[\w/.]+)`", page.read_text())
 
 
+@contextmanager
+def guide_in(folder: Path) -> Iterator[Guide]:
+    """A guide that is carried out in a folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "200")
+        patch.setenv("LODGER_PROFILES", str(folder / "profiles.toml"))
+        patch.setenv("LODGER_SQLITE_SYNCHRONOUS", "NORMAL")
+        before = dict(os.environ)
+        yield Guide(folder)
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder after the first steps, which guides begin with a copy of."""
+    folder = tmp_path_factory.mktemp("begun")
+    with guide_in(folder) as guide:
+        guide.play(INDEX)
+    return folder
+
+
 @pytest.fixture
-def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guide]:
+def guide(tmp_path: Path) -> Iterator[Guide]:
     """A guide in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("LODGER_PROFILES", str(tmp_path / "profiles.toml"))
-    monkeypatch.setenv("LODGER_SQLITE_SYNCHRONOUS", "NORMAL")
-    before = dict(os.environ)
-    yield Guide(tmp_path)
-    os.environ.clear()
-    os.environ.update(before)
+    with guide_in(tmp_path) as guide:
+        yield guide
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_guide(page: Path, guide: Guide) -> None:
+def test_guide(page: Path, guide: Guide, begun: Path) -> None:
     if names := own_tests(page):
         assert [name for name in names if not (ROOT / name).exists()] == []
         return
     if FIRST_STEPS in page.read_text():
-        guide.play(INDEX)
-    before = guide.carried_out
+        shutil.copytree(begun, guide.folder, dirs_exist_ok=True)
     guide.play(page.read_text())
-    assert guide.carried_out > before, "no block of this guide is carried out; let it name its test (`tests/…`)"
+    assert guide.carried_out, "no block of this guide is carried out; let it name its test (`tests/…`)"
     assert guide.compared, "the guide shows no output"
 
 
-def test_a_wrong_output_is_found(guide: Guide) -> None:
-    guide.play(INDEX)
+def test_a_wrong_output_is_found(guide: Guide, begun: Path) -> None:
+    shutil.copytree(begun, guide.folder, dirs_exist_ok=True)
     page = "```sh\nlodger schedule list acme\n```\n```text\n{}\n```\n"
     guide.play(page.format("none"))
     with pytest.raises(AssertionError, match="the page shows"):
@@ -55,7 +73,6 @@ def test_a_wrong_output_is_found(guide: Guide) -> None:
 
 
 def test_a_failing_command_is_found(guide: Guide) -> None:
-    guide.play(INDEX)
     guide.play("```sh\nlodger tenant show nobody  # exit code 1\n```\n")
     with pytest.raises(AssertionError, match="ended with 1"):
         guide.play("```sh\nlodger tenant show nobody\n```\n")
