@@ -130,7 +130,6 @@ IN_THE_SQL = [
         r"'running' AND 0) AS running",
         2,
         "no tenant",
-        first=2,
     ),
     PlantedBug(
         "a claim takes held actions",
@@ -194,6 +193,7 @@ IN_THE_SQL = [
         _without_gaps,
         2,
         "each slot",
+        first=2,
     ),
     PlantedBug(
         "a tick ignores running actions",
@@ -251,6 +251,7 @@ IN_THE_SQL = [
         "lodger_nodes.lease_until_us - 2000000 < ?",
         4,
         "a lease",
+        first=4,
     ),
     PlantedBug(
         "actions of lost nodes are not recovered",
@@ -281,7 +282,7 @@ IN_THE_SQL = [
         6,
         shape=replace(CROWDED, focus="backfill"),
     ),
-    PlantedBug("a refused effect is kept", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4, first=4),
+    PlantedBug("a refused effect is kept", r"^ROLLBACK TO SAVEPOINT .*", "SELECT 1", 4),
     PlantedBug(
         "retention deletes unfinished actions",
         r"(AND lodger_actions.state) IN \(\?, \?, \?, \?, \?\)",
@@ -295,6 +296,7 @@ IN_THE_SQL = [
         r"\1 AND 0",
         6,
         shape=replace(CROWDED, focus="delete"),
+        first=5,
     ),
 ]
 
@@ -318,7 +320,7 @@ IN_THE_ORDER = [
         4,
         "a running action is leased",
     ),
-    PlantedBug("a suspension is committed before its attempts are stopped", _SUSPEND, None, 6),
+    PlantedBug("a suspension is committed before its attempts are stopped", _SUSPEND, None, 6, first=6),
     PlantedBug("the next step starts before the step is recorded as done", _STEP, None, 3),
 ]
 

@@ -32,11 +32,6 @@ def test_a_planted_bug_is_found(plant: PlantedBug) -> None:
     assert played.recent, "what came before is told"
 
 
-def test_there_are_enough() -> None:
-    assert len(PLANTS) >= 40
-    assert sum(plant.becomes is None for plant in PLANTS) >= 10
-
-
 def test_the_documentation_shows_each() -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "proof.md").read_text()
     shown = [line for line in text.splitlines() if "| SQL |" in line or "| order |" in line]
@@ -45,7 +40,7 @@ def test_the_documentation_shows_each() -> None:
 
 def test_what_broke_a_law_is_reduced_to_few_events() -> None:
     plant = replace(next(each for each in PLANTS if each.name == "the next held action is not released"))
-    plan = draw_plan(1, Shape(seconds=6, schedules=10))
+    plan = draw_plan(1, Shape(seconds=3, schedules=6))
     played = play(plan, prepare=plant.install)
     assert played.law is not None
     short = shortened(plan, played, 300, prepare=plant.install)

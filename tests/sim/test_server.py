@@ -11,8 +11,7 @@ pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.timeout(400)]
 
 
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-@pytest.mark.parametrize("seed", [1])
-def test_every_law_holds_on_a_server_too(url: str, seed: int) -> None:
-    world = play(draw_plan(seed, Shape(seconds=6)), url=url)
+def test_every_law_holds_on_a_server_too(url: str) -> None:
+    world = play(draw_plan(1, Shape(seconds=3)), url=url)
     assert world.law is None, f"{world.law}: {world.detail}\n" + "\n".join(world.recent)
-    assert world.figures["slots"] > 20
+    assert world.figures["slots"] > 10

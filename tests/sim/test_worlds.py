@@ -60,7 +60,7 @@ def history(plan: Plan) -> list[str]:
 
 
 def test_a_seed_tells_everything() -> None:
-    plan = draw_plan(3, Shape(seconds=4))
+    plan = draw_plan(3, Shape(seconds=2, schedules=8))
     assert history(plan) == history(plan)
 
 
