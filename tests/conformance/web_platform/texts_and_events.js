@@ -17,6 +17,8 @@ await check("long texts", () => [decode("latin1", new Array(9000).fill(0xe9)).le
 await check("base64", () => [btoa("\0ÿ"), atob(" A P 8 = "), atob("AP8")], ["AP8=", "\0ÿ", "\0ÿ"]);
 await throws("base64 of wide characters", () => btoa("€"), "InvalidCharacterError");
 await throws("base64 that is none", () => atob("a"), "InvalidCharacterError");
+await check("broken UTF-8", () => [[255], [97, 226, 130], [237, 160, 128], [240, 159, 152], [192, 128], [226, 40, 161], [244, 144, 128, 128], [111, 107, 128, 111, 107]].map((list) => decode("utf-8", list)), ["\ufffd", "a\ufffd", "\ufffd\ufffd\ufffd", "\ufffd", "\ufffd\ufffd", "\ufffd(\ufffd", "\ufffd\ufffd\ufffd\ufffd", "ok\ufffdok"]);
+await check("texts there and back", () => ["", "plain", "ä€", "😀 astral", "\ufeffmark", "\0nul"].filter((text) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(utf8(text)) !== text), []);
 
 // structuredClone
 await check("a buffer that moves", () => { const b = new Uint8Array([1, 2, 3]); const c = structuredClone({ b, v: new DataView(b.buffer, 1) }, { transfer: [b.buffer] }); return [b.length, [...c.b], c.v.buffer === c.b.buffer, c.v.byteOffset]; }, [0, [1, 2, 3], true, 1]);
@@ -43,6 +45,10 @@ await check("a signal of signals", () => { const [a, b] = [new AbortController()
 await check("a signal after a time", async () => { const s = AbortSignal.timeout(1); await new Promise((resolve) => (s.onabort = resolve)); return [s.aborted, s.reason.name, s.reason instanceof DOMException]; }, [true, "TimeoutError", true]);
 
 // timers, the clock, the console
+await check("timers in their order", async () => { const seen = []; setTimeout(() => seen.push("late"), 150); setTimeout((a, b) => seen.push(a + b), 1, "ar", "gs"); clearTimeout(setTimeout(() => seen.push("gone"), 5)); for (const n of [1, 2]) setTimeout(() => { seen.push(n); Promise.resolve().then(() => seen.push("m" + n)); }, 3); await new Promise((resolve) => setTimeout(resolve, 160)); return seen; }, ["args", 1, "m1", 2, "m2", "late"]);
+await check("odd delays", async () => { for (const delay of [1e300, Infinity, NaN, 2 ** 53]) clearTimeout(setTimeout(() => {}, delay)); let n = 0; for (const delay of [-5, NaN, "2", {}]) setTimeout(() => n++, delay); await new Promise((resolve) => setTimeout(resolve, 9)); return n; }, 4);
+await check("many timers", async () => { let n = 0; for (let i = 0; i < 2000; i++) setTimeout(() => n++, i % 5); await new Promise((resolve) => setTimeout(resolve, 9)); return n; }, 2000);
+await throws("a timer without a function", () => setTimeout("alert(1)", 1), "TypeError");
 await check("the clock is coarse and runs", async () => { const one = performance.now(); await new Promise((resolve) => setTimeout(resolve, 3)); const two = performance.now(); return [Number.isInteger(one), two > one, Number.isInteger(two), Math.abs(performance.timeOrigin + two - Date.now()) < 2, JSON.stringify(performance).startsWith('{"timeOrigin":')]; }, [true, true, true, true, true]);
 await check("a microtask comes first", async () => { const log = []; const over = new Promise((resolve) => setTimeout((...all) => resolve(log.push(...all)), 0, "timer", 2)); queueMicrotask(() => log.push("micro")); await over; return log; }, ["micro", "timer", 2]);
 await check("an interval until it is cleared", async () => { let n = 0; await new Promise((resolve) => { const id = setInterval(() => { if (++n === 3) { clearInterval(id); resolve(); } }, 1); }); await new Promise((resolve) => setTimeout(resolve, 4)); return n; }, 3);

@@ -33,7 +33,47 @@ await throws("a port that is none", () => new URLPattern({ port: "70000" }), "Ty
 await throws("a host that is none", () => new URLPattern({ hostname: "a b" }), "TypeError");
 await throws("a base with an object", () => new URLPattern({}, "https://e.com"), "TypeError");
 
-// URL and URLSearchParams: more in tests/unit/scripts/test_url.py
+// URL and URLSearchParams
+const HREFS = [
+  ["https://example.com", undefined, "https://example.com/"],
+  ["HTTPS://Example.COM:443/A/../b?q#f", undefined, "https://example.com/b?q#f"],
+  ["http://user:p%20w@h:8080/x", undefined, "http://user:p%20w@h:8080/x"],
+  ["../c?d", "http://h/a/b/", "http://h/a/c?d"],
+  ["?q", "http://h/a/b#f", "http://h/a/b?q"],
+  ["#g", "http://h/a/b?q#f", "http://h/a/b?q#g"],
+  ["//other/x", "https://h/a", "https://other/x"],
+  ["/root", "https://u:p@h:81/a/b", "https://u:p@h:81/root"],
+  ["http:x", "http://h/a/b", "http://h/a/x"],
+  ["  http://h/\ta\nb  ", undefined, "http://h/ab"],
+  ["http:\\\\h\\a\\b", undefined, "http://h/a/b"],
+  ["http://h/a b?c d#e f", undefined, "http://h/a%20b?c%20d#e%20f"],
+  ["http://h/ä?ä#ä", undefined, "http://h/%C3%A4?%C3%A4#%C3%A4"],
+  ["http://exämple.com/", undefined, "http://xn--exmple-cua.com/"],
+  ["http://点看.com/", undefined, "http://xn--3pxu8k.com/"],
+  ["http://0x7f.1/", undefined, "http://127.0.0.1/"],
+  ["http://256/", undefined, "http://0.0.1.0/"],
+  ["http://[::1]:80/", undefined, "http://[::1]/"],
+  ["http://[1:0::0:1]/", undefined, "http://[1::1]/"],
+  ["http://[::ffff:1.2.3.4]/", undefined, "http://[::ffff:102:304]/"],
+  ["mailto:a@b?subject=x", undefined, "mailto:a@b?subject=x"],
+  ["data:text/plain,hi there", undefined, "data:text/plain,hi there"],
+  ["file:///C|/a/../b", undefined, "file:///C:/b"],
+  ["file:///etc/./x/%2e%2e/y", undefined, "file:///etc/y"],
+  ["web+demo:/.//not-a-host/", undefined, "web+demo:/.//not-a-host/"],
+  ["foo://Host/a/../b", undefined, "foo://Host/b"],
+  ["http://h/%zz%41", undefined, "http://h/%zz%41"],
+  ["http://h?q", undefined, "http://h/?q"],
+  ["", "http://h/a?q#f", "http://h/a?q"],
+  ["a:b", "http://h/", "a:b"],
+];
+await check("texts and their URLs", () => HREFS.map(([text, base]) => new URL(text, base).href), HREFS.map((each) => each[2]));
+const NO_URLS = ["", "x", "//h", "http://", "http://:80", "http://h:65536", "http://h:x", "http://a b/", "http://[::1", "http://[1::2::3]/", "http://1.2.3.256/", "http://u@/", "http://a<b/"];
+const refused = (text) => { try { new URL(text); return "read"; } catch (error) { return [error.name, URL.canParse(text), URL.parse(text)]; } };
+await check("texts that are no URLs", () => NO_URLS.map(refused), NO_URLS.map(() => ["TypeError", false, null]));
+await check("the parts of a URL", () => { const u = new URL("https://user:pass@host.example:8080/a/b?x=1&y=2#frag"); return [u.protocol, u.username, u.password, u.host, u.hostname, u.port, u.pathname, u.search, u.hash, u.origin, String(u), JSON.stringify({ u })]; }, ["https:", "user", "pass", "host.example:8080", "host.example", "8080", "/a/b", "?x=1&y=2", "#frag", "https://host.example:8080", "https://user:pass@host.example:8080/a/b?x=1&y=2#frag", '{"u":"https://user:pass@host.example:8080/a/b?x=1&y=2#frag"}']);
+await check("parts that are set", () => { const u = new URL("https://h/a"); u.pathname = "x y"; u.search = "q=1"; u.hash = "z"; u.port = "99"; u.hostname = "other"; u.username = "me"; u.protocol = "http"; const one = u.href; u.host = "[::1]:80"; u.search = ""; u.hash = ""; u.port = "70000"; u.protocol = "foo"; u.href = u.href + "!"; return [one, u.href]; }, ["http://me@other:99/x%20y?q=1#z", "http://me@[::1]/x%20y!"]);
+await check("parameters follow the URL and back", () => { const u = new URL("http://h/?a=1&b=2"); u.searchParams.append("c", "ä &="); const one = u.href; u.search = "?z=9"; return [one, [...u.searchParams], u.searchParams === u.searchParams]; }, ["http://h/?a=1&b=2&c=%C3%A4+%26%3D", [["z", "9"]], true]);
+await check("parameters of every kind", () => { const p = new URLSearchParams("?a=1&a=2&b=%20+%zz&c"); const q = new URLSearchParams([["x", 1], ["y", "z"]]); const r = new URLSearchParams({ k: "v w", l: "ü" }); const out = [p.get("a"), p.getAll("a"), p.get("b"), p.get("c"), p.get("none"), p.has("a", "2"), p.size, String(q), String(r)]; p.set("a", "3"); p.delete("b"); p.sort(); return [...out, String(p), [...p.keys()], [...p.values()]]; }, ["1", ["1", "2"], "  %zz", "", null, true, 4, "x=1&y=z", "k=v+w&l=%C3%BC", "a=3&c=", ["a", "c"], ["3", ""]]);
 await check("a URL and its parts", () => { const u = new URL("HTTPS://u:p@Example.com:8443/a/../b?c=d#e"); return [u.href, u.origin, u.host, u.username, u.password, u.searchParams.get("c"), JSON.stringify(u)]; }, ["https://u:p@example.com:8443/b?c=d#e", "https://example.com:8443", "example.com:8443", "u", "p", "d", '"https://u:p@example.com:8443/b?c=d#e"']);
 await check("parameters and their URL", () => { const u = new URL("https://e.com/?a=1"); u.searchParams.append("b", "ä &"); u.search += "&c"; return [u.href, [...u.searchParams]]; }, ["https://e.com/?a=1&b=%C3%A4+%26&c", [["a", "1"], ["b", "ä &"], ["c", ""]]]);
 await check("setters refuse what does not fit", () => { const u = new URL("https://e.com:81/"); u.port = "x"; u.protocol = "foo"; u.hostname = "a b"; u.host = ""; return u.href; }, "https://e.com:81/");

@@ -17,9 +17,10 @@ def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
     return body if reply.ok else (body["code"], body["message"])
 
 
-def settle(shop: Shop, attempt: Attempt) -> None:
+def settle(shop: Shop, attempt: Attempt, now_us: int = NOW_US) -> dict[int, Any]:
+    """Commit an attempt; return the keys of its new rows by their tokens."""
     with shop.engine.begin() as connection:
-        commit.apply(connection, attempt.journal, now_us=NOW_US)
+        return commit.apply(connection, attempt.journal, now_us=now_us)
 
 
 def reader_attempt(shop: Shop, tenant: str = "one", schedule: str | None = "reader") -> Attempt:

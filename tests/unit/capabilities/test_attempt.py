@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from tests.cases import one_by_one
-from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
+from tests.unit.capabilities.feeding import ask, settle
+from tests.unit.data.shop import Shop, customers, instant, order, orders
 
 from lodger.engine.core.access.grants import parse
 from lodger.engine.effects import commit
-from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.store.schema.script_data import documents, kv, outbox
+from lodger.engine.store.schema.script_data import documents, outbox
 from lodger.stdlib.calls import CALLS
 
 
@@ -31,17 +31,6 @@ def shop(shop: Shop) -> Shop:
     return shop
 
 
-def ask(attempt: Attempt, name: str, **arguments: Any) -> Any:
-    reply = asyncio.run(attempt.call(name, json.dumps(arguments)))
-    body = json.loads(reply.json)
-    return body if reply.ok else (body["code"], body["message"])
-
-
-def settle(shop: Shop, attempt: Attempt) -> dict[int, Any]:
-    with shop.engine.begin() as connection:
-        return commit.apply(connection, attempt.journal, now_us=NOW_US)
-
-
 def test_rows_come_by_the_types_of_their_columns(shop: Shop) -> None:
     row = ask(shop.attempt(), "db.get", set="orders", id=1)
     assert row["serial"] == "9223372036854775807"
@@ -50,19 +39,6 @@ def test_rows_come_by_the_types_of_their_columns(shop: Shop) -> None:
     assert row["items"] == 1
     assert "org_id" not in row
     assert "audit" not in row
-
-
-def test_foreign_and_absent_ids_answer_alike(shop: Shop) -> None:
-    attempt = shop.attempt()
-    for call, more in (
-        ("db.get", {}),
-        ("db.delete", {}),
-        ("db.update", {"changes": {"state": "x"}}),
-        ("db.increment", {"amounts": {"items": 1}}),
-    ):
-        foreign, absent = (ask(attempt, call, set="orders", id=number, **more) for number in (3, 4))
-        assert foreign == absent
-    assert not attempt.journal
 
 
 def test_a_run_sees_what_it_wrote_and_others_only_after_the_commit(shop: Shop) -> None:
@@ -146,36 +122,18 @@ def test_documents_need_no_setting_up(shop: Shop) -> None:
     assert len(shop.rows(documents)) == 1
 
 
-def test_keyed_values(shop: Shop) -> None:
-    attempt = shop.attempt()
-    assert ask(attempt, "kv.get", key="k") is None
-    ask(attempt, "kv.set", key="k", value={"a": [1, None]})
-    assert ask(attempt, "kv.get", key="k") == {"a": [1, None]}
-    assert ask(attempt, "kv.add", key="n", amount=2) == 2
-    ask(attempt, "kv.set", key="short", value=1, ttlSeconds=1)
-    settle(shop, attempt)
-    assert [row["key"] for row in ask(shop.attempt(), "kv.list")] == ["k", "n", "short"]
-    assert ask(shop.attempt("two"), "kv.list") == []
-    assert ask(shop.attempt(), "kv.get", key="k", own=True) is None
-    assert len(shop.rows(kv)) == 3
-
-
 def test_additions_of_two_runs_both_count_and_settings_conflict(shop: Shop) -> None:
-    one, two = shop.attempt(), shop.attempt()
+    one, two, three = shop.attempt(), shop.attempt(), shop.attempt()
     for attempt in (one, two):
-        ask(attempt, "kv.add", key="n", amount=2)
         ask(attempt, "db.increment", set="orders", id=1, amounts={"items": 5, "total": "0.10"})
+        ask(attempt, "kv.set", key="n", value=9, line="main.js:7")
+    ask(three, "kv.get", key="n")
+    ask(three, "kv.set", key="n", value=9, line="main.js:7")
     settle(shop, one)
     settle(shop, two)
-    assert ask(shop.attempt(), "kv.get", key="n") == 4
     assert ask(shop.attempt(), "db.get", set="orders", id=1)["total"] == "12.70"
-    three, four = shop.attempt(), shop.attempt()
-    for attempt in (three, four):
-        ask(attempt, "kv.get", key="n")
-        ask(attempt, "kv.set", key="n", value=9, line="main.js:7")
-    settle(shop, three)
     with pytest.raises(commit.ConflictFound) as found:
-        settle(shop, four)
+        settle(shop, three)
     assert found.value.line == 7
 
 

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.unit.capabilities.feeding import settle
 from tests.unit.data.shop import NOW_US, Shop
 
 from lodger.engine.core.clock import SystemClock
@@ -20,11 +21,6 @@ def ask(attempt: Attempt, call: str, **arguments: Any) -> Any:
     reply = asyncio.run(attempt.call(call, json.dumps(arguments)))
     body = json.loads(reply.json)
     return body if reply.ok else body["code"]
-
-
-def settle(shop: Shop, attempt: Attempt, now_us: int = NOW_US) -> None:
-    with shop.engine.begin() as connection:
-        commit.apply(connection, attempt.journal.write_set(), now_us=now_us)
 
 
 def store_values(shop: Shop, **values: Any) -> None:

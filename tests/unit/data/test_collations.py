@@ -3,20 +3,18 @@
 A tenant ``acme`` once read the rows of ``Acme`` through a column that compares without case.
 """
 
-import asyncio
-import json
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.unit.data.shop import NOW_US, Shop
+from tests.unit.capabilities.feeding import ask, settle
+from tests.unit.data.shop import Shop
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.data.sets import guard, scope
 from lodger.engine.data.sets.expose import expose
-from lodger.engine.effects import commit
 
 TENANTS = ("acme", "ACME", "Acmé")
 
@@ -79,12 +77,6 @@ def shop(bare: Shop, kind: str, collation: str) -> Iterator[Shop]:
         connection.execute(sa.text("DROP TABLE parts" + (" CASCADE" if kind == "postgresql" else "")))
 
 
-def ask(attempt: Any, name: str, **arguments: Any) -> Any:
-    reply = asyncio.run(attempt.call(name, json.dumps(arguments)))
-    assert reply.ok, reply.json
-    return json.loads(reply.json)
-
-
 def rows(shop: Shop) -> list[Any]:
     with shop.engine.connect() as connection:
         found = connection.execute(sa.select(parts).order_by(parts.c.code))
@@ -114,8 +106,7 @@ def test_each_tenant_writes_its_own_rows(shop: Shop) -> None:
         for row in ask(shop.attempt(wrong), "db.find", set="parts")["rows"]:
             assert ask(attempt, "db.get", set="parts", id=row["code"]) is None
             assert ask(attempt, "db.delete", set="parts", id=row["code"]) is False
-    with shop.engine.begin() as connection:
-        commit.apply(connection, attempt.journal, now_us=NOW_US)
+    settle(shop, attempt)
     changed = [after[1] for old, after in zip(before, rows(shop), strict=True) if old != after]
     assert changed == ["acme", "acme"]
 
@@ -154,8 +145,7 @@ def test_documents_and_keys_are_told_apart_too(shop: Shop) -> None:
         ask(attempt, "db.insert", set="Things", values={"id": "A", "of": tenant})
         ask(attempt, "db.insert", set="Things", values={"id": "a", "of": tenant})
         ask(attempt, "kv.set", key="K", value=tenant)
-        with shop.engine.begin() as connection:
-            commit.apply(connection, attempt.journal, now_us=NOW_US)
+        settle(shop, attempt)
     for tenant in TENANTS:
         attempt = shop.attempt(tenant)
         assert ask(attempt, "db.get", set="Things", id="A")["of"] == tenant

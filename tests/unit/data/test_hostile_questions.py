@@ -97,14 +97,7 @@ def cursors(seed: int, many: int) -> Iterator[tuple[str, Any]]:
         [4, "x"], [4, "2026-01-01T00:00:00.000000Z"], [5, 0], [9, 0], ["2", 1], [2.0, 1], [True, 1], {"$instant": "x"}, "1.25",
     ]  # fmt: skip
     for _ in range(many):
-        name, order = draw.choice(
-            [
-                ("orders", ["total", "id"]),
-                ("orders", ["-modified", "id"]),
-                ("things", ["a", "id"]),
-                ("things", ["-a.b", "c", "id"]),
-            ]
-        )
+        name, order = draw.choice(SORTED)
         whole: list[Any] = [name, order, [draw.choice(odd) for _ in order]]
         if draw.random() < 0.2:
             whole[draw.randrange(3)] = draw.choice(odd)

@@ -1,20 +1,14 @@
 """The database's own wall: with the tenant's condition taken out of every statement, PostgreSQL still keeps tenants apart."""
 
-import asyncio
-import json
-from typing import Any
-
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
-from tests.unit.data.shop import NOW_US, Shop, customers, order, orders
+from tests.unit.capabilities.feeding import ask, settle
+from tests.unit.data.shop import Shop, customers, order, orders
 
 from lodger.engine.data.sets import guard
-from lodger.engine.data.sets.scope import Scope
-from lodger.engine.effects import commit
-from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.store.drivers.postgresql import row_security
-from lodger.engine.store.schema.script_data import documents, kv
+from lodger.engine.store.schema.script_data import documents
 
 #: SQLite has neither roles nor views that check.
 pytestmark = pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
@@ -37,86 +31,12 @@ def shop(shop: Shop) -> Shop:
     return fill(shop)
 
 
-def ask(attempt: Any, name: str, **arguments: Any) -> Any:
-    reply = asyncio.run(attempt.call(name, json.dumps(arguments)))
-    return json.loads(reply.json)
-
-
-def settle(shop: Shop, attempt: Any) -> None:
-    with shop.engine.begin() as connection:
-        commit.apply(connection, attempt.journal, now_us=NOW_US)
-
-
 def seen(shop: Shop) -> tuple[list[str], list[str], list[str]]:
     """Return what tenant one finds of documents, keys and orders."""
     attempt = shop.attempt("one")
     things = sorted(row["of"] for row in ask(attempt, "db.find", set="things")["rows"])
     keys = sorted(each["value"] for each in ask(attempt, "kv.list", prefix="of-"))
     return things, keys, sorted(row["note"] for row in ask(attempt, "db.find", set="orders")["rows"])
-
-
-def everything(shop: Shop) -> list[Any]:
-    """Return what belongs to tenant two."""
-    with shop.engine.connect() as connection:
-        return [
-            [tuple(row) for row in connection.execute(sa.select(*columns).where(owner == "two"))]
-            for owner, columns in (
-                (orders.c.org_id, (orders.c.note, orders.c.state)),
-                (customers.c.org_id, (customers.c.email,)),
-                (documents.c.tenant_id, (documents.c.body,)),
-                (kv.c.tenant_id, (kv.c.value,)),
-            )
-        ]
-
-
-def blind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-
-
-def test_without_the_condition_the_role_still_reads_one_tenant(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    blind(monkeypatch)
-    assert seen(shop) == (["one"], ["one"], ["of one"])
-
-
-def test_without_the_condition_and_the_wall_another_tenant_is_read(bare: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(bare)
-    blind(monkeypatch)
-    assert seen(bare) == (["one", "two"], ["one", "two"], ["of one", "of two"])
-
-
-def scribble(shop: Shop) -> None:
-    """As tenant one, write by the ids of tenant two, and everything that a blind statement can hit."""
-    for name, arguments in (
-        ("db.update", {"set": "orders", "id": 2, "changes": {"note": "mine now"}}),
-        ("db.delete", {"set": "orders", "id": 2}),
-        ("db.update", {"set": "things", "id": "x", "changes": {"of": "one again"}}),
-        ("kv.set", {"key": "k", "value": "one again"}),
-        ("kv.delete", {"key": "k"}),
-    ):
-        attempt = shop.attempt("one")
-        ask(attempt, name, **arguments)
-        if attempt.journal:
-            try:
-                settle(shop, attempt)
-            except (EffectRefused, commit.ConflictFound, DBAPIError):
-                continue
-
-
-def test_without_the_condition_the_role_still_writes_one_tenant(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = everything(shop)
-    blind(monkeypatch)
-    scribble(shop)
-    assert everything(shop) == before
-
-
-def test_without_the_condition_and_the_wall_another_tenant_is_written(
-    bare: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(bare)
-    before = everything(bare)
-    blind(monkeypatch)
-    scribble(bare)
-    assert everything(bare) != before
 
 
 FORBIDDEN = [
