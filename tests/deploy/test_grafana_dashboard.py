@@ -44,12 +44,3 @@ def test_counters_are_asked_for_as_rates_and_gauges_as_they_are() -> None:
 def test_every_metric_is_shown() -> None:
     shown = {NAMES[name].name for expression in expressions() for name in used(expression)[0]}
     assert shown == {spec.name for spec in METRICS}
-
-
-def test_panels_do_not_overlap() -> None:
-    places = [panel["gridPos"] for panel in json.loads(FILE.read_text())["panels"]]
-    cells = [
-        (x, y) for at in places for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])
-    ]
-    assert len(cells) == len(set(cells))
-    assert max(x for x, _y in cells) < 24

@@ -239,12 +239,6 @@ def test_a_whole_answer_is_not_waited_for_any_longer(peer: Peer) -> None:
     assert time.monotonic() - began < 60
 
 
-def test_ports_and_schemes_are_the_operators(peer: Peer) -> None:
-    with way_out(peer, egress_ports="443") as send, pytest.raises(Refused):
-        send(peer.url())
-    assert peer.connections == 0
-
-
 def test_names_are_asked_of_the_servers_given_and_a_silent_one_holds_nobody() -> None:
     peer, names = Peer(), NameServer({"api.example": [["127.0.0.1"]], "half.example": [["127.0.0.1", "127.0.0.9"]]})
     names.silent.add("slow.example")

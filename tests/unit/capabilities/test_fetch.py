@@ -223,42 +223,6 @@ async def under_way(attempt: Attempt) -> None:
     raise AssertionError("nothing is under way")
 
 
-def test_a_request_can_be_broken_off(bench: FetchBench) -> None:
-    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
-        await reader.read()
-
-    bench.peer.paths["/"] = never
-    attempt = bench.attempt()
-
-    async def go() -> tuple[Any, Any, Any]:
-        first = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
-        await under_way(attempt)
-        twice = await attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url())))
-        aborted = await attempt.call("http.abort", '{"id": 1}')
-        return body_or_code(await asyncio.wait_for(first, 120)), body_or_code(twice), body_or_code(aborted)
-
-    assert asyncio.run(go()) == ("aborted", "bad_request", None)
-    assert attempt.fetch_state.running == {}
-
-
-def test_a_run_that_ends_breaks_its_requests_off(bench: FetchBench) -> None:
-    async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
-        await reader.read()
-
-    bench.peer.paths["/"] = never
-    attempt = bench.attempt()
-
-    async def go() -> None:
-        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
-        await under_way(attempt)
-        calling.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await calling
-
-    asyncio.run(go())
-    assert attempt.fetch_state.running == {}
-
-
 def test_without_a_way_out_nothing_is_asked(shop: Shop) -> None:
     attempt = shop.attempt(claim={"grants": parse(["fetch:*"])})
     assert ask(attempt, "http.fetch", **fetch_arguments("https://api.example.com/")) == "fetch_refused"
@@ -299,6 +263,8 @@ def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: FetchBench,
     async def go() -> None:
         calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
         await under_way(attempt)
+        twice = await attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url())))
+        assert body_or_code(twice) == "bad_request", "a request of this id is under way"
         while sum(request.moved.so_far for request in bench.requests) < 300_000:  # noqa: ASYNC110 - another thread counts and sends no event
             await asyncio.sleep(0.01)
         if way == "aborted":
@@ -310,4 +276,5 @@ def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: FetchBench,
             await asyncio.wait([calling])
 
     asyncio.run(go())
+    assert attempt.fetch_state.running == {}
     assert 300_000 <= attempt.counters.used["fetch_bytes"] < 310_000

@@ -3,14 +3,12 @@
 from datetime import UTC, datetime
 
 import pytest
-from tests.effort import min_cpu_s
 from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, local_of, naive_of
 from lodger.engine.recurrence.calendar.dial import Dial, members, stride
 from lodger.engine.recurrence.calendar.yeardays import YearDays
 from lodger.engine.recurrence.cron import parse as parse_cron
-from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.schyntax import parse as parse_schyntax
 from lodger.engine.recurrence.search import OutOfSteps, Steps
 
@@ -78,17 +76,6 @@ def test_rare_rules_are_found_from_both_ends(text: str) -> None:
     later = next_local(rule, first)
     if later is not None:
         assert previous_local(rule, later) == first
-
-
-def test_the_longest_texts_are_read_soon() -> None:
-    for text in (
-        "dom(" + " ".join(f"{n % 31 + 1}..{n % 7 - 8}%{n % 30 + 1}" for n in range(300)) + ")",
-        "dates(" + " ".join(f"19{n % 100:02d}/1/1..2200/12/{n % 31 + 1}%{n + 1}" for n in range(150)) + ")",
-        " ".join(f"{{dates(!20{n:02d}/1/1..2100/1/1)h({n % 24})}}" for n in range(64)),
-    ):
-        assert min_cpu_s(lambda text=text: parse_schyntax(text).text()) < 1
-    with pytest.raises(RuleInvalid, match="more than 64 groups"):
-        parse_schyntax("{h(1)}" * 65)
 
 
 def test_a_dial_finds_every_neighbour() -> None:

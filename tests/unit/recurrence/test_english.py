@@ -73,26 +73,6 @@ def test_sentences_of_intervals_and_single_dates_read_back(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "means"),
-    [
-        ("every weekday at 9", "0 9 * * 1-5"),
-        ("Weekdays at 9am and 5 pm (Europe/Berlin)", "CRON_TZ=Europe/Berlin 0 9,17 * * 1-5"),
-        ("last friday of the month at 17:30", "30 17 * * 5L"),
-        ("every 2 weeks on tue and thu", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,TH;BYHOUR=0;BYMINUTE=0;BYSECOND=0"),
-        ("every 3 days at 9", "FREQ=DAILY;INTERVAL=3;BYHOUR=9;BYMINUTE=0;BYSECOND=0"),
-        ("every 2 months on the 1st", "FREQ=MONTHLY;INTERVAL=2;BYMONTHDAY=1;BYHOUR=0;BYMINUTE=0;BYSECOND=0"),
-        ("every 15 minutes from 9:00 through 17:45 on weekdays", "0,15,30,45 9-17 * * 1-5"),
-        ("the last weekday of each month at 18", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=18;BYMINUTE=0;BYSECOND=0"),
-        ("every year on march 3 at 9", "FREQ=YEARLY;BYMONTH=3;BYMONTHDAY=3;BYHOUR=9;BYMINUTE=0;BYSECOND=0"),
-        ("every hour on weekdays", "0 * * * 1-5"),
-        ("every 15 minutes UTC", "*/15 * * * *"),
-    ],
-)  # fmt: skip
-def test_short_forms(text: str, means: str) -> None:
-    assert slots(parse_rule(RuleSpec(text))) == slots(parse_rule(RuleSpec(means)))
-
-
-@pytest.mark.parametrize(
     ("text", "index", "what"),
     [
         ("every wekday at 9", 6, "'wekday'"),

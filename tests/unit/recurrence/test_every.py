@@ -8,7 +8,6 @@ from tests.unit.recurrence.interface import is_recurrence
 from lodger.engine.recurrence.every import Every, instant_us, parse_every
 from lodger.engine.recurrence.parse import parse_rule
 from lodger.engine.recurrence.rule import RuleSpec
-from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 INSTANTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1)).map(lambda at: at.replace(tzinfo=UTC))
@@ -61,13 +60,6 @@ def test_the_ends_of_the_calendar() -> None:
     assert rule.next_after(datetime.max.replace(tzinfo=UTC)) is None
     assert rule.previous_before(datetime.min.replace(tzinfo=UTC)) is None
     assert parse_every("every 3000000 days").next_after(datetime(9999, 1, 1, tzinfo=UTC)) is None
-
-
-@pytest.mark.parametrize("text", ["every 0s", "every", "every ", "every fortnight", "@every", "every 1 month", "PT0S"])
-def test_refuses(text: str) -> None:
-    with pytest.raises(RuleInvalid) as caught:
-        parse_every(text)
-    assert caught.value.index is not None
 
 
 @pytest.mark.parametrize(

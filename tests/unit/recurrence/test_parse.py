@@ -1,4 +1,6 @@
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -45,6 +47,28 @@ def test_recognises(text: str, kind: Kind) -> None:
 def test_what_is_no_rule(text: str) -> None:
     with pytest.raises(RuleInvalid):
         parse_rule(RuleSpec(text), now=NOW)
+
+
+def refusals() -> Iterator[tuple[Kind, str, str, int]]:
+    """Yield the refused texts of the table, each with its language, code and place."""
+    for line in (Path(__file__).parent / "refusals.txt").read_text().splitlines():
+        text, _, reported = line.rpartition(" => ")
+        if line.startswith("= "):
+            kind = Kind(line[2:])
+        elif text:
+            code, index = reported.split()
+            yield kind, text.replace("\\n", "\n"), code, int(index)
+
+
+@pytest.mark.parametrize(("kind", "text", "code", "index"), refusals())
+def test_a_mistake_is_refused_with_its_code_place_reason_and_cure(kind: Kind, text: str, code: str, index: int) -> None:
+    with pytest.raises(RuleInvalid) as caught:
+        parse_rule(RuleSpec(text, kind), now=NOW)
+    error = caught.value
+    assert (error.code, error.index) == (code, index)
+    assert error.why
+    assert error.fix
+    assert len(error.what) < 200
 
 
 def test_zone_in_the_text_comes_first() -> None:

@@ -10,7 +10,6 @@ from tests.unit.recurrence.hostile_schedules import HOSTILE, TYPICAL
 from tests.unit.recurrence.local import next_local, previous_local
 
 from lodger.engine.recurrence.calendar import civil
-from lodger.engine.recurrence.calendar.yeardays import YEAR_OF, YearDays
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rrule.parts import UNIT_S, Freq, Rule
 from lodger.engine.recurrence.rrule.sequence import RuleSequence
@@ -187,12 +186,3 @@ def test_a_count_that_cannot_be_counted_out_is_refused() -> None:
     for beyond in ("FREQ=SECONDLY;INTERVAL=7", "FREQ=WEEKLY;BYDAY=MO,TU;BYHOUR=9,10;BYSETPOS=1,-1"):
         endless = parse(f"DTSTART:19000101T000000\nRRULE:{beyond};COUNT=999999999")
         assert endless.next_after(NOW) is not None
-
-
-def test_kinds_of_years_are_few_and_enough() -> None:
-    """Each year's days are those of its kind: compared with the days computed from the year itself."""
-    masks = YearMasks(Rule(freq=Freq.YEARLY, byweekno=(1, 52, 53, -1), byday=((0, 0), (0, 6)), wkst=3))
-    days = YearDays(masks.of_year)
-    for year in (*range(1, 9), *range(1895, 2110), *range(9990, 10_000)):
-        assert days.of_year(year) == masks.of_year(year), year
-    assert len(YEAR_OF) < 64

@@ -12,74 +12,12 @@ from lodger.engine.recurrence.rule_errors import RuleInvalid
 FIRST = datetime.min.replace(tzinfo=UTC)
 START = "DTSTART:20260101T090000\n"
 
+#: What is refused for its size, or for what is not there; refusals.txt has the other mistakes.
 BAD = [
     ("", "rule_empty", 0),
     ("  \n ", "rule_empty", 0),
-    ("nonsense", "part_malformed", 0),
-    ("FREQ=DAILY;BYMONTH=13", "number_out_of_range", 19),
-    ("FREQ=DAILY;BYMONTH=1,0", "number_out_of_range", 21),
-    ("FREQ=DAILY;BYMONTH=-1", "number_malformed", 19),
-    ("FREQ=MONTHLY;BYMONTHDAY=0", "number_out_of_range", 24),
-    ("FREQ=MONTHLY;BYMONTHDAY=32", "number_out_of_range", 24),
-    ("FREQ=MONTHLY;BYMONTHDAY=-32", "number_out_of_range", 24),
-    ("FREQ=YEARLY;BYYEARDAY=367", "number_out_of_range", 22),
-    ("FREQ=YEARLY;BYWEEKNO=54", "number_out_of_range", 21),
-    ("FREQ=DAILY;BYHOUR=24", "number_out_of_range", 18),
-    ("FREQ=DAILY;BYMINUTE=60", "number_out_of_range", 20),
-    ("FREQ=DAILY;BYSECOND=61", "number_out_of_range", 20),
-    ("FREQ=DAILY;BYHOUR=1;BYSETPOS=367", "number_out_of_range", 29),
-    ("FREQ=DAILY;BYHOUR=1;BYSETPOS=0", "number_out_of_range", 29),
-    ("FREQ=DAILY;INTERVAL=0", "number_out_of_range", 20),
-    ("FREQ=DAILY;INTERVAL=-1", "number_malformed", 20),
-    ("FREQ=DAILY;INTERVAL=1.5", "number_malformed", 20),
-    ("FREQ=DAILY;INTERVAL=" + "9" * 400, "number_out_of_range", 20),
-    ("FREQ=DAILY;INTERVAL=٣", "not_ascii", 20),
-    ("FREQ=DAILY;BYHOUR=1,,2", "number_malformed", 20),
-    (START + "RRULE:FREQ=DAILY;COUNT=0", "number_out_of_range", 47),
-    (START + "RRULE:FREQ=DAILY;COUNT=3;UNTIL=20270101", "count_and_until", 55),
-    ("FREQ=DAILY;COUNT=3", "count_without_start", 0),
-    ("FREQ=DAILY;FREQ=DAILY", "part_repeated", 11),
-    ("FREQ=DAILY;BYDAY=MO;BYWEEKDAY=TU", "part_repeated", 20),
-    ("FREQ=DAILY;BYSETPOS=1", "setpos_alone", 20),
-    ("FREQ=WEEKLY;BYDAY=1MO", "weekday_number_forbidden", 18),
-    ("FREQ=DAILY;BYDAY=MO,-1FR", "weekday_number_forbidden", 20),
-    ("FREQ=YEARLY;BYWEEKNO=3;BYDAY=1MO", "weekday_number_forbidden", 29),
-    ("FREQ=MONTHLY;BYDAY=54MO", "number_out_of_range", 19),
-    ("FREQ=MONTHLY;BYDAY=0MO", "number_out_of_range", 19),
-    ("FREQ=MONTHLY;BYDAY=XX", "weekday_malformed", 19),
-    ("FREQ=WEEKLY;WKST=1", "weekday_malformed", 17),
-    ("FREQ=FORTNIGHTLY", "freq_unknown", 5),
-    ("INTERVAL=2", "freq_missing", 0),
-    ("FREQ=DAILY;COLOUR=RED", "part_unknown", 11),
-    ("FREQ=DAILY;BYEASTER=1", "easter_unsupported", 11),
-    ("RSCALE=CHINESE;FREQ=DAILY", "rscale_unsupported", 0),
-    ("FREQ=DAILY;;BYHOUR=1", "part_malformed", 11),
-    ("FREQ=DAILY;BYHOUR", "part_malformed", 11),
-    ("FREQ=DAILY;BYHOUR=", "part_malformed", 11),
-    ("FREQ=DAILY BYHOUR=1", "space_in_rule", 10),
-    ("FREQ=DAILY;UNTIL=tomorrow", "date_malformed", 17),
-    ("FREQ=DAILY;UNTIL=20260230", "date_impossible", 17),
-    ("FREQ=DAILY;UNTIL=20260101T250000", "date_impossible", 26),
-    ("FREQ=DAILY;UNTIL=20260101T0900", "date_malformed", 25),
-    ("DTSTART:20260101T090000+0200\nRRULE:FREQ=DAILY", "offset_forbidden", 23),
-    ("DTSTART:00000101\nRRULE:FREQ=DAILY", "date_impossible", 8),
-    ("DTSTART;TZID=Mars/Base:20260101T090000\nRRULE:FREQ=DAILY", "zone_unknown", 13),
-    ("DTSTART;TZID=../../etc/passwd:20260101T090000\nRRULE:FREQ=DAILY", "zone_unknown", 13),
-    ("DTSTART;TZID=/etc/localtime:20260101T090000\nRRULE:FREQ=DAILY", "zone_unknown", 13),
-    ("DTSTART;TZID=Europe/Berlin:20260101T090000Z\nRRULE:FREQ=DAILY", "tzid_with_utc", 27),
-    ("DTSTART;TZID=Europe/Berlin:20260101\nRRULE:FREQ=DAILY", "tzid_with_date", 27),
-    ("DTSTART;VALUE=DATE:20260101T090000\nRRULE:FREQ=DAILY", "date_malformed", 19),
-    ("DTSTART;VALUE=PERIOD:20260101\nRRULE:FREQ=DAILY", "value_unsupported", 14),
-    ("DTSTART;LANG=de:20260101\nRRULE:FREQ=DAILY", "parameter_unknown", 13),
-    ("DTSTART;TZID:20260101\nRRULE:FREQ=DAILY", "parameter_unknown", 7),
-    (START + START + "RRULE:FREQ=DAILY", "property_repeated", 24),
-    ("SUMMARY:x\nRRULE:FREQ=DAILY", "property_unknown", 0),
-    ("RRULE;X=1:FREQ=DAILY", "parameter_unknown", 8),
     ("RRULE:\n", "part_malformed", 5),
-    ("RDATE:20260101\nRRULE:FREQ=DAILY", "start_missing", 0),
-    ("EXDATE:20260101T000000", "start_missing", 0),
-    (START + "DURATION:-PT1H\nRRULE:FREQ=DAILY", "duration_malformed", 33),
-    (START + "DURATION:PT0S\nRRULE:FREQ=DAILY", "duration_malformed", 33),
+    ("FREQ=DAILY;INTERVAL=" + "9" * 400, "number_out_of_range", 20),
     ("FREQ=DAILY;BYSECOND=" + ",".join(["1"] * 2100), "rule_too_long", 0),
     (START + "RDATE:" + ",".join(["20260101T000000"] * 1001), "too_many_dates", 30),
     (START + "RRULE:FREQ=DAILY\n" * 17, "too_many_rules", 296),
@@ -88,14 +26,11 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "code", "index"), BAD, ids=[f"{code}-{text[:24]!r}" for text, code, _ in BAD])
-def test_mistakes(text: str, code: str, index: int) -> None:
+def test_sizes_are_bounded(text: str, code: str, index: int) -> None:
     with pytest.raises(RuleInvalid) as caught:
         parse(text)
-    error = caught.value
-    assert (error.code, error.index) == (code, index)
-    assert error.why
-    assert error.fix
-    assert len(error.what) < 200
+    assert (caught.value.code, caught.value.index) == (code, index)
+    assert len(caught.value.what) < 200
 
 
 def slots(text: str, many: int = 3, **options: str) -> list[str]:

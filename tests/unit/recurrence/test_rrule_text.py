@@ -106,45 +106,6 @@ def test_a_dropped_part_is_heard(whole: str, part: str) -> None:
     assert parse(start + whole).text() != parse(start + rest).text()
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("FREQ=DAILY", "Every day at 00:00 (UTC)"),
-        ("FREQ=DAILY;BYHOUR=9;BYMINUTE=0,30", "Every day at 09:00 and 09:30 (UTC)"),
-        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9", "Every week on Monday through Friday at 09:00 (UTC)"),
-        ("FREQ=MONTHLY;BYMONTHDAY=-1", "Every month on the last day at 00:00 (UTC)"),
-        (
-            "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
-            "On the last weekday of the month at 00:00 (UTC)",
-        ),
-        ("FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13", "On Friday if it is the 13th at 00:00 (UTC)"),
-        ("FREQ=YEARLY;BYMONTHDAY=1", "Every year on the 1st of every month at 00:00 (UTC)"),
-        (
-            "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO;WKST=SU",
-            "Every year on Monday in the 20th week of the year at 00:00, weeks beginning on Sunday (UTC)",
-        ),
-        ("FREQ=MONTHLY;BYDAY=MO;BYHOUR=9", "On every Monday at 09:00 (UTC)"),
-        ("FREQ=MONTHLY;BYDAY=SA;BYMONTHDAY=7,8,13", "On Saturday if it is the 7th, the 8th or the 13th at 00:00 (UTC)"),
-        ("FREQ=HOURLY;BYHOUR=9,10,11,12,17", "Every hour in hours 9 through 12 and 17 (UTC)"),
-        ("FREQ=MINUTELY;INTERVAL=5;BYHOUR=9", "Every 5 minutes in hour 9 (UTC)"),
-        (
-            "DTSTART;TZID=Europe/Berlin:20260102T083000\nRRULE:FREQ=WEEKLY;UNTIL=20270101",
-            "Every week on Friday at 08:30, through January 1, 2027; starting January 2, 2026 at 08:30 (Europe/Berlin)",
-        ),
-        (
-            "DTSTART:20260102T083000\nRRULE:FREQ=DAILY;COUNT=1\nRDATE:20260105T000000\nEXDATE:20260102T083000",
-            (
-                "Every day at 08:30, 1 time; and once on January 5, 2026 at 00:00; but not on January 2, 2026 at 08:30; "
-                "starting January 2, 2026 at 08:30 (UTC)"
-            ),
-        ),
-        ("DTSTART:20260102T083000Z", "Once on January 2, 2026 at 08:30 (UTC)"),
-    ],
-)
-def test_sentences(text: str, sentence: str) -> None:
-    assert parse(text).text() == sentence
-
-
 def test_long_lists_of_dates_are_said_shortly() -> None:
     dates = ",".join(
         f"{year}{month:02}{day:02}T090000"

@@ -33,13 +33,6 @@ RULES = [
     "every 7h",
     "at 2026-11-21T09:00",
 ]
-CLOSED = [
-    "DTSTART;VALUE=DATE:20261121\nRRULE:FREQ=DAILY;INTERVAL=3",
-    "DTSTART:20261120T220000\nDURATION:PT9H\nRRULE:FREQ=DAILY",
-    "DTSTART:20261120T000000\nDURATION:P3D\nRRULE:FREQ=WEEKLY",
-    "FREQ=DAILY;BYHOUR=9",
-    "0 12 * * *",
-]
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -95,19 +88,6 @@ def test_a_night_of_blackout_over_a_change_of_clocks() -> None:
     union = compile_schedule(rules)
     # Eight hours from 22:00 on end at 07:00 when the clock skips an hour: PT8H is exact.
     assert union.next_after(datetime(2026, 3, 28, 20, 45, tzinfo=UTC)) == datetime(2026, 3, 29, 5, tzinfo=UTC)
-
-
-def test_density_over_the_union() -> None:
-    union = compile_schedule(schedule("FREQ=DAILY;BYHOUR=9", "FREQ=DAILY;BYHOUR=9;BYMINUTE=1", "0 12 * * *"))
-    density = union.density()
-    assert density.smallest_gap_s == 60
-    assert density.max_per_day == 3
-    late = schedule("FREQ=DAILY", "DTSTART:20400101T000001\nRRULE:FREQ=DAILY")
-    assert compile_schedule(late).density().smallest_gap_s == 1
-    seconds = compile_schedule(schedule("FREQ=SECONDLY")).density()
-    assert (seconds.smallest_gap_s, seconds.max_per_day) == (1, 86_400)
-    once = compile_schedule(schedule("at 2027-01-01T09:00Z")).density()
-    assert (once.smallest_gap_s, once.max_per_day) == (None, 1)
 
 
 @pytest.mark.parametrize(

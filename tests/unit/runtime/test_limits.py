@@ -87,19 +87,6 @@ def test_log_lines_before_an_error_are_counted_too(run) -> None:
     assert (len(reported.logs), reported.dropped) == (2, 3)
 
 
-def test_log_line_bytes(run) -> None:
-    (line,) = run("console.log('ä'.repeat(1000))", log_line_bytes=101).lines
-    assert len(line.encode()) <= 101
-    assert line.endswith("…")
-    assert run("console.log('ä'.repeat(50))", log_line_bytes=101).lines == ["ä" * 50]
-
-
-def test_a_huge_log_line_does_not_hurt(run) -> None:
-    reported = run("console.log('x'.repeat(20e6)); return 1", cpu_ms=20_000)
-    assert reported.result == 1
-    assert len(reported.lines[0]) < 10_000
-
-
 def test_the_smallest_limits_still_run_a_trivial_script(run) -> None:
     assert (
         run(

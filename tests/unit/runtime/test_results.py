@@ -62,8 +62,11 @@ def test_lone_surrogates_stay_escaped(run) -> None:
             "return [Object.assign(new Error('e'), { code: 1 })]",
             "[0]: an Error cannot be stored; hand over its message",
         ),
-        ("return { a: { b: new Map([[1, 2]]) }, c: 1 }", "a.b: a Map cannot"),
-        ("return { a: { b: {} }, c: new Set() }", "JSON: c: a Set cannot"),
+        ("return { a: { b: new Map([[1, 2]]) }, c: 1 }", "a.b: a Map cannot be stored; hand over Object.fromEntries"),
+        ("return { a: { b: {} }, c: new Set() }", "JSON: c: a Set cannot be stored; hand over [...set]"),
+        ("return [Promise.resolve(1)]", "await it"),
+        ("return new URLSearchParams('a=b')", "plain data"),
+        ("return /x/", "its source"),
         ("return { toJSON() { return { x: 1 / 0 } } }", "JSON: x: Infinity cannot"),
         ("const a = {}; a.a = a; return a", "circular"),
         ("let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a", "nested more than 100 levels deep"),
@@ -84,11 +87,6 @@ def test_a_large_result_is_refused_before_it_is_copied(run) -> None:
     assert reported.outcome == "output_limit"
     assert "2002" in reported.error["message"]
     assert run("return 'x'.repeat(998)", result_bytes=1000).result == "x" * 998
-
-
-def test_the_bound_counts_bytes(run) -> None:
-    assert run("return 'ä'.repeat(499)", result_bytes=1000).result == "ä" * 499
-    assert run("return 'ä'.repeat(500)", result_bytes=1000).outcome == "output_limit"
 
 
 def test_one_run_one_answer(run) -> None:

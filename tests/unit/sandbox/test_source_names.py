@@ -39,52 +39,38 @@ def test_what_is_declared_is_not_told() -> None:
             assert set(found) <= harness, path
 
 
-@pytest.mark.parametrize(
-    ("source", "line", "column", "message"),
-    [
-        (
-            "export default async () => {\n  await sleep(1);\n};",
-            2,
-            9,
-            "sleep is not defined: use new Promise with setTimeout",
-        ),
-        ("const a = 1;\nreturn a + conole.log;", 2, 12, "conole is not defined: did you mean console?"),
-        ("return { a: 1, other };", 1, 16, "other is not defined"),
-        ("return `${name}`;", 1, 11, "name is not defined"),
-        ("f(...rest); function f() {}", 1, 6, "rest is not defined"),
-        ("if (ready) return 1;", 1, 5, "ready is not defined"),
-        ("export default ({ db, params }) => db.x.insert({});", 1, 23, "a run has no member params: use action.input"),
-        (
-            "export default async function run({ sechedule }) {}",
-            1,
-            37,
-            "a run has no member sechedule: did you mean schedule?",
-        ),
-        ("export default script(async ({ env }) => env)", 1, 32, "a run has no member env: use secrets"),
-        ("export default async (run) => run.paramz", 1, 35, "a run has no member paramz: use action.input"),
-        (
-            "export default run => { const { db, parms } = run; run.own = 1; return run?.kv }",
-            1,
-            37,
-            "a run has no member parms: use action.input",
-        ),
-        ("console.lg(1)", 1, 9, "console has no member lg: did you mean log?"),
-        ("return kv.gett('x')", 1, 11, "kv has no member gett: did you mean get?"),
-        ("export default ({ kv }) => kv?.gett('x')", 1, 32, "kv has no member gett: did you mean get?"),
-        ("export default async (run) => run.kv.gett('x')", 1, 38, "run.kv has no member gett: did you mean get?"),
-        ("export default (run) => { const { post } = run.mail }", 1, 35, "run.mail has no member post"),
-        ("return db.orders.findOne({})", 1, 18, "a set of db has no member findOne: use first(filter)"),
-        (
-            "return db.findOne({})",
-            1,
-            11,
-            "db.findOne is a set of rows, not a function: name the set first, such as db.orders.first(filter)",
-        ),
-        ("return fetch.xyz()", 1, 14, "fetch has no member xyz"),
-        ("return now.minus({ days: 1 })", 1, 12, "now has no member minus: use subtract(duration)"),
-        ("exports.x", 1, 1, "exports is not defined: use export default, and export before what other files import"),
-    ],
-)
-def test_what_is_not_declared_is_told_with_its_place(source: str, line: int, column: int, message: str) -> None:
-    (found,) = unknown_names({"main.js": source})
-    assert (found.line, found.column, found.message) == (line, column, message)
+#: Sources with a mark before the name that is told, and the message.
+UNKNOWN = {
+    "export default async () => {\n  await ▸sleep(1);\n};": "sleep is not defined: use new Promise with setTimeout",
+    "const a = 1;\nreturn a + ▸conole.log;": "conole is not defined: did you mean console?",
+    "return { a: 1, ▸other };": "other is not defined",
+    "return `${▸name}`;": "name is not defined",
+    "f(...▸rest); function f() {}": "rest is not defined",
+    "if (▸ready) return 1;": "ready is not defined",
+    "export default ({ db, ▸params }) => db.x.insert({});": "a run has no member params: use action.input",
+    "export default async function run({ ▸sechedule }) {}": "a run has no member sechedule: did you mean schedule?",
+    "export default script(async ({ ▸env }) => env)": "a run has no member env: use secrets",
+    "export default async (run) => run.▸paramz": "a run has no member paramz: use action.input",
+    "export default run => { const { db, ▸parms } = run; run.own = 1; return run?.kv }": "a run has no member parms: use action.input",
+    "console.▸lg(1)": "console has no member lg: did you mean log?",
+    "return kv.▸gett('x')": "kv has no member gett: did you mean get?",
+    "export default ({ kv }) => kv?.▸gett('x')": "kv has no member gett: did you mean get?",
+    "export default async (run) => run.kv.▸gett('x')": "run.kv has no member gett: did you mean get?",
+    "export default (run) => { const { ▸post } = run.mail }": "run.mail has no member post",
+    "return db.orders.▸findOne({})": "a set of db has no member findOne: use first(filter)",
+    "return db.▸findOne({})": "db.findOne is a set of rows, not a function: name the set first, such as db.orders.first(filter)",
+    "return fetch.▸xyz()": "fetch has no member xyz",
+    "return now.▸minus({ days: 1 })": "now has no member minus: use subtract(duration)",
+    "▸exports.x": "exports is not defined: use export default, and export before what other files import",
+}
+
+
+@pytest.mark.parametrize("source", UNKNOWN)
+def test_what_is_not_declared_is_told_with_its_place(source: str) -> None:
+    before = source.partition("▸")[0]
+    (found,) = unknown_names({"main.js": source.replace("▸", "")})
+    assert (found.line, found.column, found.message) == (
+        before.count("\n") + 1,
+        len(before.rpartition("\n")[2]) + 1,
+        UNKNOWN[source],
+    )

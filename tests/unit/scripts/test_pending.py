@@ -110,19 +110,6 @@ def test_a_snippet_that_only_speaks_of_exports_runs(run, source: str) -> None:
     assert run(source).lines == ["x"]
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ("new Map([[1, 2]])", "Object.fromEntries"), ("{ a: { b: new Set([1]) } }", "[...set]"), ("[Promise.resolve(1)]", "await it"),
-        ("{ e: new Error('x') }", "message"), ("new URLSearchParams('a=b')", "plain data"), ("/x/", "its source"),
-    ],
-)  # fmt: skip
-def test_a_result_that_json_would_empty_is_an_error(run, value: str, words: str) -> None:
-    reported = run(f"return {value}")
-    assert reported.outcome == "script_error"
-    assert words in reported.error["message"]
-
-
 def test_empty_results_are_results(run) -> None:
     assert run("return [{}, Object.create(null), { a: {} }, [], '{}', new Date(0), { toJSON: () => 1 }]").result == [
         {}, {}, {"a": {}}, [], "{}", "1970-01-01T00:00:00.000Z", 1,
