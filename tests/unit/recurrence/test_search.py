@@ -118,6 +118,10 @@ def test_a_search_that_goes_on_finds_what_one_long_search_finds(rule: str, witho
         found = compiled.next_after(at, inclusive=True)
         questions += 1
     assert (found, questions > 1) == (whole, True)
+    before = compiled.previous_before(whole)
+    while isinstance(before, SearchedTo):
+        before = compiled.previous_before(before.instant, inclusive=True)
+    assert before == compiled.previous_before(whole, limit=10**7)
 
 
 def test_a_schedule_without_slots_for_years_is_refused_with_what_closed_most() -> None:

@@ -1,5 +1,8 @@
 """Errors have the author's file, line and column, and no frames of the library."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 #: Tests run on both runtimes of JavaScript.
@@ -81,90 +84,15 @@ def test_a_default_export_that_is_no_function_has_its_line(run, source: str, lin
     assert reported.error["line"] == line
 
 
-#: Statements, and the message of what they throw.
-MESSAGES = [
-    ("const o = {}; o.f()", "o.f is not a function"),
-    ("const o = { a: {} }; await o.a.load(1, (2), 'x)')", "o.a.load is not a function"),
-    ("const o = { a: {} }; o.a\n  .map((x) => x)\n  .filter(Boolean)", "o.a.map is not a function"),
-    ("let u; u()", "u is not a function"),
-    ("const list = []; list[0]()", "list[0] is not a function"),
-    ("const f = () => ({}); f(1).zz()", "f(...).zz is not a function"),
-    ("const o = {}, g = () => 1; o.f(g(1))", "g or o.f is not a function"),  # the engine's place is the argument's
-    ("const o = {}; console.log(o.f())", "o.f is not a function"),
-    ("const f = () => 5; f()()", "not a function"),
-    ("new (class { constructor() { this.zz() } })()", "this.zz is not a function"),
-    ("const X = {}; new X.Y(1)", "X.Y is not a constructor"),
-    ("[1].map(undefined)", "the argument of map is not a function"),
-    ("throw new TypeError('not a function')", "not a function"),
-    ("class My extends TypeError {}; throw new My('not a function')", "not a function"),
-    ("const o = {}; o.a.b()", "cannot read property 'b' of undefined: o.a is undefined"),
-    ("const list = [], i = 3; return list[i].name.x", "cannot read property 'name' of undefined: list[i] is undefined"),
-    ("const o = { a: null }; o.a.b = 5", "cannot set property 'b' of null: o.a is null"),
-    (
-        "const o = {};\nif (o.id) { return 1 }\nreturn o.list.length",
-        "cannot read property 'length' of undefined: o.list is undefined",
-    ),
-    (
-        "const o = {}, p = {};\nif (p.id) { return 1 }\nreturn o.c.id",
-        "cannot read property 'id' of undefined",
-    ),  # of p or of o.c?
-    ("[1].map((x) => ({ v: x })).find((x) => x.v === 9).v", "cannot read property 'v' of undefined"),
-    ("const o = {}; for (const x of o.rows) {}", "o.rows is not iterable: it is undefined"),
-    ("const o = { a: null }; return [...o.a]", "o.a is not iterable: it is null"),
-    ("const o = { n: 5 }; return Math.max(1, ...o.n)", "o.n is not iterable"),
-    ("const [a] = undefined", "undefined is not iterable"),
-    ("const m = new Map(); const [a, ...rest] = m.get('a')", "m.get('a') is not iterable: it is undefined"),
-    ("const [{ a: [b] }] = [{}]", "[{}] or a within [{}] is not iterable: it is undefined"),
-    ("for await (const x of undefined) {}", "undefined is not async iterable"),
-    ("function* g(o) { yield* o.rows } return [...g({})]", "o.rows is not iterable: it is undefined"),
-    ("return [1].map(([a]) => a)", "an argument of the function is not iterable"),
-    ("await Promise.any([Promise.reject(1), Promise.reject(2)])", "All promises were rejected"),
-    (
-        "let s = 'x'; try { for (;;) s += s } catch (e) { throw new Error(e.name + (e instanceof RangeError) + e.message) }",
-        "RangeErrortrueInvalid string length",
-    ),
-    ("'x'.repeat(2 ** 30)", "Invalid string length"),
-    ("await Promise.any([])", "All promises were rejected"),
-    ("await Promise.any(5)", "the argument of any is not iterable"),
-    ("const {a} = undefined", "Cannot destructure property 'a' of 'undefined' as it is undefined"),
-    ("const o = {}; const { a, b } = o.x", "Cannot destructure property 'a' of 'o.x' as it is undefined or null"),
-    (
-        "const f = async () => {}; let a; ({ a } = await f())",
-        "Cannot destructure property 'a' of 'await f()' as it is undefined or null",
-    ),
-    (
-        "const o = {}; const { a } = o.x, { b } = o.y",
-        "Cannot destructure property 'a' of 'o.x' or 'o.y' as it is undefined or null",
-    ),
-    ("function f(x, { a }) {} f()", "Cannot destructure property 'a' of an argument of f as it is undefined or null"),
-    (
-        "const g = ({ z }) => z; const o = {}; const { a } = o.x",
-        "Cannot destructure property 'a' of 'o.x' as it is undefined or null",
-    ),
-    (
-        "for (const { id } of [null]) {}",
-        "Cannot destructure property 'id' of an element of [null] as it is undefined or null",
-    ),
-    ("Object.keys(undefined)", "Cannot convert undefined or null to object"),
-    ("new Map([1])", "an item of the argument of Map is not an entry object, such as [key, value]"),
-    ("return new Array(4294967295).join()", "Invalid string length"),
-    ("new Set(5)", "the argument of Set is not iterable"),
-    ("for (const x of []) {}; throw new TypeError('value is not iterable')", "value is not iterable"),
-    ("[].reduce((a, b) => a)", "Reduce of empty array with no initial value"),
-    ("JSON.parse(undefined)", "unexpected token: 'undefined', \"undefined\" is not valid JSON"),
-    ("null.x", "cannot read property 'x' of null"),
-    ("JSON.parse('<!DOCTYPE html>')", "unexpected token: '<', \"<!DOCTYPE html>\" is not valid JSON"),
-    (
-        r"""JSON.parse('{\n"first": 1,\n"second": 2,\n"third": ?,\n"fourth": "a longer text, a longer text"}')""",
-        r"""unexpected token: '?', "…cond\": 2,\n\"third\": ?,\n\"fourth\": \"a longe…" is not valid JSON""",
-    ),
-    ("JSON.parse('')", "an empty text is not JSON"),
-    ("JSON.parse('[1]', () => { throw new SyntaxError('own') })", "own"),
-]
+#: Statements, each behind the message of what they throw.
+MESSAGES = re.findall(
+    r"^// (.*)\n((?:(?!// ).*\n)+)", (Path(__file__).parent / "error_messages.js").read_text(), re.MULTILINE
+)
 
 
 def test_messages_name_what_was_called_what_was_undefined_and_the_text(run) -> None:
-    for source, message in MESSAGES:
+    assert len(MESSAGES) == 53
+    for message, source in MESSAGES:
         seen = run(
             f"try {{ await (async () => {{\n{source}\n}})() }} catch (error) {{ return [error.message, error.stack] }}"
         ).result
