@@ -79,7 +79,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("bench", "walls", "--runtime", "quickjs-native", "--samples", "1", "--json"),
+        ("bench", "frames", "--frames", "1000", "--json"),
         ("escape", "--case", "A3-array-constructor", "--runtime", "quickjs-native", "--json"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),

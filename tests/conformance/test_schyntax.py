@@ -195,14 +195,3 @@ def test_walks_like_the_spec_reads(groups: list[reading.Group], first: date) -> 
         backward.append(at)
         at = previous_local(rule, at)
     assert backward == expected[::-1]
-
-
-@given(st.text(alphabet="smhdowyate(){}!*%./,<>-0123456789 \n\tmonjuliſK٣", max_size=40) | st.text(max_size=30))
-def test_no_text_breaks_the_parser(text: str) -> None:
-    index: int | None = 0
-    try:
-        assert parse(text).text()
-    except RuleInvalid as error:
-        index = error.index
-    assert index is not None
-    assert 0 <= index <= len(text)

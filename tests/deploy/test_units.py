@@ -181,19 +181,6 @@ def test_hadolint_accepts_the_dockerfile() -> None:
         assert done.returncode == code, done.stdout
 
 
-def test_compose_accepts_its_file() -> None:
-    if (
-        shutil.which("docker") is None
-        or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
-    ):
-        pytest.skip("NOT TESTED with docker compose: it is not installed (apt-get install docker-compose-plugin)")
-    done = subprocess.run(
-        ["docker", "compose", "-f", str(DEPLOY / "compose.yaml"), "config", "--quiet"],
-        capture_output=True, text=True, env={"PATH": "/usr/bin:/usr/local/bin:/bin", "POSTGRES_PASSWORD": "x"}, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
 def test_a_unit_is_hardened_and_drains(path: Path) -> None:
     service = unit(path)["Service"]

@@ -252,7 +252,8 @@ def test_names_are_asked_of_the_servers_given_and_a_silent_one_holds_nobody() ->
     assert peer.connections == 1
 
 
-def test_cancelling_the_wait_breaks_the_request_off(peer: Peer) -> None:
+@pytest.mark.parametrize("end", ["the wait is cancelled", "the way out stops"])
+def test_a_request_that_is_under_way_is_broken_off(peer: Peer, end: str) -> None:
     came, gone = threading.Event(), threading.Event()
 
     async def waits(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
@@ -266,35 +267,18 @@ def test_cancelling_the_wait_breaks_the_request_off(peer: Peer) -> None:
     async def go() -> None:
         sending = asyncio.create_task(way.send(Request("GET", peer.url())))
         await asyncio.to_thread(came.wait, 60)
-        sending.cancel()
+        if end == "the way out stops":
+            await asyncio.to_thread(way.stop)
+        else:
+            sending.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await sending
+            await asyncio.wait_for(sending, 60)
         assert await asyncio.to_thread(gone.wait, 5)
 
     try:
         asyncio.run(go())
     finally:
         way.stop()
-
-
-def test_a_way_out_that_stops_breaks_off_what_is_under_way(peer: Peer) -> None:
-    came = threading.Event()
-
-    async def waits(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
-        came.set()
-        await reader.read()
-
-    peer.paths["/"] = waits
-    way = WayOut(opened(peer))
-
-    async def go() -> None:
-        sending = asyncio.create_task(way.send(Request("GET", peer.url())))
-        await asyncio.to_thread(came.wait, 60)
-        await asyncio.to_thread(way.stop)
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(sending, 60)
-
-    asyncio.run(go())
 
 
 def test_the_pace_at_a_host_is_kept(peer: Peer) -> None:

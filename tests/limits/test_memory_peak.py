@@ -65,7 +65,7 @@ def peaks(machine: Machine, mib: int, hogs: Mapping[str, str | bytes]) -> dict[s
     """Run programs that use up memory; return their outcomes, and assert that none went beyond its limit."""
     over, ended = {}, {}
     for name, code in hogs.items():
-        report = machine(code, memory_bytes=mib * MIB, cpu_ms=600)
+        report = machine(code, memory_bytes=mib * MIB, cpu_ms=400)
         ended[name] = report.outcome
         if report.usage.memory_peak_bytes > mib * MIB + machine.above_bytes:
             over[name] = report.usage.memory_peak_bytes / MIB
@@ -135,6 +135,6 @@ def test_growth_of_the_parent(any_runtime: Machine) -> None:
         any_runtime(code, cpu_ms=50)
     before = resident()
     for code in large.values():
-        report = any_runtime(code, memory_bytes=256 * MIB, cpu_ms=250, wall_ms=20_000)
+        report = any_runtime(code, memory_bytes=256 * MIB, cpu_ms=150, wall_ms=20_000)
         assert report.outcome is not Outcome.OK
         assert resident() - before < 8 * MIB

@@ -1,6 +1,7 @@
 """Every limit on every runtime, with programs that need just more than, exactly, and just less than it."""
 
 import pytest
+from tests.cases import one_by_one
 from tests.limits.machine import MIB, RUNTIMES, Machine
 from tests.limits.programs import ENDLESS, LOG, PAGE, ROWS, LogRow, Row, holding
 
@@ -12,7 +13,7 @@ OK = Outcome.OK
 OUTCOME = {spec.name: spec.outcome for spec in LIMITS}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@one_by_one("row", ROWS)
 def test_exactly(any_runtime: Machine, row: Row) -> None:
     program = row.program(any_runtime.name)
     if program is None:
@@ -37,9 +38,9 @@ def test_a_result_counts_in_bytes_not_in_letters(js: Machine) -> None:
     assert found == [Outcome.OUTPUT_LIMIT, OK, OK]
 
 
-@pytest.mark.parametrize("name", ["cpu_ms", "wall_ms"])
-@pytest.mark.parametrize("limit", [199])
-def test_time(any_runtime: Machine, name: str, limit: int) -> None:
+@one_by_one("name", ["cpu_ms", "wall_ms"])
+def test_time(any_runtime: Machine, name: str) -> None:
+    limit = 199
     script, module = ENDLESS[name]
     program: str | bytes = module if any_runtime.name == "wasm" else script
     report = any_runtime(program, **{"cpu_ms": 10_000, "wall_ms": 20_000, name: limit})
@@ -79,7 +80,7 @@ def log_texts(report: Report) -> tuple[str, ...]:
     return tuple(line.text for line in report.logs)
 
 
-@pytest.mark.parametrize("row", LOG, ids=lambda row: row.name)
+@one_by_one("row", LOG)
 def test_logs_are_cut_and_marked(any_runtime: Machine, row: LogRow) -> None:
     assert OUTCOME[row.name] is OK, "what is over is cut, and the run goes on"
     below, at, above = (any_runtime(row.program(any_runtime.name), **{row.name: row.needs + by}) for by in (-1, 0, 1))
@@ -117,7 +118,7 @@ def test_an_error_without_room_for_its_message_is_the_memorys(js: Machine) -> No
     assert js(forged, memory_bytes=16 * MIB).outcome is Outcome.SCRIPT_ERROR
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     ("source", "line"),
     [
         ("const a = [];\nfor (;;) a.push('x'.repeat(1000) + a.length);", 2),
@@ -135,7 +136,7 @@ def test_exceeded_memory_has_the_limit_and_the_last_known_line(js: Machine, sour
     assert "more than 16 MiB of memory" in (report.error.message if report.error else "")
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     "loop",
     [
         "[].indexOf.call({ length: 2 ** 53 - 1 }, 1)",
@@ -154,7 +155,7 @@ def test_a_loop_inside_of_a_built_in_function_has_its_line_and_the_last_call(js:
     assert "150 ms of CPU time; its last call was kv.get" in (report.error.message if report.error else "")
 
 
-@pytest.mark.parametrize(
+@one_by_one(
     ("source", "line"),
     [
         ("while(true){}", 1),

@@ -10,8 +10,10 @@ from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import Shop, customers, instant, order, orders
 
 from lodger.engine.core.access.grants import parse
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.effects import commit
 from lodger.engine.store.schema.script_data import documents, outbox
+from lodger.sandbox.job import CallHandlerGone
 from lodger.stdlib.calls import CALLS
 
 
@@ -292,3 +294,12 @@ def test_a_mail_is_addressed_as_people_write_it(shop: Shop) -> None:
     assert [file["type"] for file in json.loads(row["payload"])["attachments"]] == [
         "text/csv; charset=utf-8", "text/csv; charset=iso-8859-1", "application/json; charset=utf-8",
     ]  # fmt: skip
+
+
+def test_a_database_that_is_away_is_neither_the_scripts_mistake_nor_a_bug_of_ours(shop: Shop) -> None:
+    async def away(_work: object) -> Any:
+        raise Unavailable("database_unreachable", place="ledger", reason="it was stopped")
+
+    shop.read = away  # type: ignore[assignment,method-assign]  # a database that cannot be reached
+    with pytest.raises(CallHandlerGone, match="database_unreachable"):
+        ask(shop.attempt(), "db.find", set="orders")

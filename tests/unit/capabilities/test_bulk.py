@@ -189,14 +189,6 @@ def test_what_rows_cannot_be_the_same_by(still: Shop, name: str, values: Any, on
     assert not attempt.journal
 
 
-def test_another_tenants_row_is_never_the_same(shop: Shop) -> None:
-    shop.add(customers, {"id": 60, "org_id": "two", "email": "both@example.com"})
-    attempt = shop.attempt()
-    ask(attempt, "db.upsert", set="customers", values={"email": "both@example.com"}, on="email")
-    settle(shop, attempt)
-    assert len(shop.rows(customers, email="both@example.com")) == 2
-
-
 def test_described_for_people(shop: Shop) -> None:
     attempt = shop.attempt()
     ask(attempt, "db.updateMany", set="orders", filter={"id": {"lte": 2}}, changes={"state": "x"})

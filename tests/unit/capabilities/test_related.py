@@ -10,7 +10,6 @@ from tests.unit.data.shop import Shop, customers, order, orders
 
 from lodger.engine.core.access.grants import parse
 from lodger.engine.data.sets.datasets import Datasets
-from lodger.engine.data.sets.scope import Scope
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 
 
@@ -54,14 +53,6 @@ def test_another_tenants_row_is_not_there(shop: Shop) -> None:
     found = ask(attempt, "db.find", set="orders", include=["customer"])["rows"]
     assert [row["customer"] for row in found] == [{"id": 1, "email": "gold@one.example"}, None, None]
     assert ask(attempt, "db.get", set="orders", id=2, include="customer")["customer"] is None
-
-
-def test_without_the_predicate_it_would_be(bare: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    furnish(bare)
-    monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-    attempt = bare.attempt()
-    assert ids(ask(attempt, "db.find", set="orders", filter={"customer.id": 2})) == [2]
-    assert ask(attempt, "db.get", set="orders", id=2, include="customer")["customer"]["email"] == "canary@two.example"
 
 
 def test_what_a_run_wrote_itself_is_followed_too(shop: Shop) -> None:

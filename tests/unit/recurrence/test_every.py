@@ -3,11 +3,10 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.recurrence.interface import is_recurrence
 
 from lodger.engine.recurrence.every import Every, instant_us, parse_every
 from lodger.engine.recurrence.parse import parse_rule
-from lodger.engine.recurrence.rule import RuleSpec
+from lodger.engine.recurrence.rule import Recurrence, RuleSpec
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 INSTANTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1)).map(lambda at: at.replace(tzinfo=UTC))
@@ -17,7 +16,7 @@ PERIODS = st.integers(1, 10**15)
 @given(PERIODS, INSTANTS, INSTANTS, st.booleans())
 def test_neighbours(period_us: int, anchor: datetime, at: datetime, starts: bool) -> None:
     rule = Every(period_us, instant_us(anchor), starts)
-    assert is_recurrence(rule)
+    assert isinstance(rule, Recurrence)
     after, before = rule.next_after(at), rule.previous_before(at, inclusive=True)
     if after is not None:
         assert after > at

@@ -123,14 +123,3 @@ def test_zones_of_calendars_are_shown_by_their_iana_name(name: str, zone: str) -
     assert slots(text) == slots(text.replace(name, zone))
     assert parse_rule(RuleSpec(text)).text().endswith(f"({zone})")
     assert slots("0 9 * * *", name) == slots("0 9 * * *", zone)
-
-
-def test_an_exdate_that_excludes_nothing_is_noted() -> None:
-    text = "DTSTART:20261130T090000\nRRULE:FREQ=WEEKLY\nEXDATE:20261207T090000,20261208T090000"
-    assert "; excluding December 8, 2026 at 09:00 changes nothing" in parse_rule(RuleSpec(text)).text()
-    assert "changes nothing" not in parse_rule(RuleSpec(text.replace(",20261208T090000", ""))).text()
-
-
-def test_the_weekday_of_days_that_are_weeks_is_said() -> None:
-    text = parse_rule(RuleSpec("DTSTART:20261127T090000\nRRULE:FREQ=DAILY;INTERVAL=14")).text()
-    assert text == "Every 14 days on Friday at 09:00; starting November 27, 2026 at 09:00 (UTC)"

@@ -1,17 +1,16 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.unit.recurrence.interface import is_recurrence
 
 from lodger.engine.recurrence.parse import parse_rule
-from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, RuleSpec
+from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, Recurrence, RuleSpec
 
 SPRING, AUTUMN = datetime(2027, 3, 28, tzinfo=UTC), datetime(2027, 10, 31, tzinfo=UTC)
 
 
 def night(text: str, begin: datetime, dst: DstPolicy | None = None) -> list[str]:
     rule = parse_rule(RuleSpec(text, tz="Europe/Berlin"), dst=dst)
-    assert is_recurrence(rule)
+    assert isinstance(rule, Recurrence)
     end = begin + timedelta(hours=3)
     forward = list(rule.between(begin, end))
     backward, slot = [], rule.previous_before(end)

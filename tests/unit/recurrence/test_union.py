@@ -6,12 +6,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.recurrence.interface import is_recurrence
 from tests.unit.recurrence.volume import examples
 
 from lodger.engine.recurrence.compile import MAX_RULES, compile_schedule
 from lodger.engine.recurrence.difference import difference
-from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, RuleSpec, ScheduleRules
+from lodger.engine.recurrence.rule import DstPolicy, Gap, Kind, Recurrence, RuleSpec, ScheduleRules
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
 
 FIRST = datetime.min.replace(tzinfo=UTC)
@@ -55,7 +54,7 @@ def test_union_is_merge(seed: int) -> None:
         back.append(slot)
         slot = union.previous_before(slot) if len(back) < len(expected) else None
     assert back[::-1] == sorted(expected)
-    assert is_recurrence(union)
+    assert isinstance(union, Recurrence)
 
 
 def test_bounds_hold_in_both_directions() -> None:

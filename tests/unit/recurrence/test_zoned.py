@@ -1,5 +1,6 @@
 """Zones and DST: every zone of the database across its transitions, against a simple implementation of the policies."""
 
+import tracemalloc
 from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime, timedelta
 from importlib import resources
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from lodger.engine.node.executors.script_context import offsets
 from lodger.engine.recurrence.calendar.civil import MAX_LOCAL, MIN_LOCAL, instant_of
 from lodger.engine.recurrence.calendar.zoned import Zoned
-from lodger.engine.recurrence.calendar.zones import FAR, Zone, parse_posix, python_zone, zone, zone_names
+from lodger.engine.recurrence.calendar.zones import FAR, Zone, load, parse_posix, python_zone, zone, zone_names
 from lodger.engine.recurrence.rrule import parse
 from lodger.engine.recurrence.rule import DstPolicy, Fold, Gap, LocalPace
 from lodger.engine.recurrence.rule_errors import RuleInvalid, RuleNeverFires
@@ -256,3 +257,43 @@ def test_a_rule_of_skipped_times_only_never_fires_and_says_why() -> None:
     shifted = parse(text, tz="Europe/Berlin")
     assert shifted.never_reason() is None
     assert shifted.next_after(datetime(2026, 1, 1, tzinfo=UTC)) == datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+
+
+#: What the zone object may keep for 8000 years of questions, bytes.
+MAX_KEPT_BYTES = 200_000
+
+
+@pytest.mark.parametrize(
+    ("key", "utc"),
+    [
+        ("America/Ojinaga", 77_385_785_246), ("America/Ojinaga", 127_901_131_843), ("America/Thule", 26_417_890_012),
+        ("Asia/Hebron", 104_666_066_019), ("Asia/Nicosia", 253_346_749_199), ("Australia/Victoria", 89_558_647_252),
+    ],
+)  # fmt: skip
+def test_years_far_away_begin_and_end_as_python_says(key: str, utc: int) -> None:
+    """In these years, whole cycles of 400 after the stored ones, what was stored once showed through."""
+    here, theirs = zone(key).segment(utc), ZoneInfo(key)
+
+    def offset(at: int) -> timedelta | None:
+        return (EPOCH + timedelta(seconds=at)).astimezone(theirs).utcoffset()
+
+    assert here.start <= utc < here.end
+    for at, expected in (
+        (utc, here.offset),
+        (here.start, here.offset),
+        (here.start - 1, here.before),
+        (here.end, here.after),
+    ):
+        assert offset(at) == timedelta(seconds=expected)
+
+
+def test_a_zone_keeps_little_and_answers_far_years_at_once() -> None:
+    """No row of 400 years is laid out: of each kind of year the changes are kept once."""
+    fresh = load.__wrapped__("Europe/Berlin")
+    fresh.segment(0)
+    tracemalloc.start()
+    for year in range(2030, 9990, 7):
+        fresh.segment(int(datetime(year, 6, 1, tzinfo=UTC).timestamp()))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < MAX_KEPT_BYTES

@@ -11,14 +11,26 @@ import pytest
 
 from lodger.escape.arena import write_source
 from lodger.sandbox.runtimes.js import artefact
-from lodger.sandbox.runtimes.js.artefact import RealmUnavailable, ensure, is_ours, read_sources, realm_key
+from lodger.sandbox.runtimes.js.artefact import Artefact, RealmUnavailable, ensure, is_ours, read_sources, realm_key
 
 
 @pytest.fixture(scope="module")
-def baked(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("realm")
-    ensure(folder, capabilities={})
-    return folder
+def first(tmp_path_factory) -> tuple[Artefact, list[str]]:
+    """A realm that is baked for a user whose home cannot be written, and what is said meanwhile."""
+    folder, said = tmp_path_factory.mktemp("realm"), list[str]()
+    (folder / "file").write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("LODGER_CACHE_DIR", raising=False)
+        patch.setenv("XDG_CACHE_HOME", str(folder / "file" / "below"))
+        patch.setattr(artefact.tempfile, "gettempdir", lambda: str(folder))
+        found = ensure(capabilities={}, progress=said.append)
+    assert found.module.is_relative_to(folder / f"lodger-{os.geteuid()}")
+    return found, said
+
+
+@pytest.fixture
+def baked(first) -> Path:
+    return first[0].module.parent.parent
 
 
 @pytest.fixture
@@ -36,18 +48,11 @@ def entry(folder: Path) -> Path:
     return found
 
 
-@pytest.mark.slow  # bakes a realm
-def test_the_first_time_says_so_and_a_home_that_cannot_be_written_is_passed_by(tmp_path, monkeypatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "below"))
-    monkeypatch.setattr(artefact.tempfile, "gettempdir", lambda: str(tmp_path))
-    said: list[str] = []
-    found = ensure(capabilities={"cap-x.js": "$.provide('x', () => 1)"}, progress=said.append)
+def test_the_first_time_says_so_and_a_home_that_cannot_be_written_is_passed_by(first, baked) -> None:
+    found, said = first
     assert len(said) == 1
     assert set(found.settings()) == {"library", "artefact", "numbers"}
-    folder = tmp_path / f"lodger-{os.geteuid()}"
-    assert found.module.is_relative_to(folder)
-    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+    assert [path.name for path in baked.iterdir() if path.name.startswith(".")] == []
 
 
 def test_everything_is_in_the_key(monkeypatch) -> None:

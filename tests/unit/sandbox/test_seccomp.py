@@ -1,10 +1,38 @@
 """The seccomp filters, run by a small interpreter of classic BPF for both architectures and every call number."""
 
+import struct
+
 import pytest
-from tests.unit.sandbox.filter_machine import MACHINES, run, walked
 
 from lodger.sandbox.walls import seccomp
 from lodger.sandbox.walls.syscalls import AUDIT, table
+
+MACHINES = ("x86_64", "aarch64")
+
+
+def run(program: bytes, number: int, audit: int, arguments: tuple[int, ...] = (0,) * 6) -> int:
+    return walked(program, number, audit, arguments)[0]
+
+
+def walked(program: bytes, number: int, audit: int, arguments: tuple[int, ...] = (0,) * 6) -> tuple[int, int]:
+    """Return the verdict and the number of executed instructions."""
+    data = struct.pack("=IIQ6Q", number & 0xFFFFFFFF, audit, 0, *(word & 0xFFFFFFFFFFFFFFFF for word in arguments))
+    at, register = 0, 0
+    for count in range(1, 4096):
+        code, yes, no, value = struct.unpack_from("=HBBI", program, at * 8)
+        at += 1
+        if code == 0x20:
+            (register,) = struct.unpack_from("=I", data, value)
+        elif code == 0x06:
+            return int(value), count
+        elif code == 0x05:
+            at += value
+        elif code == 0x54:
+            register &= value
+        else:
+            met = {0x15: register == value, 0x35: register >= value, 0x45: bool(register & value)}[code]
+            at += yes if met else no
+    raise AssertionError("the program does not end")
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -131,3 +159,42 @@ def test_a_long_branch_is_jumped_over() -> None:
         assert run(program, number, AUDIT["x86_64"], (7, 0, 0, 0, 0, 0)) == expected
         if number in rules:
             assert run(program, number, AUDIT["x86_64"], (77, 0, 0, 0, 0, 0)) == seccomp.ALLOW
+
+
+#: Protections of pages: executable, and writable too.
+EXECUTABLE, BOTH = 4, 6
+
+
+def protecting(program: bytes, machine: str, name: str, protection: int) -> int:
+    return run(program, table(machine)[name], AUDIT[machine], (0, 0, protection, 0, 0, 0))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_protection_by_runtime_before_and_after_arming(machine: str) -> None:
+    for runtime, before, after in (
+        ("quickjs", seccomp.KILL, seccomp.KILL),
+        ("wasm", seccomp.ALLOW, seccomp.KILL),
+        ("wasm_compiler", seccomp.ALLOW, seccomp.ALLOW),
+    ):
+        first, second = seccomp.first_filter(machine, runtime), seccomp.second_filter(machine, runtime)
+        for protection in range(8):
+            executable, both = bool(protection & EXECUTABLE), protection & BOTH == BOTH
+            early = protecting(first, machine, "mprotect", protection)
+            # the kernel uses the strictest verdict of all filters
+            late = min(early, protecting(second, machine, "mprotect", protection), key=_rank)
+            assert early == (seccomp.KILL if both else before if executable else seccomp.ALLOW)
+            assert late == (seccomp.KILL if both else after if executable else seccomp.ALLOW)
+            mapped = protecting(first, machine, "mmap", protection)
+            assert mapped == (seccomp.KILL if executable else seccomp.ALLOW)
+
+
+def _rank(verdict: int) -> int:
+    return [seccomp.KILL, seccomp.EPERM, seccomp.ALLOW].index(verdict)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_only_handlers_of_faults_can_be_given_back(machine: str) -> None:
+    number, program = table(machine)["rt_sigaction"], seccomp.first_filter(machine, "wasm")
+    for signal in range(70):
+        verdict = run(program, number, AUDIT[machine], (signal, 0, 0, 0, 0, 0))
+        assert verdict == (seccomp.ALLOW if signal in (4, 7, 8, 11) else seccomp.EPERM)
