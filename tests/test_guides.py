@@ -36,7 +36,7 @@ def guide_in(folder: Path) -> Iterator[Guide]:
         os.environ.update(before)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder after the first steps, which guides begin with a copy of."""
     folder = tmp_path_factory.mktemp("begun")

@@ -80,10 +80,6 @@ def test_the_caret_stands_beneath_the_character() -> None:
     assert text[caret.index("^")] == "!"
 
 
-def test_control_characters_are_made_visible() -> None:
-    assert visible("a\x1b[2J\x07\x9b\x7fb\n\tc é€") == "a\\u001b[2J\\u0007\\u009b\\u007fb\n\tc é€"
-
-
 def test_no_character_without_a_glyph_reaches_a_terminal() -> None:
     for code in range(sys.maxunicode + 1):
         character = chr(code)

@@ -2,8 +2,6 @@
 
 import datetime as dt
 import json
-import time
-from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -121,28 +119,6 @@ def test_parsing_is_bounded_before_it_recurses() -> None:
         with pytest.raises(CallRefused):
             strict_json.parse(text)
     assert strict_json.parse(json.dumps(["[" * 70])) == ["[" * 70], "brackets inside text are text"
-
-
-@pytest.mark.parametrize(
-    "bomb",
-    [
-        '"' * 1_000_001,
-        '"' + r"\"" * 500_000,
-        "[]" * 500_000,
-        ("[" * 50 + "]" * 50) * 10_000,
-        "[" + "{}," * 300_000 + "1]",
-        "[" + "[[[]]]," * 90_000 + "1]",
-        '["' + "e999" * 250_000 + '"]',
-        '["' + "1" * 1_000_000 + '"]',
-        "{" + ",".join(f'"{n}":{n}' for n in range(90_000)) + "}",
-    ],
-    ids=["quotes", "escapes", "pairs", "trees", "empty objects", "nests", "exponents", "digits", "keys"],
-)
-def test_a_megabyte_of_anything_is_answered_soon(bomb: str) -> None:
-    started = time.process_time()
-    with suppress(CallRefused):
-        strict_json.parse(bomb)
-    assert time.process_time() - started < 2, "a megabyte takes 3 to 50 ms of the loop that serves all tenants"
 
 
 def test_what_is_many_is_values_and_containers_and_not_what_stands_in_texts() -> None:

@@ -157,28 +157,6 @@ def test_count_ends_where_the_walk_ends(seed: int) -> None:
     assert list(fresh.between(FIRST, LAST)) == slots[:count]
 
 
-def test_exceptions_that_leave_nothing_are_searched_on() -> None:
-    """Two EXRULEs that take turns: nothing is left, and no question takes long to say how far that is sure."""
-    lines = ["DTSTART:20260101T000000", "RRULE:FREQ=SECONDLY", "EXRULE:FREQ=SECONDLY;INTERVAL=2"]
-    odd = ",".join(map(str, range(1, 60, 2)))
-    found = parse("\n".join([*lines, f"EXRULE:FREQ=SECONDLY;BYSECOND={odd}"])).next_after(NOW)
-    assert isinstance(found, SearchedTo)
-    assert found.instant > NOW + timedelta(minutes=10)
-    almost = parse("\n".join([*lines, f"EXRULE:FREQ=SECONDLY;BYSECOND={odd[2:]}"]))  # second 1 of each minute is left
-    assert almost.next_after(NOW) == NOW + timedelta(minutes=1)
-
-
-def test_seconds_taken_away_by_the_thousand_are_passed() -> None:
-    """7200 excluded slots in a row."""
-    lines = ["DTSTART:20260101T000000", "RRULE:FREQ=SECONDLY", "EXRULE:FREQ=MINUTELY;BYSECOND=0,1,2,3"]
-    rule = parse("\n".join([*lines, "EXRULE:FREQ=SECONDLY;BYHOUR=1,2"]))
-    midnight = datetime(2026, 11, 22, tzinfo=UTC)
-    after = midnight + timedelta(hours=1, seconds=-1)
-    assert rule.next_after(after, limit=20_000) == midnight + timedelta(hours=3, seconds=4)
-    before = midnight + timedelta(hours=3)
-    assert rule.previous_before(before, limit=20_000) == midnight + timedelta(hours=1, seconds=-1)
-
-
 def test_a_count_that_cannot_be_counted_out_is_refused() -> None:
     with pytest.raises(RuleInvalid) as caught:
         parse("DTSTART:19700101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=7;BYHOUR=9;COUNT=400000000")
