@@ -1,4 +1,4 @@
-"""The oracle agrees with the engine, around every change of clocks and over years."""
+"""The oracle agrees with the engine around every change of clocks."""
 
 from datetime import UTC, datetime
 
