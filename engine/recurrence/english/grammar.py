@@ -1190,8 +1190,8 @@ class _Grammar:
         if ranged:
             days, (place, _) = self.drafts[-1].days[-1], self.drafts[-1].parts["days"]
             if days.date:
-                whose = len(self.drafts) > 1 or "interval" in self.drafts[-1].parts
-                raise self._range_of(days.date, date, (place, self.since(first)[1]), "" if whose else "every day ")
+                said = len(self.drafts) > 1 or "interval" in self.drafts[-1].parts
+                raise self._range_of(days.date, date, (place, self.since(first)[1]), "" if said else "every day ")
             if days.month_days and not days.months:
                 text = f"on the {ordinal(days.month_days[-1])} to the {ordinal(date.day)} of {MONTHS[date.month]}"
                 raise self.unread("the month of a range of days comes after it", (place, self.since(first)[1]), text)

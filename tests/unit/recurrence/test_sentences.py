@@ -12,7 +12,7 @@ from lodger.engine.recurrence.rule import RuleSpec
 from lodger.engine.recurrence.rule_errors import RuleInvalid
 
 #: Sentences of the table that are not read as English.
-UNREAD = 33
+UNREAD = 34
 
 
 def _assert_distinguished(one: str, other: str, zone: str) -> None:
