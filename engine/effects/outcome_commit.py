@@ -137,12 +137,14 @@ def commit(
     now_us: int,
     waited_long: Collection[str] = (),
     asked: Asked | None = None,
+    touched: set[str] | None = None,
 ) -> Committed:
     """Store the ends of these attempts with their effects; those with a lost lease are dropped.
 
     Args:
         waited_long: ids of actions that have waited long enough for locked rows: they end in conflict.
         asked: the answers of :func:`ask`, if it was called before.
+        touched: as of :func:`lodger.engine.store.lifecycle.endings.settle`.
 
     Raises:
         TransactionLost: one of them made the database roll back; nothing is stored.
@@ -181,8 +183,8 @@ def commit(
             sealed_attempts.append(end)
         else:
             endings.append(end)
-    ready_queue.refresh(connection, {each.tenant_id for each in sealed_attempts})
-    settled = settle(context, connection, endings, now_us, warned)
+    ready_queue.refresh(connection, {each.tenant_id for each in sealed_attempts}, touched)
+    settled = settle(context, connection, endings, now_us, warned, touched)
     _follow_up(context, connection, batch, settled, now_us)
     fetches.delete_kept(
         connection, [each for each in settled if each.retry_at_us is None and each.outcome in fetches.REPEATED]

@@ -10,9 +10,9 @@ from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.zones import Zone
 from lodger.engine.recurrence.duration import DAY_US, SECOND_US, duration_in_words
 from lodger.engine.recurrence.instant import format_instant
-from lodger.engine.recurrence.rule import Density, Recurrence
+from lodger.engine.recurrence.rule import Answer, Density, Recurrence
 from lodger.engine.recurrence.rule_errors import RuleNeverFires
-from lodger.engine.recurrence.search import SAVE_STEPS, Merge, OutOfSteps, SearchedTo, Steps
+from lodger.engine.recurrence.search import MAX_STEPS, SAVE_STEPS, Merge, OutOfSteps, SearchedTo, Steps
 from lodger.engine.recurrence.union import Union
 
 FIRST = datetime.min.replace(tzinfo=UTC)
@@ -30,6 +30,8 @@ _NO_TIME = "its rule has no time in these years"
 _MIN_YEARS = 5
 #: Slots that are compared with a bound of how often a schedule fires.
 _COMPARED = 1000
+#: Number of answers that are kept.
+_MAX_ANSWERS = 32
 
 
 class Windows:
@@ -124,12 +126,24 @@ class CompiledSchedule(Union):
         self._end = end
         # The same in every question, so that all of them find the same windows.
         self._window_steps = min(_WINDOW_STEPS, _ALL_WINDOWS_STEPS // max(1, len(self._exclusions)))
+        self._answers: dict[datetime, Answer] = {}
 
     def is_open(self, instant: datetime) -> bool:
         """Whether an instant lies between the schedule's start and end and no exclusion covers it."""
         if (self._start is not None and instant < self._start) or (self._end is not None and instant >= self._end):
             return False
         return all(each.over(instant, Steps(), self._window_steps) is None for each in self._exclusions)
+
+    def next_after(self, instant: datetime, *, inclusive: bool = False, limit: int = MAX_STEPS) -> Answer:
+        """First slot after the instant. The latest answers are kept: a tick, the claim after it and the next tick ask the same."""
+        if inclusive or limit != MAX_STEPS:
+            return super().next_after(instant, inclusive=inclusive, limit=limit)
+        answers = self._answers
+        if instant not in answers:
+            if len(answers) >= _MAX_ANSWERS:
+                self._answers = answers = {}
+            answers[instant] = super().next_after(instant)
+        return answers[instant]
 
     def next_from(self, instant: datetime, steps: Steps) -> datetime | None:
         """First slot at or after an instant."""

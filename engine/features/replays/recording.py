@@ -45,7 +45,7 @@ class Recording:
         self._calls: list[_Call] = []
         self._kept = self._answers = self._size = 0
         self._full = False
-        self._of: tuple[Claim, Job, Report, Finished, Redactor, str] | None = None
+        self._of: tuple[Claim, Job, Report, Ended, Redactor, str] | None = None
         self._packed: bytes | None = None
         self._outcome: Outcome | None = None
 
@@ -85,8 +85,9 @@ class Recording:
         self._outcome = finished.outcome
         self._size = self._kept + len(job.bundle.context) + len(finished.result or "")
         self._size += sum(len(line.text) for line in report.logs)
-        # Without this recording: what refers to itself is left to the collector, with the job and all it holds.
-        self._of = claim, job, report, replace(finished, recording=None), redactor, runtime
+        # Not the end itself, which has this recording: what refers to itself is left to the collector, with the job and all it holds.
+        ended = Ended(finished.outcome, finished.error, finished.result, usage=report.usage)
+        self._of = claim, job, report, ended, redactor, runtime
         if self.always or finished.outcome is not Outcome.OK:
             self._packed = self._pack() if self._size < _SMALL else await asyncio.to_thread(self._pack)
 
@@ -118,7 +119,7 @@ class Recording:
         return self._pack(Ended(outcome, error))
 
     def _record(
-        self, claim: Claim, job: Job, report: Report, finished: Finished, redactor: Redactor, runtime: str
+        self, claim: Claim, job: Job, report: Report, ended: Ended, redactor: Redactor, runtime: str
     ) -> AttemptRecord:
         """Return the record of the attempt, from its claim, its job and its end."""
         calls = tuple(_recorded(each, redactor) for each in self._calls)
@@ -127,14 +128,7 @@ class Recording:
             for each in self._calls
             if each.name == "secrets.read" and each.reply is not None and each.reply.ok
         }
-        lines = record.lines_of(report.logs)
-        ended = Ended(
-            finished.outcome,
-            finished.error,
-            finished.result,
-            tuple((level, redactor.text(text)) for level, text in lines),
-            report.usage,
-        )
+        lines = tuple((level, redactor.text(text)) for level, text in record.lines_of(report.logs))
         return AttemptRecord(
             format=record.FORMAT,
             lodger=VERSION,
@@ -150,7 +144,7 @@ class Recording:
             limits=asdict(claim.limits),
             context=redactor.json(job.bundle.context) or "null",
             calls=record.in_order(calls) if self._full else calls,
-            ended=ended,
+            ended=replace(ended, logs=lines),
             complete=not self._full,
             secrets=tuple(sorted(secrets)),
         )

@@ -156,7 +156,7 @@ class DueClocks(Part):
         without = () if asked is None else {claim.schedule_id for claim, _finished in turn.batch}
         turn.ticked = tick.tick(
             context.store, connection, now_us, ahead_us=self._ahead_us(turn), asked=asked, without=without,
-            fewest_first=self._fewest_first,
+            fewest_first=self._fewest_first, touched=turn.touched,
         )  # fmt: skip
         if self._is_due(turn.now) and context.store.database.driver.has_row_locks:
             any_due = tick.ask_any_due(connection, now_us)

@@ -105,7 +105,7 @@ class Ends(Part):
         waited_long = {key[0] for key, (since, _look) in self._held_up.items() if turn.now.s - since >= PATIENCE_S}
         committed = outcome_commit.commit(
             self.context.store, connection, turn.lease, turn.batch, self.clock.now_us(), waited_long=waited_long,
-            asked=turn.asked.get(self),
+            asked=turn.asked.get(self), touched=turn.touched,
         )  # fmt: skip
         turn.committed = self._answered(connection, committed, turn.batch)
 

@@ -137,6 +137,7 @@ class FreeSlots(Part):
 
         Beside other parts, rows that others have locked are left to a later claim: others may wait for rows that these parts have locked.
         """
+        turn.derive_queues(connection)
         context, lease, store = self.context, turn.lease, self.context.store
         startable_us = self.outlook.startable_us
         if any(each.runs for each in turn.ticked):

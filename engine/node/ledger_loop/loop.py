@@ -86,10 +86,13 @@ class LedgerLoop(Service):
         self._between_rounds.clear()
         try:
             await self._look()
-            # A part that wanted to be alone costs the others no look.
-            if self._wait_s() <= 0 and await self._write() and self._wait_s() <= 0:
-                await self._write()
-            return 0.0 if self._outdated() else self._wait_s()
+            wait_s = self._wait_s()
+            if wait_s <= 0:
+                # A part that wanted to be alone costs the others no look.
+                if await self._write() and self._wait_s() <= 0:
+                    await self._write()
+                wait_s = self._wait_s()
+            return 0.0 if self._outdated() else wait_s
         finally:
             self._between_rounds.set()
 
@@ -203,6 +206,7 @@ class LedgerLoop(Service):
         for part in turn.parts:
             self._begin(part, turn, connection)
             part.write(connection, turn)
+        turn.derive_queues(connection)
         # A commit that fails is the first part's: it writes most, and rows with constraints of a platform's.
         self._begin(turn.parts[0], turn, connection)
 

@@ -13,6 +13,7 @@ from lodger.engine.node.context import NodeContext
 from lodger.engine.policy.placement import Room
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.lifecycle.claims import Lease
+from lodger.engine.store.queue import ready_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Turn:
         room: limits of a claim; None if nothing may be claimed.
         over: limits of a claim beyond the slots, for tenants that are ticked and have no attempt on this node; None for none.
         busy: the tenants that have one.
+        touched: tenants whose actions were changed, and whose rows of the ready queue are to be derived: once, before the claim.
         claims: the claimed attempts.
         spent: tenants that were passed over, because a budget of their day is used up, and which.
         asked: answers to the questions that were asked before any part has written, by part.
@@ -75,6 +77,7 @@ class Turn:
     room: Room | None = None
     over: Room | None = None
     busy: frozenset[str] = frozenset()
+    touched: set[str] = field(default_factory=set)
     claims: list[Claim] = field(default_factory=list)
     spent: dict[str, str] = field(default_factory=dict)
     asked: dict["Part", Any] = field(default_factory=dict)
@@ -83,6 +86,11 @@ class Turn:
     has_looked: bool = False
     startable_us: int | None = None
     is_alone: bool = False
+
+    def derive_queues(self, connection: Connection) -> None:
+        """Derive the rows of the ready queue of the touched tenants."""
+        ready_queue.refresh(connection, self.touched)
+        self.touched.clear()
 
     @property
     def is_plain(self) -> bool:

@@ -188,7 +188,7 @@ def send(
     """
     raw: Any = connection.connection.dbapi_connection
     listeners = connection.engine.dispatch
-    if not keeps(connection) or listeners.before_cursor_execute or listeners.after_cursor_execute:
+    if not hasattr(raw, "send") or listeners.before_cursor_execute or listeners.after_cursor_execute:
         return None
     counted["statements"] += 1
     try:

@@ -131,11 +131,13 @@ def settle(
     endings: Iterable[Ending],
     now_us: int,
     warned: list[usage.Warned] | None = None,
+    touched: set[str] | None = None,
 ) -> list[Settled]:
     """Store the ends of attempts and update their actions; the caller has checked lease and state.
 
     Args:
         warned: receives the tenants that reached the warning level of a budget of the day.
+        touched: receives the tenants whose rows of the ready queue the caller derives; None: they are derived here.
     """
     endings = list(endings)
     if not endings:
@@ -159,7 +161,7 @@ def settle(
     failed = schedule_concurrency.count_failures(connection, changes.counted)
     halted = {schedule for tenant, schedule in failed if tick.pause_failing(context, connection, tenant, schedule)}
     _require_missing_tables(connection, endings)
-    ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings})
+    ready_queue.refresh(connection, {ending.row.tenant_id for ending in endings}, touched)
     heard = [
         (each, ending.end.error) for each, ending in zip(settled, endings, strict=True) if ending.row.has_receivers
     ]

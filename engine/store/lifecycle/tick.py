@@ -107,6 +107,7 @@ def tick(
     asked: Asked | None = None,
     without: Container[str | None] = (),
     fewest_first: bool = False,
+    touched: set[str] | None = None,
 ) -> list[Ticked]:
     """Account every clock that is due at ``now_us``, up to :data:`TICK_BATCH`: the oldest, or those of the tenants with the fewest.
 
@@ -117,6 +118,7 @@ def tick(
             ended by then.
         asked: the answers, if they were asked for before.
         without: schedules that are left to the next tick, because they have changed since then.
+        touched: as of :func:`lodger.engine.store.lifecycle.endings.settle`.
     """
     asked = asked or ask(connection, now_us, ahead_us, fewest_first=fewest_first)
     rows = [row for row in asked.clocks() if row.schedule_id not in without]
@@ -128,7 +130,7 @@ def tick(
         context.check_generation(row.tenant_id, row.generation)
     halted = {row.schedule_id for row in rows if row.failures and _pause_if_failing(context, connection, row)}
     rows = [row for row in rows if row.schedule_id not in halted]
-    return account(context, connection, rows, now_us, ahead=True, unfinished=asked.unfinished)
+    return account(context, connection, rows, now_us, ahead=True, unfinished=asked.unfinished, touched=touched)
 
 
 def pause_failing(context: StoreContext, connection: Connection, tenant_id: str, schedule_id: str) -> bool:
@@ -172,12 +174,14 @@ def account(
     *,
     ahead: bool = False,
     unfinished: Callable[[], dict[tuple[str, str], Unfinished]] | None = None,
+    touched: set[str] | None = None,
 ) -> list[Ticked]:
     """Write the actions that these armed clocks owe up to and including ``now_us``, and move the clocks to their next slot.
 
     Args:
         ahead: account clocks that come due later up to their slot, except for those with unfinished actions.
         unfinished: the answer of :func:`lodger.engine.store.queue.schedule_concurrency.ask_unfinished`, if it was asked for.
+        touched: as of :func:`lodger.engine.store.lifecycle.endings.settle`.
     """
     if not rows:
         return []
@@ -230,6 +234,7 @@ def account(
             changes.touched.add(row.tenant_id)
     _assign_ids(context, changes.rows)
     _write(context, connection, changes, now_us)
+    ready_queue.refresh(connection, changes.touched, touched)
     return [_ticked(row, changes.rows[first_row:end], next_us) for row, first_row, end, next_us in accounted]
 
 
@@ -331,7 +336,6 @@ def _write(context: StoreContext, connection: Connection, changes: _Changes, now
     schedule_concurrency.release(connection, changes.superseded + changes.replaced)
     schedule_concurrency.count_failures(connection, changes.failed)
     ready_queue.add_queues(connection, changes.required)
-    ready_queue.refresh(connection, changes.touched)
 
 
 _supersede = (

@@ -79,14 +79,17 @@ def _one_limit(rows: Any) -> sa.Select[Any]:
 
 
 def _limit_each(rows: Any) -> sa.Select[Any]:
-    """Return the query of the first due actions of each queue, with a limit for each."""
+    """Return the query of the first due actions of each queue, with a limit for each.
+
+    Its names are short: psycopg parses a statement of more than 4096 characters at each execution.
+    """
     ranked = _first_of_priorities(rows, rows.c.maximum)
     first = (
         sa.select(ranked)
         .order_by(ranked.c.rank, ranked.c.due_at, ranked.c.id)
         .limit(rows.c.maximum)
         .correlate(rows)
-        .lateral("first")
+        .lateral("f")
     )
     # OFFSET 0 makes the planner look up each row by key, whatever its statistics are.
     found = (
@@ -94,7 +97,7 @@ def _limit_each(rows: Any) -> sa.Select[Any]:
         .where(actions.c.tenant_id == rows.c.tenant, actions.c.id == first.c.id)
         .correlate(rows, first)
         .offset(sa.literal_column("0"))
-        .lateral("found")
+        .lateral("a")
     )
     return (
         sa.select(found)

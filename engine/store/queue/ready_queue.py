@@ -126,8 +126,15 @@ _lock = Prepared(lambda driver: _homes(driver).with_for_update())
 _free = Prepared(lambda driver: driver.hand_on(_homes(driver).with_for_update(skip_locked=True), "tenant_id", "free"))
 
 
-def refresh(connection: sa.Connection, tenant_ids: Iterable[str]) -> None:
-    """Derive the rows of these tenants; the last statement of every transaction that changed their actions."""
+def refresh(connection: sa.Connection, tenant_ids: Iterable[str], touched: set[str] | None = None) -> None:
+    """Derive the rows of these tenants; the last statement of every transaction that changed their actions.
+
+    Args:
+        touched: receives the tenants instead, of which the caller derives the rows once for several changes.
+    """
+    if touched is not None:
+        touched.update(tenant_ids)
+        return
     _refresh.run(connection, [{"tenant": tenant} for tenant in sorted(set(tenant_ids))])
 
 

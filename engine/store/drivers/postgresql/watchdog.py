@@ -5,7 +5,7 @@ and sent with the next one that is waited for: BEGIN with the first statement, t
 a statement is raised where the answer is waited for; what follows it, COMMIT included, is not executed.
 """
 
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -21,6 +21,8 @@ from lodger.engine.store.drivers import patience
 from lodger.engine.store.drivers.postgresql.joint_reads import JointReads
 
 T = TypeVar("T")
+#: Statements of which a connection keeps cursors: more than it keeps prepared are made anew each time.
+MAX_TEXTS = 500
 
 
 class Cursor(psycopg.Cursor[Any]):
@@ -29,10 +31,12 @@ class Cursor(psycopg.Cursor[Any]):
     Attributes:
         mark: the connection's mark when the statement was sent.
         is_awaited: whether its result will be read; otherwise it is used again after the statement.
+        text: the prepared statement for which it is used again; empty for any other.
     """
 
     mark: object = None
     is_awaited = True
+    text = ""
 
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool | None = None
@@ -64,7 +68,8 @@ class Cursor(psycopg.Cursor[Any]):
 
     def enqueue(self, query: Any, params: Any, prepare: bool | None) -> None:
         """Append a statement to the pipeline of its connection."""
-        self._reset()
+        if self._results:
+            self._reset()
         if self._last_query is not query:
             self._last_query = query
             self._tx = Transformer(self)
@@ -95,7 +100,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._unused: deque[Cursor] = deque()
+        self._unused: defaultdict[str, list[Cursor]] = defaultdict(list)
 
     def cursor(self, name: str = "", **kwargs: Any) -> Any:
         """Return a cursor; one of the server's, which has a name, is opened after the kept statements."""
@@ -120,14 +125,23 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def send(self, query: str, params: Any = None, *, prepare: bool | None = None, is_awaited: bool = True) -> Cursor:
         """Keep one statement until the next :meth:`flush`; return the cursor that will have its result."""
-        cursor: Any = self._unused.pop() if self._unused else self.cursor()
-        cursor.is_awaited = is_awaited
+        if len(self._unused) > MAX_TEXTS:
+            self._unused.clear()
+        text = query if prepare else ""
+        unused = self._unused[text]
+        cursor: Any = unused.pop() if unused else self.cursor()
+        cursor.text, cursor.is_awaited = text, is_awaited
         self.queue(cursor, query, params, prepare=prepare)
         return cursor  # type: ignore[no-any-return]  # the factory's
 
     def reuse(self, cursor: Cursor) -> None:
-        """Take back a cursor of :meth:`send` whose rows were read: to make one costs as much as to send a statement."""
-        self._unused.append(cursor)
+        """Take back a cursor of :meth:`send` whose rows were read: to make one costs as much as to send a statement.
+
+        It knows how the values of its statement are converted; its result is dropped.
+        """
+        cursor._reset()
+        cursor._tx.set_pgresult(None)
+        self._unused[cursor.text].append(cursor)
 
     def queue(self, cursor: Cursor, query: Any, params: Any, *, prepare: bool | None) -> None:
         """Keep one statement until the next flush; its result goes into this cursor."""
@@ -204,7 +218,7 @@ class WatchedConnection(psycopg.Connection[Any]):
                         failed = error
                         error.mark = self.mark if queued is None else queued[0].mark  # type: ignore[attr-defined]  # the caller's
                 if queued is not None and not queued[0].is_awaited:
-                    self._unused.append(queued[0])
+                    self.reuse(queued[0])
         except psycopg.Error as error:
             raise (failed or error) from None
         finally:
