@@ -111,18 +111,26 @@ class FollowedTenant:
     over = False
 
     def __init__(self, tenant_id: str, now_us: Callable[[], int]) -> None:
-        self._tenant_id = tenant_id
+        self.tenant_id = tenant_id
         self._now_us = now_us
-        self._stream: ActionStream | None = None
+        self._stream = ActionStream(tenant_id)
+        #: Begin of the last look; 0 before the first.
+        self.looked_us = 0
 
     def look(self, connection: Connection) -> list[Change]:
         """Return the changes since the last look; none at the first."""
-        tenants.get(connection, self._tenant_id)
-        if self._stream is None:
-            self._stream = ActionStream(self._tenant_id)
-            self._stream.start(connection, self._now_us())
-            return []
-        return [Change(each.id, each) for each in self._stream.poll(connection)]
+        tenants.get(connection, self.tenant_id)
+        now_us, changed = self._now_us(), []
+        if self.looked_us:
+            changed = self._stream.poll(connection)
+        else:
+            self._stream.start(connection, now_us)
+        self.looked_us = now_us
+        return [Change(each.id, each) for each in changed]
+
+    def missed(self, connection: Connection, since_us: int) -> list[Action]:
+        """Return the actions that are new, are not finished or have finished since an instant, by id."""
+        return self._stream.missed(connection, since_us)
 
 
 def live(engine: "Engine", tenant_id: str, action_id: str | None) -> Iterator[Action | LogLine]:
@@ -155,51 +163,60 @@ class _Timer:
         self._every_s = every_s
         self._end_s = self._time() + every_s
 
-    def left_s(self) -> float:
-        """Seconds until the next check, negative when it is due."""
-        return self._end_s - self._time()
-
     def is_over(self) -> bool:
         """Whether the time is over; if it is, the timer starts again."""
-        over = self.left_s() <= 0
+        over = self._end_s <= self._time()
         if over:
             self._end_s = self._time() + self._every_s
         return over
 
+    async def wait(self, moved: asyncio.Event) -> None:
+        """Wait for a change, or until the time is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._end_s):
+                await moved.wait()
+
 
 @dataclass(slots=True)
 class _Channel:
-    """The readers of one tenant, the task that looks for all of them, and the last changes with their numbers."""
+    """The readers of one tenant, the task that looks for all of them, and the last changes with their numbers.
 
-    stream: ActionStream
+    Attributes:
+        moved: set, and followed by another, when there are changes or the channel is over.
+        left_s: when the last reader left.
+    """
+
+    followed: FollowedTenant
     name: str = field(default_factory=lambda: secrets.token_hex(4))
     readers: int = 0
-    queues: set[asyncio.Queue[Change | None]] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     begun: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
     number: int = 0
-    last: deque[tuple[int, Change]] = field(default_factory=lambda: deque(maxlen=MAX_WAITING))
-    is_known: bool = False
-    looked_us: int = 0
+    last: deque[Change] = field(default_factory=lambda: deque(maxlen=MAX_WAITING))
+    over: bool = False
     left_s: float = 0.0
 
     def id(self) -> str:
         """Return the id of the latest change: name of the channel, number of the change, and instant of the look that found it."""
-        return f"{self.name}.{self.number}.{self.looked_us}"
+        return f"{self.name}.{self.number}.{self.followed.looked_us}"
 
-    def add(self, action: Action) -> Change:
-        """Number a change and keep it for late subscribers."""
-        self.number += 1
-        change = Change(self.id(), action)
-        self.last.append((self.number, change))
-        return change
+    def add(self, found: list[Change]) -> None:
+        """Number changes, keep them for readers, and tell these."""
+        for change in found:
+            self.number += 1
+            self.last.append(Change(self.id(), change.value))
+        if found:
+            self.tell()
 
-    def missed(self, name: str, number: int) -> list[Change] | None:
-        """Return the changes after the numbered one of the channel of this name; None if they are not all known."""
-        first = self.last[0][0] if self.last else self.number + 1
-        if name != self.name or not first - 1 <= number <= self.number:
-            return None
-        return [change for at, change in self.last if at > number]
+    def tell(self) -> None:
+        """Wake the readers."""
+        self.moved.set()
+        self.moved = asyncio.Event()
+
+    def keeps(self, number: int) -> bool:
+        """Whether all changes after the numbered one are kept."""
+        return 0 <= self.number - number <= len(self.last)
 
 
 @dataclass(eq=False, slots=True)
@@ -288,36 +305,31 @@ class LiveChanges:
             NotFound: tenant_unknown.
         """
         channel = self._opened(tenant_id)
-        queue: asyncio.Queue[Change | None] = asyncio.Queue(MAX_WAITING)
         channel.readers += 1
         try:
             await asyncio.shield(channel.begun)
-            channel.queues.add(queue)
+            begin, number = channel.id(), channel.number
+            first = []
             known = _OF_TENANT.fullmatch(after or "")
-            missed = [] if known is None else channel.missed(known[1], int(known[2]))
-            begin = channel.id()
-            if missed is None and known is not None:
-                since_us = int(known[3])
-                found = await self._read(lambda connection: ActionStream(tenant_id).missed(connection, since_us))
-                missed = [Change(str(after), each) for each in found[:-1]] + [
-                    Change(begin, each) for each in found[-1:]
-                ]
-            for change in missed or [Change(begin, None)]:
+            if known is not None and known[1] == channel.name and channel.keeps(int(known[2])):
+                begin, number = known[0], int(known[2])
+            elif known is not None:
+                found = await self._read(partial(channel.followed.missed, since_us=int(known[3])))
+                first = [Change(known[0], each) for each in found[:-1]] + [Change(begin, each) for each in found[-1:]]
+            for change in first or [Change(begin, None)]:
                 yield change
             timer = _Timer(every_s)
             while True:
                 if timer.is_over():
                     yield None
-                try:
-                    async with asyncio.timeout(timer.left_s()):
-                        next_change = await queue.get()
-                except TimeoutError:
-                    continue
-                if next_change is None:
+                if number < channel.number and channel.keeps(number):
+                    number += 1
+                    yield channel.last[number - channel.number - 1]
+                elif number < channel.number or channel.over:
                     return
-                yield next_change
+                else:
+                    await timer.wait(channel.moved)
         finally:
-            channel.queues.discard(queue)
             channel.readers -= 1
             if not channel.readers and channel.task is not None:
                 channel.task.cancel()
@@ -355,9 +367,7 @@ class LiveChanges:
                     yield change
                 if followed.over:
                     return
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(timer.left_s()):
-                        await watcher.moved.wait()
+                await timer.wait(watcher.moved)
 
     def _opened(self, tenant_id: str) -> _Channel:
         """Return the channel of a tenant with a running task that looks for changes; channels that were unused for LINGER_S are
@@ -366,40 +376,25 @@ class LiveChanges:
         for each, channel in list(self._channels.items()):
             if channel.task is None and channel.left_s < now_s - LINGER_S:
                 del self._channels[each]
-        channel = self._channels.setdefault(tenant_id, _Channel(ActionStream(tenant_id)))
+        channel = self._channels.setdefault(tenant_id, _Channel(FollowedTenant(tenant_id, self._clock.now_us)))
         if channel.task is None:
             channel.begun = asyncio.get_running_loop().create_future()
-            channel.task = asyncio.create_task(self._look(tenant_id, channel), name=f"lodger-live-{tenant_id}")
+            channel.task = asyncio.create_task(self._look(channel), name=f"lodger-live-{tenant_id}")
         return channel
 
-    async def _look(self, tenant_id: str, channel: _Channel) -> None:
-        """Send the changes of a tenant's actions to the subscribers of its channel."""
-
-        def read_changes(connection: Connection) -> list[Action]:
-            """Return the tenant's changed actions since the last look; at the first look none."""
-            tenants.get(connection, tenant_id)
-            channel.looked_us = self._clock.now_us()
-            if channel.is_known:
-                return channel.stream.poll(connection)
-            channel.stream.start(connection, channel.looked_us)
-            channel.is_known = True
-            return []
-
+    async def _look(self, channel: _Channel) -> None:
+        """Read the changes of a tenant's actions for all readers of its channel."""
         try:
             more = True
             while more:  # after a pause there may be more than one look reads
-                found = await self._read(read_changes)
+                found = await self._read(channel.followed.look)
                 more = len(found) >= MAX_ACTIONS
-                for action in found:
-                    channel.add(action)
+                channel.add(found)
             channel.begun.set_result(None)
             while True:
                 await self._wait()
                 with suppress(Unavailable):  # the database is unavailable: at the next time
-                    for action in await self._read(read_changes):
-                        change = channel.add(action)
-                        for queue in tuple(channel.queues):
-                            self._tell(channel, queue, change)
+                    channel.add(await self._read(channel.followed.look))
         except Exception as error:
             if not channel.begun.done():
                 channel.begun.set_exception(error)
@@ -407,23 +402,9 @@ class LiveChanges:
                 raise
         finally:
             if channel.task is asyncio.current_task():  # ended by a fault or with its tenant
-                self._channels.pop(tenant_id, None)
-                for queue in tuple(channel.queues):
-                    self._end(channel, queue)
-
-    def _tell(self, channel: _Channel, queue: "asyncio.Queue[Change | None]", change: Change) -> None:
-        """Queue a change for a subscriber; a subscription whose queue is full is ended."""
-        try:
-            queue.put_nowait(change)
-        except asyncio.QueueFull:
-            self._end(channel, queue)
-
-    def _end(self, channel: _Channel, queue: "asyncio.Queue[Change | None]") -> None:
-        """End the stream of one subscriber of a channel."""
-        channel.queues.discard(queue)
-        while queue.full():
-            queue.get_nowait()
-        queue.put_nowait(None)
+                self._channels.pop(channel.followed.tenant_id, None)
+                channel.over = True
+                channel.tell()
 
     async def _wait(self) -> None:
         """Wait for a write of this process, or for the interval of looks."""
