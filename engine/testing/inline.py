@@ -156,7 +156,7 @@ class InlineNode(Node):
 def _next(connection: sa.Connection, now_us: int, until_us: int) -> int | None:
     """Return the next instant after now, up to the last of interest, at which a clock comes due or something may start."""
     startable = sa.select(sa.func.min(turns.c.startable_at)).where(turns.c.startable_at > now_us)
-    found = [each for each in tick.due_instants(connection, until_us) if each > now_us]
+    found = [each for each in tick.lookahead(connection, until_us, search_further=False)[0] if each > now_us]
     start = connection.scalar(startable)
     if start is not None and start <= until_us:
         found.append(start)

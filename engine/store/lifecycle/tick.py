@@ -201,9 +201,9 @@ def account(
         else []
     )
     changes = _Changes()
-    accounted: list[tuple[AnyRow, int, int, int | None]] = []
+    accounted: list[tuple[AnyRow, list[dict[str, Any]], int | None]] = []
     for row in rows:
-        revision, first_row = revisions[row.schedule_id], len(changes.rows)
+        revision = revisions[row.schedule_id]
         until_us = max(now_us, row.next_at) if ahead else now_us
         now = from_us(until_us)
         if revision.fault is not None:
@@ -215,27 +215,27 @@ def account(
             changes.moves.append(
                 _clock_values(row, "armed", to_us(found.instant), to_us(found.instant) - 1, searching=True)
             )
-            accounted.append((row, first_row, first_row, to_us(found.instant)))
+            accounted.append((row, [], to_us(found.instant)))
             continue
+        written_rows: list[dict[str, Any]] = []
         for key in placements.node_keys(revision, living):
             counted = unfinished_by_key.get((row.schedule_id, key or ""), schedule_concurrency.NONE_UNFINISHED)
             reason = exhausted.get(row.tenant_id) or (NO_NODE if key is None else None)
             steps = _decide(context, row, revision, counted, now, reason)
             if steps:
-                _add_rows(connection, changes, row, revision, counted, steps, key or "")
+                written_rows += _rows(connection, changes, row, revision, counted, steps, key or "")
         next_us, searching = revision.next_us(now)
-        last_us = max(
-            (each["slot"] for each in changes.rows[first_row:] if each["state"] == "ready"), default=row.last_slot_us
-        )
+        last_us = max((each["slot"] for each in written_rows if each["state"] == "ready"), default=row.last_slot_us)
         state = "armed" if next_us is not None else "ended"
         changes.moves.append(_clock_values(row, state, next_us, until_us, searching=searching, last_slot_us=last_us))
-        accounted.append((row, first_row, len(changes.rows), next_us))
-        if len(changes.rows) > first_row:
+        accounted.append((row, written_rows, next_us))
+        if written_rows:
+            changes.rows += written_rows
             changes.touched.add(row.tenant_id)
     _assign_ids(context, changes.rows)
     _write(context, connection, changes, now_us)
     ready_queue.refresh(connection, changes.touched, touched)
-    return [_ticked(row, changes.rows[first_row:end], next_us) for row, first_row, end, next_us in accounted]
+    return [_ticked(*each) for each in accounted]
 
 
 def _accounted_to(row: AnyRow) -> datetime:
@@ -270,10 +270,10 @@ def _spacing(context: StoreContext, row: AnyRow, revision: Revision) -> Spacing 
     return Spacing(timedelta(microseconds=min_us), last)
 
 
-def _add_rows(
+def _rows(
     connection: Connection, changes: _Changes, row: AnyRow, revision: Revision, unfinished: Unfinished, steps: list[Step], key: str
-) -> None:  # fmt: skip
-    """Add the actions of one schedule and node key to the changes of a tick, with their effect on its unfinished actions."""
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return the actions of one schedule and node key; add their effect on its unfinished actions to the changes of a tick."""
     runs = [step for step in steps if isinstance(step, Run)]
     line = (row.tenant_id, row.schedule_id, key)
     if any(run.cancels for run in runs):
@@ -286,8 +286,7 @@ def _add_rows(
     if runs and requires:
         changes.required.add((row.tenant_id, requires))
     pinned = version_pins.pin(connection, row.tenant_id, revision.steps) if runs and revision.steps else None
-    for step in steps:
-        changes.rows.append(_row(row, step, revision, pinned, key, requires))
+    return [_row(row, step, revision, pinned, key, requires) for step in steps]
 
 
 def _assign_ids(context: StoreContext, rows: list[dict[str, Any]]) -> None:
@@ -414,14 +413,12 @@ def disarm(
     now_us: int,
     state: str,
     wake_us: int | None = None,
-) -> list[Ticked]:
+) -> None:
     """Account a clock up to now and disarm it: paused, suspended or deleted."""
-    ticked = account(context, connection, [row], now_us) if row.state == "armed" else []
-    _update_clocks.run(
-        connection,
-        [_clock_values(row, state, None, row.accounted_us if row.state == "paused" == state else now_us, wake_us)],
-    )
-    return ticked
+    if row.state == "armed":
+        account(context, connection, [row], now_us)
+    accounted_us = row.accounted_us if row.state == "paused" == state else now_us
+    _update_clocks.run(connection, [_clock_values(row, state, None, accounted_us, wake_us)])
 
 
 def account_gap(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, reason: str) -> None:
@@ -433,34 +430,18 @@ def account_gap(context: StoreContext, connection: Connection, row: AnyRow, now_
     insert_absent(connection, actions, rows)
 
 
-def arm(
-    context: StoreContext,
-    connection: Connection,
-    row: AnyRow,
-    now_us: int,
-    *,
-    gap_reason: str,
-) -> int | None:
-    """Account a disarmed clock and arm it; return the next slot."""
+def arm(context: StoreContext, connection: Connection, row: AnyRow, now_us: int, *, gap_reason: str) -> None:
+    """Account a disarmed clock and arm it."""
     revision = context.revision_cache.revision(connection, row.tenant_id, row.schedule_id, row.revision)
     if revision.fault is not None:
         _pause_with_note(context, connection, row, revision.fault)
-        return None
+        return
     account_gap(context, connection, row, now_us, gap_reason)
     now = from_us(max(now_us, row.accounted_us))
     next_us, searching = revision.next_us(now)
     state = "armed" if next_us is not None else "ended"
     _update_clocks.run(connection, [_clock_values(row, state, next_us, to_us(now), searching=searching)])
     followers.record_armed(connection, row.tenant_id, row.schedule_id, now_us)
-    return next_us
-
-
-def due_instants(connection: Connection, until_us: int) -> list[int]:
-    """Return the instants up to ``until_us`` at which a clock comes due, ascending; nothing is claimed."""
-    return [
-        *(row[0] for row in _next_instants.rows(connection, {"until": until_us, "most": MAX_INSTANTS})),
-        *(row[0] for row in _wake_ups.rows(connection, {"until": until_us})),
-    ]
 
 
 def ask_any_due(connection: Connection, now_us: int) -> Callable[[], bool]:
@@ -491,7 +472,7 @@ _next_instants = Prepared(
 
 
 def lookahead(connection: Connection, until_us: int, *, search_further: bool) -> tuple[list[int], int]:
-    """Return the instants of :func:`due_instants`, and the instant up to which they are complete.
+    """Return instants up to ``until_us`` at which a clock comes due, and the instant up to which they are complete.
 
     Args:
         search_further: search beyond ``until_us`` if there is none up to it.
