@@ -74,11 +74,10 @@ def request_run(
 
 def request_continuation(
     context: StoreContext, connection: Connection, tenant_id: str, action_id: str, schedule_id: str, now_us: int
-) -> bool:
-    """Request a run that continues after this action, which left changes unread; return whether one was created."""
-    if schedule_concurrency.has_unfinished(connection, schedule_id):
-        return False
-    return _request(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
+) -> None:
+    """Request a run that continues after this action, which left changes unread, if the schedule has no unfinished one."""
+    if not schedule_concurrency.has_unfinished(connection, schedule_id):
+        _request(context, connection, tenant_id, schedule_id, f"changes {action_id}", now_us)
 
 
 def _request(

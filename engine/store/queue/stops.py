@@ -61,23 +61,23 @@ def hand_back(connection: Connection, which: ColumnElement[bool], now_us: int) -
     prepared.write(connection, update(actions).where(running).values(READY_AGAIN))
 
 
-def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:
-    """Cancel the unfinished actions that match, except sealed ones; return their number."""
+def cancel_where(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> None:
+    """Cancel the unfinished actions that match, except sealed ones."""
     close_attempts(connection, and_(which, is_running), now_us)
-    return cancel_waiting(connection, which, now_us, reason)
+    cancel_waiting(connection, which, now_us, reason)
 
 
-def cancel_waiting(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> int:
+def cancel_waiting(connection: Connection, which: ColumnElement[bool], now_us: int, reason: str) -> None:
     """Cancel actions, none of which is running, as :func:`cancel_where`."""
-    done = connection.execute(
+    prepared.write(
+        connection,
         update(actions)
         .where(which, is_open, _c.state != "sealed")
         .values(
             state="cancelled", outcome="cancelled", held=0, reason=reason, finished_us=now_us,
             node_id=None, lease_epoch=None, deadline_us=None,
-        )
+        ),
     )  # fmt: skip
-    return done.rowcount
 
 
 def close_attempts(connection: Connection, which: ColumnElement[bool] | TextClause, now_us: int) -> None:
