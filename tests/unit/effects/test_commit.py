@@ -17,7 +17,6 @@ from lodger.engine.effects.commit_errors import EffectRefused
 from lodger.engine.node.executors.attempt import Attempt
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.schema.script_data import documents, kv, outbox
-from lodger.engine.trials.trial import MemoryStore
 
 
 class Cut(Exception):
@@ -208,19 +207,3 @@ def test_a_checked_row_must_hold_though_it_is_not_written(book: Book) -> None:
         with pytest.raises(commit.ConflictFound):
             commit.apply(connection, two.journal, now_us=NOW_US)
         commit.apply(connection, free.journal, now_us=NOW_US)
-
-
-def test_a_store_in_memory_serves_exec() -> None:
-    store = MemoryStore()
-    claim = Claim(
-        action_id="a", tenant_id="t", schedule_id=None, script_name="t", script_version=1, modules={}, attempt=1, step=0,
-        lease_epoch=0, origin="run_now", slot_us=None, due_us=NOW_US, started_us=NOW_US, trial=True,
-    )  # fmt: skip
-    attempt = Attempt(claim, store.read, Datasets(), now_us=NOW_US, fetch_state=FetchState.of(claim))
-    made = ask(attempt, "db.insert", set="notes", values={"x": 1})
-    ask(attempt, "db.update", set="notes", id=made["id"], changes={"x": 2})
-    assert ask(attempt, "db.find", set="notes")["rows"] == [{"id": made["id"], "x": 2}]
-    assert [effect["effect"] for effect in attempt.effects()] == ["insert", "update"]
-    assert json.dumps(attempt.effects())
-    store.close()
-    store.close()

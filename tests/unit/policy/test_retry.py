@@ -53,16 +53,6 @@ def test_waits_never_shrink_nor_pass_their_maximum(
 
 
 @pytest.mark.parametrize(
-    "wish",
-    [0, 101, {"attempts": -1}, {"backoff_factor": 0.5}, {"outcomes": ["sunny"]}, {"tries": 3}, {"attempts": "x"}],
-)
-def test_nonsense_is_refused(wish: object) -> None:
-    with pytest.raises(InputError) as refused:
-        parse_retry(wish)  # type: ignore[arg-type]  # nonsense on purpose
-    assert refused.value.code == "retry_invalid"
-
-
-@pytest.mark.parametrize(
     ("wish", "what", "why", "fix"),
     [
         ({"tries": 3}, "retry has no key 'tries'", "attempts (a whole number from 1 to 100)", "did you mean attempts?"),
@@ -71,15 +61,20 @@ def test_nonsense_is_refused(wish: object) -> None:
         ({"attempts": 2.5}, "retry: attempts cannot be 2.5", "the value must be a whole number from 1 to 100", "give a whole number"),
         ({"attempts": True}, "retry: attempts cannot be True", "the value must be a whole number from 1 to 100", "give a whole number"),
         ({"outcomes": "ok"}, "retry: outcomes cannot be 'ok'", "the value must be a list of names of outcomes", "give a list"),
+        ({"outcomes": ["sunny"]}, "retry: outcomes cannot be 'sunny'", "names of outcomes", ""),
+        ({"attempts": -1}, "retry: attempts cannot be -1", "from 1 to 100", ""),
+        ({"backoff_factor": 0.5}, "retry: backoff_factor cannot be 0.5", "", ""),
+        (0, "retry", "", ""), (101, "retry", "", ""),
         ({"outcomes": ["cpu_limits"]}, "retry: outcomes cannot be 'cpu_limits'", "names of outcomes", "did you mean cpu_limit?"),
     ],
 )  # fmt: skip
 def test_a_refusal_names_the_keys_and_the_nearest_right_one(
-    wish: dict[str, object], what: str, why: str, fix: str
+    wish: dict[str, object] | int, what: str, why: str, fix: str
 ) -> None:
     with pytest.raises(InputError) as refused:
         parse_retry(wish)
-    assert refused.value.what == what
+    assert refused.value.code == "retry_invalid"
+    assert refused.value.what.startswith(what)
     assert why in refused.value.why
     assert refused.value.fix.startswith(fix)
 
