@@ -20,34 +20,24 @@ def test_arguments_are_json(run) -> None:
     assert said == "echo.ask: the arguments are not JSON: their toJSON returns nothing"
 
 
-def test_the_context_reaches_the_factory(run) -> None:
-    assert run("export default ({ echo }) => echo.plan", context={"plan": "gold"}).result == "gold"
-
-
-def test_members_are_made_once_and_when_read(run) -> None:
-    assert run("export default (all) => [Object.keys(all), all.echo === all.echo]").result == [["action", "echo"], True]
-
-
-def test_the_default_action_is_the_contexts(run) -> None:
-    assert run("export default ({ action }) => action.id", context={"action": {"id": "a1"}}).result == "a1"
-
-
-def test_snippets_and_modules_see_the_same_names(run) -> None:
-    assert run("return [(await echo.ask(1)).name, action]", context={"action": 7}).result == ["echo.ask", 7]
-    assert run("const echo = 5\nreturn echo").result == 5
-    assert run("export default ({ echo: given }) => echo === given").result is True
-
-
-def test_calls_in_flight_together(run) -> None:
-    source = ASK + "(await Promise.all([1, 2, 3].map((n) => echo.ask(n)))).map((a) => a.arguments.value)"
-    assert run(source).result == [1, 2, 3]
-
-
-def test_a_synchronous_call(run) -> None:
-    source = (
-        ASK + "{ const p = echo.ask(1); const s = echo.now(2); return [s.arguments.value, (await p).arguments.value] }"
-    )
-    assert run(source).result == [2, 1]
+@pytest.mark.parametrize(
+    ("source", "context", "result"),
+    [
+        ("export default ({ echo }) => echo.plan", {"plan": "gold"}, "gold"),
+        ("export default ({ action }) => action.id", {"action": {"id": "a1"}}, "a1"),
+        ("export default (all) => [Object.keys(all), all.echo === all.echo]", {}, [["action", "echo"], True]),
+        ("return [(await echo.ask(1)).name, action]", {"action": 7}, ["echo.ask", 7]),
+        ("const echo = 5\nreturn echo", {}, 5),
+        ("export default ({ echo: given }) => echo === given", {}, True),
+        ("return (await Promise.all([1, 2, 3].map((n) => echo.ask(n)))).map((a) => a.arguments.value)", {}, [1, 2, 3]),
+        ("const p = echo.ask(1); const s = echo.now(2); return [s.arguments.value, (await p).arguments.value]", {}, [2, 1]),
+        ("const seen = []; setTimeout(() => seen.push('t'), 1); await echo.ask(1); await new Promise((r) => setTimeout(r, 5)); return seen",
+         {}, ["t"]),
+    ],
+)  # fmt: skip
+def test_what_scripts_see_of_capabilities(run, source: str, context: dict[str, object], result: object) -> None:
+    """A capability is made once; snippets and modules see the same; calls are under way together, and while timers run."""
+    assert run(source, context=context).result == result
 
 
 def refuse(name: str, arguments: object) -> tuple[bool, object]:
@@ -109,11 +99,3 @@ def test_keys_of_answers_are_data(run) -> None:
         ["__proto__", "constructor"],
         True,
     ]
-
-
-def test_a_call_waits_in_an_await_while_timers_run(run) -> None:
-    source = (
-        ASK + "{ const seen = []; setTimeout(() => seen.push('t'), 1); await echo.ask(1);"
-        " await new Promise((r) => setTimeout(r, 5)); return seen }"
-    )
-    assert run(source).result == ["t"]

@@ -2,39 +2,42 @@
 
 import pytest
 
+N = {"n.js": "export const n = 42"}
 
-def test_relative_names(run) -> None:
-    modules = {
-        "main.js": "import { a } from './lib/a.js'; import b from './b.js'; export default () => [a, b]",
-        "lib/a.js": "import { c } from '../c.js'; export const a = 'a' + c",
-        "b.js": "export default 'b'",
-        "c.js": "export const c = 'c'",
-    }
-    assert run(modules).result == ["ac", "b"]
+
+@pytest.mark.parametrize(
+    ("modules", "result"),
+    [
+        (
+            {
+                "main.js": "import { a } from './lib/a.js'; import b from './b.js'; export default () => [a, b]",
+                "lib/a.js": "import { c } from '../c.js'; export const a = 'a' + c",
+                "b.js": "export default 'b'",
+                "c.js": "export const c = 'c'",
+            },
+            ["ac", "b"],
+        ),
+        (
+            {
+                "main.js": "import { even } from './gerade.js'; export default () => even(10)",
+                "gerade.js": "import { odd } from './ungeräde.js'; export const even = (n) => n === 0 || odd(n - 1)",
+                "ungeräde.js": "import { even } from './gerade.js'; export const odd = (n) => n !== 0 && even(n - 1)",
+            },
+            True,
+        ),
+        ({"main.js": "import './empty.js'; export default () => 1", "empty.js": ""}, 1),
+        ({"job.js": "export default () => 'job'", "main.js": "export default () => 'main'"}, "job"),
+        ({'od"d\\.js': "export default () => 3"}, 3),
+        ({"main.js": "const { n } = await import('./n.js')\nreturn n"} | N, 42),
+    ],
+    ids=["relative names", "cycles", "empty", "the first is the entry", "quotes", "a snippet"],
+)
+def test_modules_of_a_script(run, modules: dict[str, str], result: object) -> None:
+    assert run(modules).result == result
 
 
 def test_a_snippet_may_import(run) -> None:
-    assert run({"main.js": "import { n } from './n.js'\nconsole.log(n)", "n.js": "export const n = 42"}).lines == ["42"]
-    assert (
-        run({"main.js": "const { n } = await import('./n.js')\nreturn n", "n.js": "export const n = 42"}).result == 42
-    )
-
-
-def test_cycles_and_unicode_names(run) -> None:
-    modules = {
-        "main.js": "import { even } from './gerade.js'; export default () => even(10)",
-        "gerade.js": "import { odd } from './ungeräde.js'; export const even = (n) => n === 0 || odd(n - 1)",
-        "ungeräde.js": "import { even } from './gerade.js'; export const odd = (n) => n !== 0 && even(n - 1)",
-    }
-    assert run(modules).result is True
-
-
-def test_an_empty_module(run) -> None:
-    assert run({"main.js": "import './empty.js'; export default () => 1", "empty.js": ""}).result == 1
-
-
-def test_the_entry_is_the_first(run) -> None:
-    assert run({"job.js": "export default () => 'job'", "main.js": "export default () => 'main'"}).result == "job"
+    assert run({"main.js": "import { n } from './n.js'\nconsole.log(n)"} | N).lines == ["42"]
 
 
 @pytest.mark.parametrize(
@@ -58,10 +61,6 @@ def test_a_missing_export_names_both(run) -> None:
     assert reported.outcome == "compile_error"
     assert "'q'" in reported.error["message"]
     assert "a.js" in reported.error["message"]
-
-
-def test_a_name_with_quotes(run) -> None:
-    assert run({'od"d\\.js': "export default () => 3"}).result == 3
 
 
 def test_no_code_of_ours_is_importable(run) -> None:

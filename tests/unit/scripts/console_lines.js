@@ -35,3 +35,12 @@ console.assert(1 === 2, 'sums', 3); //error: Assertion failed: sums 3
 console.count(); console.countReset(); //info: default: 1
 console.dir([1]); //info: [ 1 ]
 console.timeEnd('t'); //warn: Timer 't' does not exist
+{ const a = { n: 1 }; a.self = a; console.log(a) }; //info: { n: 1, self: [Circular] }
+{ const x = {}; console.log([x, x]) }; //info: [ {}, {} ]
+console.log({ first: 'x'.repeat(50), second: 'y'.repeat(50) }); //info: {⏎  first: 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx',⏎  second: 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'⏎}
+console.count('a'); //info: a: 1
+console.count('a'); //info: a: 2
+console.table([{ id: 1, name: 'Ann' }, { id: 22, town: 'Rome' }]); //info: #  id  name  town⏎0  1   Ann   ⏎1  22        Rome
+console.group('g'); //info: g
+console.log('a\nb'); //info:   a⏎  b
+console.groupEnd(); console.log('c'); //info: c
