@@ -67,17 +67,6 @@ class Machine(LinkedMachine):
         """End the guest: it has called ``proc_exit``."""
         raise WasmFault("the guest stopped")
 
-    def _environ_get(self, _words: "Words") -> int:
-        """Answer that the guest has no environment."""
-        return 0
-
-    def _environ_sizes_get(self, words: "Words") -> int:
-        """Write that the guest has no environment."""
-        guest = self._running()
-        guest.poke(words[0] & _MASK, bytes(4))
-        guest.poke(words[2] & _MASK, bytes(4))
-        return 0
-
     def _clock_time_get(self, words: "Words") -> int:
         """Write the clock in nanoseconds."""
         guest = self._running()
