@@ -15,6 +15,7 @@ import pytest
 from tests.api.running_api import RunningApi, body_of, read_to_end, running_api
 
 from lodger.engine.server import bodies
+from lodger.escape.invariants import resident_bytes
 
 HEAD = b"Host: a\r\nConnection: close\r\n"
 
@@ -161,7 +162,7 @@ def test_a_gigabyte_is_refused_before_it_is_read(lodge: RunningApi) -> None:
 def test_a_body_of_unknown_length_is_read_no_further_than_its_bound(lodge: RunningApi) -> None:
     """Endless chunks: the answer comes early, the connection ends, the memory of the process does not grow with what is sent."""
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
-    before = _resident_bytes()
+    before = resident_bytes()
     sent = 0
     with open_connection(lodge) as connection:
         connection.sendall(
@@ -178,12 +179,8 @@ def test_a_body_of_unknown_length_is_read_no_further_than_its_bound(lodge: Runni
         assert sent < 256 * 1024 * 1024, "it was read to its end"
         answer = read_to_end(connection)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 413")
-    assert _resident_bytes() - before < 100 * 1024 * 1024
+    assert resident_bytes() - before < 100 * 1024 * 1024
     assert answer_time_s(lodge) < 30
-
-
-def _resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def test_all_bodies_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,10 +225,10 @@ def test_connections_are_bounded_and_served_again_when_some_have_ended(tmp_path:
 
 
 def test_a_thousand_idle_connections_keep_no_request_waiting(lodge: RunningApi) -> None:
-    before = _resident_bytes()
+    before = resident_bytes()
     with ExitStack() as idle:
         for _ in range(1000):
             idle.enter_context(open_connection(lodge))
         for _ in range(5):
             assert answer_time_s(lodge) < 30
-        assert _resident_bytes() - before < 64 * 1024 * 1024
+        assert resident_bytes() - before < 64 * 1024 * 1024

@@ -317,21 +317,6 @@ def test_every_edit_can_ask_for_what_was_seen(tmp_path: Path, subtests: pytest.S
                 assert asked(identity, "*").status_code < 300
 
 
-def test_the_tag_of_what_was_read_is_the_one_to_ask_with(tmp_path: Path) -> None:
-    Keyring(tmp_path / "keys").add()
-    with running_api(f"sqlite:///{tmp_path / 'ledger.db'}", secret_keys=tmp_path / "keys") as lodge:
-        lodge.furnish()
-        lodge.engine.webhooks.put("acme", "hook", "https://example.com/in")
-        for read, path, body in (
-            ("/tenants/acme", "/tenants/acme/grants", {"held": ["kv"]}),
-            ("/tenants/acme/webhooks/hook", "/tenants/acme/webhooks/hook", {"url": "https://example.com/other"}),
-        ):
-            seen = {"if-match": lodge.ask("GET", read).headers["etag"]}
-            lodge.clock.advance(1)
-            assert lodge.ask("PUT", path, body, headers=seen).status_code == 200
-            assert lodge.ask("PUT", path, body, headers=seen).status_code == 412, "it has moved"
-
-
 def test_of_many_who_saw_the_same_one_changes_it(lodge: RunningApi) -> None:
     tag = lodge.ask("GET", "/tenants/acme/schedules/s").headers["etag"]
     shown = lodge.bearer("editor", "acme")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -73,3 +74,12 @@ def up(folder: Path, *arguments: str, **environment: str) -> Iterator[Up]:
                 yield running
             finally:
                 running.end()
+
+
+def read_until(descriptor: int, sign: str) -> str:
+    """Read from a pipe or terminal until a text comes; return all that was read."""
+    seen = b""
+    while sign.encode() not in seen:
+        assert select.select([descriptor], [], [], 60)[0], f"{sign!r} never came; the last was {seen[-300:]!r}"
+        seen += os.read(descriptor, 65_536)
+    return seen.decode("utf-8", "replace")

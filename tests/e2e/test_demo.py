@@ -2,7 +2,6 @@
 
 import os
 import pty
-import select
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import httpx2
 import pytest
 from tests.e2e.command import ROOT, Said, inside
 from tests.e2e.ready import lodger
+from tests.e2e.serving import read_until
 
 Lines = dict[tuple[str, str], dict[str, Any]]
 OUTPUT = [
@@ -166,25 +166,12 @@ def test_interrupted_in_a_terminal_it_sums_up() -> None:
         )  # fmt: skip
         os.close(terminal)
         terminal = -1
-        text = _read_until(reader, b"missed  ")
+        text = read_until(reader, "missed  ")
         process.send_signal(signal.SIGINT)
-        text += _read_until(reader, b"Mails:")
+        text += read_until(reader, "Mails:")
         assert process.wait(120) == 0
     finally:
         os.close(reader)
         if terminal >= 0:
             os.close(terminal)
     assert text.index("missed  ") < text.index("The ledger after")
-
-
-def _read_until(reader: int, sign: bytes) -> str:
-    """Read the terminal until the sign has come; the test's own timeout is the bound."""
-    seen = b""
-    while sign not in seen:
-        ready, _, _ = select.select([reader], [], [], 60)
-        assert ready, f"{sign!r} never came; the last was {seen[-300:]!r}"
-        try:
-            seen += os.read(reader, 65_536)
-        except OSError:
-            break
-    return seen.decode("utf-8", "replace")

@@ -15,11 +15,7 @@ from tests.unit.data.shop import orders
 from lodger.engine import Engine
 from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
-from lodger.engine.data.sets.reads import ThreadReads
 from lodger.engine.node.executors.attempt import Attempt
-from lodger.engine.node.executors.host_side import HostSide
-from lodger.engine.node.executors.sandbox_executor import SandboxExecutor
-from lodger.sandbox.pool import Pool
 
 __all__ = ["kind", "place", "url"]
 SETTINGS = Settings(sqlite_synchronous="NORMAL", slots=4, concurrent_runs=4, min_interval_s=1, poll_s=0.05, drain_s=0.1)
@@ -134,44 +130,5 @@ def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: s
                 await signals.wait("finished")
             assert outcomes(signals.events) == ["ok"]
             assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
-
-    asyncio.run(go())
-
-
-SCRIPT = """
-export default async ({ db, kv, mail }) => {
-  const order = await db.orders.get(1);
-  const made = await db.orders.insert({ state: "copy of " + order.state, items: order.items });
-  await db.orders.update(1, { state: "done" });
-  await kv.set("last", made.id);
-  await mail.send({ to: "a@one.example", subject: "order " + made.id, text: "t" });
-  return made.id;
-}
-"""
-
-
-def test_a_real_script_in_real_walls(url: str, place: str, kind: str) -> None:
-    async def go() -> None:
-        async with open_ledger(url) as engine:
-            database = furnish(engine.inner, place)
-            tenant(engine.inner)
-            await engine.scripts.put("one", "job", SCRIPT)
-            signals = Signals(engine)
-            pool = Pool(size=1, cores=1, profile="trusted")
-            clock = engine.context.clock
-            reads = ThreadReads(engine.context.database, elapsed_s=clock.elapsed_s)
-            async with engine.node(SandboxExecutor(pool, HostSide(reads, engine.datasets, clock))):
-                asked = await engine.run_in("one", "job", 0)
-                await signals.wait("finished")
-            assert outcomes(signals.events) == ["ok"]
-            assert platform_rows(database)[0] == ("done", 1)
-            assert platform_rows(database)[-1] == ("copy of open", 1)
-            result = (await engine.actions.get(None, asked.id)).result
-            with database.engine.connect() as connection:
-                real = connection.scalar(sa.select(sa.func.max(orders.c.id)))
-            if kind == "postgresql":
-                assert result == real, "a serial is known at the call"
-            else:
-                assert result < 0, "SQLite tells its number only when the row is there"
 
     asyncio.run(go())

@@ -105,18 +105,6 @@ def test_a_run_repeated_after_conflicts_is_given_its_answers_again(tmp_path: Pat
     assert left == 0
 
 
-def test_after_three_conflicts_nothing_is_kept_either(tmp_path: Path, peer: Peer) -> None:
-    outcomes, _, left = play(tmp_path / "l.db", peer, SCRIPT, meddle=9)
-    assert set(outcomes) == {"conflict"}
-    assert len(peer.asked) == 2
-    assert left == 0
-
-
-def test_a_script_that_fails_is_no_repetition(tmp_path: Path, peer: Peer) -> None:
-    outcomes, _, left = play(tmp_path / "l.db", peer, SCRIPT.replace('=== "fail"', "!== 7"), meddle=0)
-    assert (outcomes, left, len(peer.asked)) == (["script_error"], 0, 2)
-
-
 def test_a_script_catches_the_time_out_of_a_request_before_its_own_wall_limit(
     tmp_path: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

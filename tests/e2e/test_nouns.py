@@ -50,26 +50,6 @@ def test_what_is_not_there_says_where_it_was_looked_for(ledger: Ledger, tmp_path
     assert "or choose another ledger with --db, LODGER_DATABASE or a profile" in new["fix"]
 
 
-def test_a_schedule_from_creation_to_deletion(ledger: Ledger) -> None:
-    ledger.how = lodger
-    made = ledger(
-        "schedule", "create", "acme", "daily", "--script", "hello", "--rule", RULE, "--tz", "Europe/Berlin"
-    ).json
-    assert made["state"] == "armed"
-    assert made["next_at"].endswith("Z")
-    assert "9" in made["text"]
-    assert [each["name"] for each in ledger("schedule", "list", "acme").json["schedules"]] == ["daily"]
-    assert ledger("schedule", "pause", "acme", "daily").json["next_at"] is None
-    assert ledger("schedule", "resume", "acme", "daily").json["next_at"] == made["next_at"]
-    asked = ledger("action", "run-now", "acme", "daily").json
-    assert ledger("action", "show", "acme", asked["id"]).json["action"]["origin"] == "run_now"
-    assert ledger("action", "cancel", "acme", asked["id"]).json["state"] == "cancelled"
-    assert ledger("action", "logs", "acme", asked["id"]).json == {"logs": []}
-    assert [each["id"] for each in ledger("action", "list", "acme").json["actions"]] == [asked["id"]]
-    assert ledger("schedule", "delete", "acme", "daily", "--yes").json["state"] == "deleted"
-    assert ledger("schedule", "list", "acme").json == {"schedules": []}
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "exit_code"),
     [

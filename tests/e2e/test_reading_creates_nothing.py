@@ -84,19 +84,6 @@ def test_piped_output_is_not_cut(tmp_path: Path) -> None:
     assert any("acme" in line and name in line and "active" in line for line in lines)
 
 
-def test_the_note_of_a_pause_is_shown_where_pauses_are(tmp_path: Path) -> None:
-    place = ("--db", tmp_path / "lodger.db")
-    inside("tenant", "create", "acme", *place)
-    (tmp_path / "job.js").write_text("export default () => 1")
-    inside("script", "put", "acme", "job", tmp_path / "job.js", *place)
-    inside("schedule", "create", "acme", "nightly", "--script", "job", "--rule", "0 9 * * *", *place)
-    assert "bank holiday" in inside("schedule", "pause", "acme", "nightly", "--note", "bank holiday", *place).out
-    assert "bank holiday" in inside("schedule", "list", "acme", *place).out
-    (entry,) = [each for each in inside("audit", "list", "acme", *place).out.splitlines() if "schedules.pause" in each]
-    assert "bank holiday" in entry
-    assert "bank holiday" not in inside("schedule", "resume", "acme", "nightly", *place).out
-
-
 def test_an_address_of_another_host_is_not_called_taken(tmp_path: Path) -> None:
     said = lodger("up", "--db", tmp_path / "lodger.db", LODGER_API_HOST="192.0.2.1", LODGER_API_PORT="8799")
     assert said.code == 1

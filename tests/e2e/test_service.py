@@ -16,7 +16,7 @@ import trustme
 from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.command import ROOT
 from tests.e2e.ready import CLI, Ready, lodger
-from tests.e2e.serving import Up, up
+from tests.e2e.serving import Up, read_until, up
 
 from lodger.engine.cli.up import MAX_DESCRIPTORS
 
@@ -105,7 +105,7 @@ def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path
         reading, pipe = os.pipe()
         with Ready(CLI, arguments, (nothing.fileno(), pipe, pipe), env, tmp_path) as piped:
             os.close(pipe)
-            text = _read_until(reading, "lodger token link")
+            text = read_until(reading, "lodger token link")
             piped.send_signal(signal.SIGTERM)
             assert piped.wait(120) == 0
         os.close(reading)
@@ -113,20 +113,12 @@ def test_secrets_that_were_not_asked_for_are_printed_to_a_terminal_only(tmp_path
         assert SECRETS.findall(text) == []
         controlling, terminal = pty.openpty()
         with Ready(CLI, arguments, (nothing.fileno(), terminal, terminal), env, tmp_path) as shown:
-            text = _read_until(controlling, "/sign-in?code=")
+            text = read_until(controlling, "/sign-in?code=")
             shown.send_signal(signal.SIGTERM)
             assert shown.wait(120) == 0
         os.close(terminal)
         os.close(controlling)
         assert len(SECRETS.findall(text)) == 2, "the first administrator's token, and the link"
-
-
-def _read_until(descriptor: int, sign: str) -> str:
-    seen = b""
-    while sign.encode() not in seen:
-        assert select.select([descriptor], [], [], 60)[0], f"{sign!r} never came; the last was {seen[-300:]!r}"
-        seen += os.read(descriptor, 65_536)
-    return seen.decode()
 
 
 def test_prometheus_finds_the_nodes_figures_at_the_node_and_at_the_api(tmp_path: Path) -> None:

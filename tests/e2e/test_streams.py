@@ -89,32 +89,6 @@ def test_no_letter_is_too_strange_for_a_stream(tmp_path: Path) -> None:
     assert json.loads(said.stdout)["result"] == "\U0001f600 \ud800 é"
 
 
-def test_a_narrow_terminal_shows_every_column(tmp_path: Path) -> None:
-    place = tmp_path / "l.db"
-    (tmp_path / "s.js").write_text("export default () => 1")
-    lodger("tenant", "create", "acme", "--db", place)
-    lodger("script", "put", "acme", "s", tmp_path / "s.js", "--db", place)
-    made = lodger(
-        "schedule",
-        "create",
-        "acme",
-        "figures",
-        "--script",
-        "s",
-        "--rule",
-        "at 9999-12-31T23:59:59Z",
-        "--db",
-        place,
-        "--json",
-    )
-    shown = lodger("schedule", "list", "acme", "--db", place, COLUMNS="80").out
-    assert "figures" in shown
-    assert "armed" in shown
-    cells = "".join(shown.split()).replace("│", "")
-    assert made.json["next_at"] in cells
-    assert "Once,at9999-12-31T23:59:59Z" in cells
-
-
 def test_a_service_continues_when_its_output_is_closed(tmp_path: Path) -> None:
     place = tmp_path / "l.db"
     (tmp_path / "s.js").write_text("export default () => 1")

@@ -2,11 +2,9 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-import urllib.request
 
 import pytest
 from tests.databases.fixtures import absent, relay, server
@@ -57,39 +55,6 @@ def test_a_node_that_is_started_first_comes_up_when_its_database_does(server: Se
         node.send_signal(signal.SIGTERM)
         node.communicate(timeout=60)
         assert node.returncode == 0
-    server.drop(name)
-
-
-def faults(address: str) -> float:
-    with urllib.request.urlopen(address, timeout=20) as answer:
-        lines = answer.read().decode().splitlines()
-    return sum(float(line.split()[-1]) for line in lines if line.startswith("lodger_faults_total"))
-
-
-def test_an_outage_is_a_few_lines_each_with_time_and_level(server: Server, relay: Relay) -> None:
-    name = server.database()
-    relay.heal()
-    node = begun(relay.url(name), LODGER_METRICS_PORT="0", LODGER_LEASE_S="3")
-    assert node.stdout is not None
-    while "metrics are at" not in (line := node.stdout.readline()):
-        assert line
-    while " runs on " not in node.stdout.readline():
-        assert node.poll() is None
-    relay.cut()
-    while faults(line.split()[-1]) < 40:
-        assert node.poll() is None
-    relay.heal()
-    with Engine.open(server.url(name)) as engine:
-        engine.tenants.create("acme")
-        engine.scripts.put("acme", "job", "export default () => 1")
-        engine.run_in("acme", "job", 0)
-    while "finished" not in node.stdout.readline():
-        assert node.poll() is None
-    node.send_signal(signal.SIGTERM)
-    _out, err = node.communicate(timeout=60)
-    told = err.splitlines()
-    assert 1 <= len(told) <= 4, err
-    assert all(re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  (error|warning) ", each) for each in told), err
     server.drop(name)
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.escape.pool_processes import zygote_pid
 from tests.escape.probing import Echo, probe_job, probe_pool
 
 from lodger.escape.runner import started
@@ -57,11 +58,6 @@ def bounding(folder: Path) -> Path:
 
 def groups(folder: Path) -> list[Path]:
     return [place for place in folder.iterdir() if place.is_dir()]
-
-
-def child(pid: int) -> str:
-    (only,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return only
 
 
 def members(folder: Path) -> set[int]:
@@ -200,7 +196,7 @@ def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> 
     async def go() -> None:
         async with started(probe_pool(size=4)) as pool:
             assert pool.zygote is not None
-            zygote = child(pool.zygote.launcher_pid)
+            zygote = str(zygote_pid(pool))
             async with asyncio.timeout(120):
                 while len(pool.ready) < 4:  # noqa: ASYNC110 - the pool has no event for it
                     await asyncio.sleep(0.01)

@@ -4,10 +4,11 @@ import asyncio
 import time
 
 import pytest
+from tests.escape.probing import Echo
 
 from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Outcome, Pool
-from lodger.sandbox.job import LogLine, Reply, ScriptError
+from lodger.sandbox.job import ScriptError
 from lodger.sandbox.workers.error_location import relocate
 from lodger.sandbox.workers.verdict import Verdict
 
@@ -75,14 +76,6 @@ def test_the_record_of_every_run_says_what_a_name_of_another_platform_is_here(
     assert found.message == told
 
 
-class Deaf:
-    async def call(self, name: str, arguments: str) -> Reply:
-        return Reply(True, "null")
-
-    def log(self, line: LogLine) -> None:
-        pass
-
-
 @pytest.mark.parametrize("module", [False, True], ids=["snippet", "module"])
 def test_lines(module: bool) -> None:
     async def all_of_them() -> list[tuple[str, int | None, int]]:
@@ -90,7 +83,7 @@ def test_lines(module: bool) -> None:
             wrong = []
             for shape in SHAPES:
                 source = f"export default async () => {{\n{shape}\n}}" if module else shape
-                report = await pool.run(Job(Bundle({"main.js": source})), Deaf())
+                report = await pool.run(Job(Bundle({"main.js": source})), Echo())
                 assert report.outcome is Outcome.SCRIPT_ERROR, (shape, report)
                 assert report.error is not None
                 line = next(n for n, text in enumerate(source.split("\n"), 1) if "HERE" in text)

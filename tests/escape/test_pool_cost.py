@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
+from tests.escape.pool_processes import zygote_pid
 from tests.escape.probing import Echo, probe_pool
 
 from lodger.escape.runner import started
@@ -74,15 +75,10 @@ async def system_calls(runtime: str) -> list[int]:
     async with started(Pool(runtime=runtime, size=1)) as pool:
         assert pool.zygote
         counter = await asyncio.create_subprocess_exec(
-            sys.executable, str(COUNTER), str(child(pool.zygote.launcher_pid)), "4", stdout=PIPE, stderr=DEVNULL
+            sys.executable, str(COUNTER), str(zygote_pid(pool)), "4", stdout=PIPE, stderr=DEVNULL
         )
         assert counter.stdout
         await counter.stdout.readline()
         for _ in range(6):
             assert (await pool.run(Job(Bundle({"main.js": SCRIPT})), Echo())).outcome is Outcome.OK
         return [int(line) for line in (await counter.communicate())[0].split()]
-
-
-def child(pid: int) -> int:
-    """Return the first child of a process."""
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])

@@ -47,19 +47,6 @@ def test_run_without_start_is_said() -> None:
         asyncio.run(probe_pool().run(probe_job("1"), Echo()))
 
 
-def test_every_attempt_has_its_own_process() -> None:
-    code = 'marks["n"] = marks.get("n", 0) + 1\ndone("[%d, \\"%s\\"]" % (marks["n"], marks["seed"]))'
-
-    async def go() -> list[str | None]:
-        async with started(probe_pool(size=4)) as pool:
-            reports = await asyncio.gather(*(pool.run(probe_job(code), Echo()) for _ in range(40)))
-        return [report.result for report in reports]
-
-    answers = asyncio.run(go())
-    assert all(answer is not None and answer.startswith("[1,") for answer in answers)
-    assert len(set(answers)) == 40
-
-
 @pytest.mark.parametrize("code", [HOLD, 'log("x")\nwhile True: pass'])
 def test_cancel_kills_the_worker(code: str) -> None:
     async def go() -> None:

@@ -5,7 +5,6 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from tests.escape.commands import HELLO, Commands
 
 from lodger.engine.core import strict_json
 from lodger.engine.core.refusal import CallRefused
@@ -266,22 +265,3 @@ def test_one_at_the_limit_of_a_frame(tried: All) -> None:
     assert (fits.report.outcome, [len(text) for text in fits.seen]) == (Outcome.OK, [_CHARACTERS + 2])
     assert long.report.result != "1"
     assert long.seen == []
-
-
-def test_a_command_gets_its_input_byte_by_byte_and_gives_its_result_so() -> None:
-    wasm = Commands()
-    try:
-        for text in (
-            "4294967303",
-            '"a\\u0000b"',
-            '"\\ud800"',
-            '{"__proto__":{"x":1}}',
-            "-0",
-            '"\U0001f600\ufeff"',
-            "[" * 64 + "]" * 64,
-        ):
-            assert wasm(HELLO, text).result == text
-        for text in ('{"a":1e999}', "NaN", "[" * 65 + "]" * 65, "1 2"):
-            assert wasm(HELLO, text).outcome is Outcome.BAD_REQUEST
-    finally:
-        wasm.close()

@@ -5,7 +5,6 @@ The probe runtime replaces it: the bytes sent as a module are Python code in its
 
 import asyncio
 import gc
-import os
 
 import pytest
 from tests.escape.code_probe_runtime import FORTY_TWO
@@ -13,6 +12,7 @@ from tests.escape.commands import HELLO, MIB, Commands
 from tests.escape.matrix.pools import WeakPool
 from tests.escape.probing import PROBE, Echo
 
+from lodger.escape.invariants import resident_bytes
 from lodger.escape.runner import started
 from lodger.sandbox import Bundle, Job, Limits, Outcome, Report
 from lodger.sandbox.wasm import compiler
@@ -70,7 +70,8 @@ def test_endless_code_stops_at_the_bound_and_the_parent_does_not_grow(monkeypatc
         found = compile_by("while True: send(1 << 20)")
         assert isinstance(found, Report)
         assert found.outcome is Outcome.SOURCE_TOO_LARGE
-        after.append(_resident())
+        gc.collect()  # garbage is not growth
+        after.append(resident_bytes())
     assert after[2] - after[0] < 8 * MIB
 
 
@@ -103,9 +104,3 @@ def test_forged_code_does_not_load_and_is_thrown_away(code: bytes) -> None:
         assert wasm.pool.compiler.compiled == 1
     finally:
         wasm.close()
-
-
-def _resident() -> int:
-    gc.collect()  # garbage is not growth
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

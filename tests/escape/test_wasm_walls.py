@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.escape.commands import HELLO, Commands, command, data
 from tests.escape.matrix.pools import WeakPool
+from tests.escape.pool_processes import children_of
 from tests.escape.probing import PROBE, Echo, probe_job
 from tests.escape.standing import status
 
@@ -85,17 +86,13 @@ class Looking(Echo):
     def log(self, line: LogLine) -> None:
         zygote = self.wasm.pool.zygote
         assert zygote is not None
-        launcher = _children(zygote.launcher_pid)
-        (worker,) = _children(launcher[0])
+        launcher = children_of(zygote.launcher_pid)
+        (worker,) = children_of(launcher[0])
         self.seen = {
             "status": status(worker),
             "maps": Path(f"/proc/{worker}/maps").read_text().splitlines(),
             "files": [os.readlink(f"/proc/{worker}/fd/{name}") for name in os.listdir(f"/proc/{worker}/fd")],
         }
-
-
-def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_a_running_command_from_outside() -> None:
@@ -131,7 +128,7 @@ def test_trampolines_are_not_writable(without: str, found: int) -> None:
     wasm = Commands(weak={"without": without})
     try:
         assert wasm.pool.zygote is not None
-        (zygote,) = _children(wasm.pool.zygote.launcher_pid)
+        (zygote,) = children_of(wasm.pool.zygote.launcher_pid)
         maps = Path(f"/proc/{zygote}/maps").read_text().splitlines()
         assert wasm(HELLO).outcome is Outcome.OK
     finally:
