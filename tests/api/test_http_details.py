@@ -1,12 +1,21 @@
-"""HTTP as its standards say: conditional reads, places of what was made, encodings, charsets, other origins, what is left of a rate."""
+"""HTTP as its standards say, addresses behind a reverse proxy, reads from a replica, and the metrics of the API."""
 
 import gzip
+import logging
+from pathlib import Path
 
 import pytest
 from tests.api.running_api import RunningApi, running_api
+from tests.databases.fixtures import kind, url
 
+from lodger.engine.core.access.roles import Role
+from lodger.engine.core.errors import InputError
+from lodger.engine.core.settings import Settings
 from lodger.engine.server.app import Api
+from lodger.engine.server.server import Server
 from lodger.engine.service.async_engine import Engine as AsyncEngine
+from lodger.engine.store.connection import backups
+from lodger.engine.sync import Engine
 
 
 def test_a_read_of_what_the_client_has_is_304(lodge: RunningApi) -> None:
@@ -87,3 +96,98 @@ def test_pages_of_named_origins_may_call_and_read_what_is_left(tmp_path: object)
 
 def test_the_api_of_an_asynchronous_engine(lodge: RunningApi) -> None:
     assert Api(AsyncEngine(lodge.engine)).engine is lodge.engine
+
+
+def test_reads_ask_the_replica_and_writes_and_tokens_the_ledger(tmp_path: Path) -> None:
+    url, copy = f"sqlite:///{tmp_path / 'ledger.db'}", f"sqlite:///{tmp_path / 'copy.db'}"
+    with Engine.open(url) as engine:
+        engine.tenants.create("acme")
+        engine.scripts.put("acme", "job", "export default () => 1")
+        engine.schedules.create("acme", "before", script="job", rules="every 60s")
+    backups.backup(url, tmp_path / "copy.db")
+    with running_api(url, read_database=copy) as lodge:
+        made = lodge.ask("POST", "/tenants/acme/schedules", {"name": "after", "script": "job", "rules": "every 60s"})
+        assert made.status_code == 201, "its token, which the replica has not yet, is known"
+        listed = lodge.ask("GET", "/tenants/acme/schedules").json()["items"]
+        assert [each["name"] for each in listed] == ["before"]
+        changed = lodge.ask("POST", "/tenants/acme/schedules/after/pause", {})
+        assert changed.status_code == 200, "a change reads what it changes from the ledger"
+        assert [each.name for each in lodge.engine.schedules.list("acme")] == ["after", "before"]
+
+
+__all__ = ["kind", "url"]
+
+
+def test_requests_connections_versions_and_tenants_are_measured(url: str) -> None:
+    with running_api(url, metrics_tenants=1) as lodge:
+        lodge.engine.tenants.create("acme")
+        token = lodge.engine.tokens.create("all", Role.ADMIN).text
+        bearer = {"Authorization": f"Bearer {token}"}
+        lodge.http.get(f"{lodge.url}/api/v1/tenants/acme", headers=bearer)
+        lodge.http.get(f"{lodge.url}/api/v1/tenants/nobody", headers=bearer)
+        lodge.http.get(f"{lodge.url}/api/v1/no/such/route/of/a/client", headers=bearer)
+        for number in range(3):
+            assert (
+                lodge.http.request(f"M{number}", f"{lodge.url}/api/v1/tenants/acme", headers=bearer).status_code == 405
+            )
+        text = lodge.http.get(f"{lodge.url}/api/v1/metrics/text", headers=bearer).text
+    found = {
+        name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+    }
+    route = 'route="GET /api/v1/tenants/{tenant_id}"'
+    assert found[f'lodger_http_requests_total{{{route},status="200"}}'] == 1
+    assert found[f'lodger_http_requests_total{{{route},status="404"}}'] == 1
+    assert found['lodger_http_requests_total{route="other",status="404"}'] == 1
+    assert found[f"lodger_http_request_seconds_count{{{route}}}"] == 2
+    assert found["lodger_http_limited_total"] == 0
+    assert found["lodger_database_transactions_total"] > 5
+    assert found['lodger_database_connections{state="in_use"}'] >= 0
+    assert any(name.startswith("lodger_build_info{") for name in found)
+    assert 'le="14400.0"' in text
+    assert found['lodger_http_requests_total{route="other",status="405"}'] >= 3
+    assert not any(word in text for word in ("no/such/route", "M0", "M1", "M2"))
+
+
+WRONG = {"authorization": "Bearer lodger_x"}
+
+
+def statuses_of_guesses(lodge: RunningApi, number: int, **headers: str) -> list[int]:
+    """Return the statuses of so many requests with a wrong token."""
+    return [lodge.http.get(f"{lodge.url}/api/v1/me", headers=WRONG | headers).status_code for _ in range(number)]
+
+
+@pytest.mark.parametrize("trusted", ["127.0.0.1", "127.0.0.0/8", "127.0.0.9/8", "*"])
+def test_clients_of_a_trusted_proxy_are_counted_by_their_own_address(tmp_path: Path, trusted: str) -> None:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=3, trusted_proxies=trusted) as lodge:
+        assert 429 in statuses_of_guesses(lodge, 20, **{"x-forwarded-for": "192.0.2.1"})
+        assert statuses_of_guesses(lodge, 1, **{"x-forwarded-for": "192.0.2.2"}) == [401]
+        secure = lodge.http.get(f"{lodge.url}/healthz", headers={"x-forwarded-proto": "https"})
+        assert "strict-transport-security" in secure.headers
+
+
+def test_an_untrusted_address_is_not_believed_and_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running_api(f"sqlite:///{tmp_path / 'l.db'}", api_failures_per_minute=3, trusted_proxies="10.0.0.1") as lodge:
+        assert [record for record in caplog.records if record.name == "lodger.api"] == []
+        with caplog.at_level(logging.WARNING, "lodger.api"):
+            assert 429 in statuses_of_guesses(lodge, 20, **{"x-forwarded-for": "192.0.2.1"})
+            assert 429 in statuses_of_guesses(lodge, 3, **{"x-forwarded-for": "192.0.2.2"}), (
+                "it names itself as it likes"
+            )
+            plain = lodge.http.get(f"{lodge.url}/healthz", headers={"x-forwarded-proto": "https"})
+        assert "strict-transport-security" not in plain.headers
+        warned = [text for record in caplog.records if "X-Forwarded" in (text := record.getMessage())]
+        assert len(warned) == 1
+        assert "127.0.0.1" in warned[0]
+        assert "LODGER_TRUSTED_PROXIES=127.0.0.1" in warned[0]
+
+
+@pytest.mark.parametrize("wrong", ["proxy.example", "10.0.0.0/33", "10.0.0.1 10.0.0.2", "/run/proxy.sock"])
+def test_a_trusted_proxy_that_is_no_address_is_refused(tmp_path: Path, wrong: str) -> None:
+    settings = Settings(trusted_proxies=f"127.0.0.1, {wrong}")
+    with Engine.open(f"sqlite:///{tmp_path / 'l.db'}", settings=settings) as engine:
+        with pytest.raises(InputError) as refused:
+            Server(engine)
+        assert refused.value.code == "trusted_proxies_invalid"
+        assert wrong in str(refused.value)

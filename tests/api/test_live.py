@@ -290,3 +290,26 @@ def test_a_tenant_that_goes_ends_its_streams(lodge: RunningApi) -> None:
         next(reported)
         lodge.engine.tenants.delete("acme")
         assert [kind for kind, _body in reported if kind != "comment"] == []
+
+
+def test_nothing_is_missed_when_more_is_made_than_one_look_reads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(action_stream, "MAX_ACTIONS", 7)
+    with running_api(url) as lodge:
+        lodge.furnish()
+        each = action_stream.ActionStream("acme")
+        with lodge.engine.context.database.read() as connection:
+            each.start(connection, lodge.clock.us)
+        made = []
+        for _ in range(40):
+            made.append(lodge.engine.actions.run_now("acme", "s").id)
+            lodge.clock.advance(0.5)
+        seen: list[str] = []
+        for _ in range(40):
+            with lodge.engine.context.database.read() as connection:
+                seen += [action.id for action in each.poll(connection)]
+        assert seen == made
+        for action in made[:10]:
+            lodge.engine.actions.cancel(None, action)
+        with lodge.engine.context.database.read() as connection:
+            assert [action.id for action in each.poll(connection)] == made[:10]
+            assert each.poll(connection) == []

@@ -1,7 +1,8 @@
-"""What requests say and are answered: bodies, problems, pages, entity tags, idempotency keys, reasons, modules."""
+"""What requests say and are answered: bodies, problems, pages, entity tags, idempotency keys, reasons, modules, short ids, rules."""
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
@@ -10,10 +11,12 @@ from sqlalchemy import update
 from tests.api.request_keys import idempotency_key, run_in_threads
 from tests.api.running_api import ONE, RunningApi, running_api
 from tests.escape.commands import HELLO
+from tests.unit.recurrence.foreign_rules import BERLIN, CASES
 
 from lodger.engine.client import Client
 from lodger.engine.core.access.audit_context import audit_as
 from lodger.engine.core.access.roles import Caller
+from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.features import TABLE
 from lodger.engine.store import pages
 from lodger.engine.store.platform import idempotency
@@ -439,3 +442,131 @@ def test_the_deepest_result_that_limits_allow_keeps_no_list_from_being_shown(lod
         connection.execute(update(actions).values(done))
     for path in ("/actions", f"/tenants/acme/actions/{asked.id}"):
         assert lodge.ask("GET", path, role="admin").status_code == 200
+
+
+def test_a_key_stands_for_method_path_query_precondition_and_body(lodge: RunningApi) -> None:
+    index, module = "/tenants/acme/collections/carts/indexes/city", "/tenants/acme/scripts/tool/module"
+    wasm = {"content": HELLO, "headers": idempotency_key("q") | {"content-type": "application/wasm"}}
+    seen = {"if-match": "*"}
+    pairs = (
+        (
+            lambda: lodge.ask("PUT", index, headers=idempotency_key("m")),
+            lambda: lodge.ask("DELETE", index, headers=idempotency_key("m")),
+        ),
+        (
+            lambda: lodge.ask("POST", "/tenants/acme/suspend", headers=idempotency_key("p")),
+            lambda: lodge.ask("POST", "/tenants/acme/resume", headers=idempotency_key("p")),
+        ),
+        (lambda: lodge.ask("PUT", module + "?why=a", **wasm), lambda: lodge.ask("PUT", module + "?why=b", **wasm)),
+        (
+            lambda: lodge.ask("POST", "/tenants/acme/resume", headers=idempotency_key("i") | seen),
+            lambda: lodge.ask("POST", "/tenants/acme/resume", headers=idempotency_key("i")),
+        ),
+    )
+    for first, other in pairs:
+        answered, refused = first(), other()
+        assert answered.status_code == 200, answered.text
+        assert (refused.status_code, refused.json()["code"]) == (422, "idempotency_key_reused")
+        assert first().headers["idempotent-replayed"] == "true"
+
+
+@pytest.fixture
+def action(lodge: RunningApi) -> str:
+    lodge.engine.scripts.put("acme", "once", "export default () => 1")
+    lodge.engine.actions.run_in("acme", "once", 3_600_000)
+    return lodge.engine.actions.run_in("acme", "once", 3_600_000).id
+
+
+def short_forms(whole: str) -> tuple[str, ...]:
+    """Return parts of an id by which an action can be found."""
+    return whole[-8:], whole[-4:], whole[-8:].upper(), whole[:23]
+
+
+@pytest.fixture
+def client(lodge: RunningApi) -> Iterator[Client]:
+    with Client(lodge.url, lodge.token("admin")) as made:
+        yield made
+
+
+def test_actions_are_found_by_a_part_of_their_id(client: Client, action: str) -> None:
+    verbs: tuple[Callable[..., object], ...] = (
+        client.actions.get, client.actions.attempts, client.actions.logs,
+        client.actions.deliveries, client.actions.compared,
+    )  # fmt: skip
+    for verb in verbs:
+        whole = verb("acme", action)
+        assert all(verb("acme", part) == whole for part in short_forms(action))
+    assert client.actions.cancel("acme", action[-8:]).id == action
+    assert client.actions.replay("acme", action[-8:]).replay_of == action
+    assert [each.id for each in client.live("acme", action[-8:])] == [action]
+
+
+def test_ambiguous_foreign_and_unknown_parts_are_refused(client: Client, lodge: RunningApi, action: str) -> None:
+    with pytest.raises(InputError) as ambiguous:
+        client.actions.get("acme", action[:4])
+    assert ambiguous.value.code == "action_ambiguous"
+    assert action in ambiguous.value.why
+    lodge.engine.tenants.create("other")
+    for tenant, part in (
+        ("other", action[-8:]),
+        ("acme", "0" * 12),
+        ("acme", action[-3:]),
+        ("acme", "%"),
+        ("acme", "a_a_"),
+    ):
+        with pytest.raises(NotFound) as unknown:
+            client.actions.get(tenant, part)
+        assert unknown.value.code == "action_unknown"
+
+
+def test_schedules_are_found_by_a_part_of_their_id_but_names_win(
+    client: Client, lodge: RunningApi, action: str
+) -> None:
+    made = client.schedules.create("acme", "daily", script="once", rules="0 9 * * *")
+    assert client.schedules.get("acme", made.id[-8:]).name == "daily"
+    assert client.actions.run_now("acme", made.id[-8:]).schedule == "daily"
+    client.schedules.create("acme", made.id[-8:], script="once", rules="0 9 * * *")
+    assert client.schedules.get("acme", made.id[-8:]).name == made.id[-8:]
+    with pytest.raises(NotFound):
+        client.schedules.get("acme", made.id[-7:])
+
+
+NOW = "2026-01-01T00:00:00Z"
+
+
+def test_a_rule_from_elsewhere_is_explained_and_saved_as_it_is_meant(lodge: RunningApi) -> None:
+    for place, case in enumerate(CASES):
+        body = {"rules": [case.text], "tz": case.tz}
+        shown = lodge.ask("POST", "/preview", body)
+        saved = lodge.ask("POST", "/tenants/acme/schedules", body | {"name": f"s{place}", "script": "job"})
+        if case.fix:
+            assert {shown.status_code, saved.status_code} == {422}, case
+            assert case.fix in shown.json()["fix"], case
+            assert case.fix in saved.json()["fix"], case
+        elif case.never:
+            found = shown.json()
+            assert (found["slots"], found["searched_to"], case.never in found["never"]) == ([], None, True), case
+            assert (saved.status_code, saved.json()["code"]) == (422, "rule_never_fires"), case
+            assert case.never in str(saved.json()), case
+        else:
+            assert case.says in shown.json()["text"], case
+            assert saved.status_code == 201, saved.text
+            assert case.says in saved.json()["text"], case
+            assert not case.first or shown.json()["slots"][0] == saved.json()["next_at"] == case.first, case
+
+
+def test_what_if_begins_after_now(lodge: RunningApi) -> None:
+    lodge.engine.schedules.create("acme", "hourly", script="job", rules="0 * * * *", tz=BERLIN)
+    found = lodge.ask("POST", "/tenants/acme/schedules/hourly/what-if", {"rules": ["30 * * * *"]}).json()
+    assert found["dropped"][0] == "2026-01-01T01:00:00Z", "the slot of this very instant is no more changed"
+    assert found["added"][0] == "2026-01-01T00:30:00Z"
+
+
+def test_an_instant_that_utc_lacks_is_refused(lodge: RunningApi) -> None:
+    for bound in (
+        {"start": "0001-01-01T00:00:00+14:00"},
+        {"end": "9999-12-31T23:59:59-12:00"},
+        {"after": "0001-01-01T00:00:00+01:00"},
+    ):
+        answer = lodge.ask("POST", "/preview", {"rules": ["0 9 * * *"], **bound})
+        assert (answer.status_code, answer.json()["code"]) == (422, "time_invalid"), answer.text

@@ -78,7 +78,7 @@ def play(tmp_path: Path, peer: Peer, *, params: Any = None) -> tuple[Mailbox, st
     return box, secret, reported, rest
 
 
-def test_mails_and_events_leave_and_the_action_shows_what_became_of_them(tmp_path: Path, peer: Peer) -> None:
+def test_mails_and_events_leave_are_shown_and_verified_as_the_documentation_says(tmp_path: Path, peer: Peer) -> None:
     box, secret, reported, (action, sent) = play(tmp_path, peer)
     ((to, raw),) = box.got
     assert (to, message_from_bytes(raw)["Subject"]) == (["ann@acme.example"], "Paid")
@@ -97,29 +97,7 @@ def test_mails_and_events_leave_and_the_action_shows_what_became_of_them(tmp_pat
     ]
     shown = lodger("action", "show", "acme", action, "--db", tmp_path / "l.db")
     assert "mail to gone@acme.example (Paid): failed after 1: 550 nobody here" in shown.out
-
-
-def test_a_run_that_fails_sends_nothing_but_that_it_failed(tmp_path: Path, peer: Peer) -> None:
-    box, secret, _, (action, sent) = play(tmp_path, peer, params="fail")
-    assert box.got == []
-    everywhere, asked = sorted(peer.asked, key=lambda each: each.line)
-    assert (json.loads(everywhere.body)["tenant"], "/all" in everywhere.line) == ("acme", True)
-    verify(secret, asked.headers, asked.body, int(asked.headers["webhook-timestamp"]))
-    body = json.loads(asked.body)
-    assert body["type"] == "lodger.action.failed"
-    assert (body["data"]["action"], body["data"]["outcome"], body["data"]["error"]["message"]) == (
-        action,
-        "script_error",
-        "late",
-    )
-    assert body["data"]["error"]["line"] == 6
-    assert {(each.about, each.to) for each in sent} == {("lodger.action.failed", (to,)) for to in ("crm", "@all")}
-
-
-def test_a_receiver_verifies_as_the_documentation_says(tmp_path: Path, peer: Peer) -> None:
-    """The page's two programs, run as they stand there on a message as it came."""
-    _, secret, _, _ = play(tmp_path, peer)
-    (asked,) = peer.asked
+    # The documentation's two programs, run as they stand there on the message as it came.
     parts = DOCS.read_text().split("```")
     programs = {"python": "python3", "js": "node"}
     ran = 0
@@ -137,3 +115,20 @@ def test_a_receiver_verifies_as_the_documentation_says(tmp_path: Path, peer: Pee
             assert (said.returncode == 0) is (altered == given), said.stderr
         ran += 1
     assert ran >= 1
+
+
+def test_a_run_that_fails_sends_nothing_but_that_it_failed(tmp_path: Path, peer: Peer) -> None:
+    box, secret, _, (action, sent) = play(tmp_path, peer, params="fail")
+    assert box.got == []
+    everywhere, asked = sorted(peer.asked, key=lambda each: each.line)
+    assert (json.loads(everywhere.body)["tenant"], "/all" in everywhere.line) == ("acme", True)
+    verify(secret, asked.headers, asked.body, int(asked.headers["webhook-timestamp"]))
+    body = json.loads(asked.body)
+    assert body["type"] == "lodger.action.failed"
+    assert (body["data"]["action"], body["data"]["outcome"], body["data"]["error"]["message"]) == (
+        action,
+        "script_error",
+        "late",
+    )
+    assert body["data"]["error"]["line"] == 6
+    assert {(each.about, each.to) for each in sent} == {("lodger.action.failed", (to,)) for to in ("crm", "@all")}

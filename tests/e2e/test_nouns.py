@@ -1,4 +1,4 @@
-"""The noun verbs over one ledger, and places that are no ledger."""
+"""The noun verbs over one ledger, places that are no ledger, and secrets without keys."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -109,3 +109,17 @@ def test_check_changes_nothing_and_upgrade_is_done_once(tmp_path: Path) -> None:
     assert ledger("db", "upgrade").json["applied"]
     assert ledger("db", "upgrade").json == {"applied": []}
     assert (ledger("db", "check").code, ledger("db", "check").json["verdict"]) == (0, "current")
+
+
+VALUE = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+
+
+def test_without_keys_it_says_how_to_get_them(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "l.db")
+    lodger("tenant", "create", "acme", "--db", ledger)
+    refused = lodger("secret", "put", "acme", "KEY", "--db", ledger, stdin=VALUE)
+    assert refused.code == 1
+    assert "lodger secret keygen" in refused.err
+    assert VALUE not in refused.err
+    empty = lodger("secret", "put", "acme", "KEY", "--db", ledger, "--json", stdin="")
+    assert empty.json["error"]["code"] == "secret_value_invalid"

@@ -1,14 +1,23 @@
-"""Whole scripts in real walls: what an author writes, what the journal then holds, what the commit makes of it."""
+"""Whole scripts in real walls: what an author writes, what the commit makes of it, budgets and their warnings, and what is refused."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.ready import lodger
 from tests.e2e.script_runs import result, run
+from tests.unit.capabilities.feeding import ask, settle
 from tests.unit.data.shop import NOW_US, Shop, customers, instant, order, orders
 
 from lodger.engine.effects import commit
+from lodger.engine.policy.budget_table import BUDGETS
+from lodger.engine.sync import Engine
+from lodger.sandbox.job import Bundle, Job, Report
+from lodger.sandbox.limits import Limits
 from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.pool import Pool
+from lodger.sandbox.syntax_check import SyntaxChecker
 
 
 @pytest.fixture
@@ -330,3 +339,272 @@ def test_a_path_in_an_update_changes_the_value_there(shop: Shop) -> None:
         "n.x leads through a value that is no object", "the name of a field has no dot: write { a: { .b: … } } for a..b",
         "the value of addr.city is not a number", "a path is names joined by dots, of letters, digits and _ only",
     ]  # fmt: skip
+
+
+@pytest.fixture
+def bare() -> Iterator[Shop]:
+    made = Shop()
+    yield made
+    made.close()
+
+
+def test_a_script_sees_every_budget_and_what_it_has_used(bare: Shop) -> None:
+    found = result(
+        bare,
+        """export default async function ({ limits, kv, db }) {
+          const before = await limits();
+          await kv.set("k", 1);
+          await db.notes.find({});
+          return [before, await limits()];
+        }""",
+        budgets={"queries": 7},
+        storage=(1000, 400),
+    )
+    before, after = found
+    assert set(before["attempt"]) == {spec.name for spec in BUDGETS if spec.attempt is not None} | {"host_calls"}
+    assert [each["attempt"]["host_calls"] for each in found] == [
+        {"limit": 200, "used": 1, "left": 199},
+        {"limit": 200, "used": 3, "left": 197},
+    ]
+    assert before["attempt"]["queries"] == {"limit": 7, "used": 0, "left": 7}
+    assert after["attempt"]["queries"] == {"limit": 7, "used": 1, "left": 6}
+    assert after["attempt"]["rows_written"] == {"limit": 1000, "used": 1, "left": 999}
+    assert before["tenant"] == {"storage_bytes": {"limit": 1000, "used": 400, "left": 600}}
+    assert before["process"]["cpu_ms"] == Limits().cpu_ms
+
+
+def test_who_lets_it_pass_ends_by_it_with_its_line_and_was_warned(bare: Shop) -> None:
+    source = "export default async function ({ kv }) {\n  for (let n = 0; n < 9; n++)\n    await kv.set('k' + n, n);\n}"
+    ended = run(bare, source, budgets={"rows_written": 5})
+    assert ended.outcome is Outcome.CALL_LIMIT
+    assert ended.error is not None
+    assert ended.error.line == 3
+    assert ended.journal is None
+    assert [line.text for line in ended.logs] == ["budget rows_written: 4 of 5 per attempt used"]
+    assert ended.nearly == (("rows_written", 5, 4),)
+
+
+def test_calls_of_the_host_are_warned_of_before_they_end_the_run(bare: Shop) -> None:
+    source = "export default async ({ kv }) => { for (let n = 0; n < 30; n++) await kv.get('k' + n); }"
+    ended = run(bare, source, limits=Limits(host_calls=10))
+    assert ended.outcome is Outcome.CALL_LIMIT
+    assert ended.error is not None
+    assert "more than 10 host calls" in ended.error.message
+    assert [line.text for line in ended.logs] == ["budget host_calls: 8 of 10 per attempt used"]
+
+
+def test_an_author_who_tries_it_is_warned_too(tmp_path: Path) -> None:
+    script = tmp_path / "s.js"
+    script.write_text(
+        """export default async ({ mail }) => {
+          const to = Array.from({ length: 40 }, (_, n) => `a${n}@x.example`);
+          for (const subject of ["one", "two"]) await mail.send({ to, subject, text: "t" });
+        };"""
+    )
+    reported = lodger("exec", script, "--json").json
+    assert reported["logs"] == [{"level": "warn", "text": "budget mails: 80 of 100 per attempt used"}]
+
+
+def test_the_command_line_tells_what_a_tenant_used(tmp_path: Path) -> None:
+    ledger = tmp_path / "l.db"
+    with Engine.open(str(ledger)) as engine:
+        engine.tenants.create("acme", limits={"mails_per_day": 12})
+    reported = lodger("tenant", "usage", "acme", "--db", ledger, "--json").json
+    rows = {each["budget"]: each for each in reported["budgets"]}
+    assert reported["days"] == []
+    assert {spec.name for spec in BUDGETS} | {"runs", "cpu_s", "storage_bytes"} == set(rows)
+    assert (rows["mails"]["limit"], rows["mails"]["used"], rows["queries"]["limit"]) == (12, 0, None)
+    shown = lodger("tenant", "usage", "acme", "--db", ledger).out
+    assert "recipients of mails" in shown
+    wrong = lodger("tenant", "usage", "acme", "--since", "yesterday", "--db", ledger, "--json")
+    assert (wrong.code, wrong.json["error"]["code"]) == (1, "day_invalid")
+
+
+#: FailureCounts each and gives what became of it.
+TRIED = """
+const tried = async (tries) => {
+  const all = {};
+  for (const [name, attempt] of Object.entries(tries)) {
+    try { all[name] = { is: (await attempt()) ?? null } }
+    catch (error) { all[name] = { code: error.code ?? error.name, message: error.message } }
+  }
+  return all;
+};
+"""
+
+
+@pytest.fixture
+def stocked() -> Iterator[Shop]:
+    made = Shop()
+    made.add(orders, *(order("one", n, state="open" if n % 2 else "done", items=n) for n in range(1, 5)))
+    yield made
+    made.close()
+
+
+def refusals(stocked: Shop, calls: dict[str, str]) -> dict[str, dict[str, object]]:
+    """Make these calls in one script; return what each of them was refused with."""
+    tries = ", ".join(f"{name!r}: () => {call}" for name, call in calls.items())
+    source = f"{TRIED} export default async ({{ db, kv, mail, events, fetch, changes }}) => tried({{ {tries} }})"
+    found: dict[str, dict[str, object]] = result(stocked, source)
+    return found
+
+
+def test_undefined_in_a_filter_chooses_nothing(stocked: Shop) -> None:
+    found = refusals(
+        stocked,
+        {
+            "find": "db.orders.find({ state: undefined })",
+            "first": "db.orders.first({ state: undefined })",
+            "count": "db.things.count({ customer: undefined })",
+            "sum": "db.orders.sum('items', { state: { ne: undefined } })",
+            "aggregate": "db.orders.aggregate({ or: [{ state: undefined }] }, { sum: 'items' })",
+            "delete": "db.orders.deleteMany({ state: undefined })",
+            "update": "db.orders.updateMany({ state: { in: ['open', undefined] } }, { note: 'x' })",
+            "things": "db.things.deleteMany({ customer: undefined })",
+        },
+    )
+    assert {name: each.get("code") for name, each in found.items()} == dict.fromkeys(found, "filter_undefined")
+    assert all("state" in str(each["message"]) or "customer" in str(each["message"]) for each in found.values())
+
+
+def test_every_row_needs_saying(stocked: Shop) -> None:
+    bare = refusals(
+        stocked,
+        {"delete": "db.orders.deleteMany()", "null": "db.orders.deleteMany(null)", "empty": "db.orders.deleteMany({})",
+         "update": "db.orders.updateMany(undefined, { note: 'x' })", "count": "db.orders.count()"},
+    )  # fmt: skip
+    assert [each.get("code", each.get("is")) for each in bare.values()] == ["filter_missing"] * 4 + [4]
+    said = refusals(
+        stocked,
+        {
+            "update": "db.orders.updateMany({}, { note: 'x' }, { all: true })",
+            "delete": "db.orders.deleteMany({}, { all: true })",
+        },
+    )
+    assert said == {"update": {"is": 4}, "delete": {"is": 4}}
+
+
+def test_options_that_no_call_has_are_refused_with_the_right_name(stocked: Shop) -> None:
+    calls = {
+        "db.orders.find({}, { skip: 5 })": "offset",
+        "db.orders.find({}, { sort: 'id' })": "order",
+        "db.orders.find({}, { orderBy: 'id' })": "order",
+        "db.orders.find({}, { columns: ['id'] })": "order, limit, cursor, include, select, offset",
+        "db.orders.first({}, { limit: 2 })": "order, include, select",
+        "db.orders.distinct('state', {}, { limit: 2 })": "it has none",
+        "db.orders.each({}, { limit: 2 }).next()": "order, include, select",
+        "db.orders.find({}, { Limit: 5 })": "limit",
+        "db.orders.get(1, { chekc: true })": "check",
+        "db.orders.count({}, { limit: 1 })": "it has none",
+        "db.orders.aggregate({}, { group: 'state' })": "groupBy",
+        "db.orders.aggregate({}, { sums: 'items' })": "sum",
+        "db.orders.deleteMany({}, { al: true })": "all",
+        "db.orders.updateMany({}, { note: 'x' }, { ALL: true })": "all",
+        "db.things.upsert({ id: 'a' }, { unique: 'id' })": "on",
+        "db.orders.sum('items', {}, { by: 'x' })": "it has none",
+        "kv.set('a', 1, { ttl: 60 })": "ttlSeconds",
+        "kv.get('a', { won: true })": "own",
+        "kv.list({ prefx: 'a' })": "prefix",
+        "kv.swap('a', 1, 2, { ttlseconds: 5 })": "ttlSeconds",
+        "kv.add('a', 1, { ttl: 1 })": "own",
+        "kv.delete('a', { x: 1 })": "own",
+        "mail.send({ to: 'a@one.example', subject: 'x', body: 'y' })": "text",
+        "mail.send({ to: 'a@one.example', subject: 'x', text: 'y', from: 'b@one.example' })": "senderName",
+        "fetch('https://example.com/', { timeout: 5 })": "signal",
+        "fetch('https://example.com/', { method: 'POST', json: {} })": "body",
+        "fetch('https://example.com/', { header: {} })": "headers",
+        "new Response('', { statuscode: 201 })": "status, statusText, headers",
+        "events.emit('order.paid', {}, { delay: 5 })": "it has none",
+        "changes('orders', { since: 'now' })": "from",
+    }
+    found = refusals(stocked, {str(number): call for number, call in enumerate(calls)})
+    for (call, words), reported in zip(calls.items(), found.values(), strict=True):
+        assert reported.get("code") == "option_unknown", (call, reported)
+        assert words in str(reported["message"]), (call, reported)
+
+
+def test_known_options_and_none_are_taken(stocked: Shop) -> None:
+    attempt = stocked.attempt(budgets={"rows_written": 2000})
+    for start in (0, 500, 1000):
+        ask(
+            attempt,
+            "db.insertMany",
+            set="things",
+            rows=[{"id": f"t{n:04}", "n": n} for n in range(start, min(start + 500, 1203))],
+        )
+    settle(stocked, attempt)
+    found = refusals(
+        stocked,
+        {
+            "find": "db.orders.find({}, { order: '-id', limit: 1, cursor: undefined }).then((rows) => rows[0].id)",
+            "null": "db.orders.find({}, null).then((rows) => rows.length)",
+            "offset": "db.orders.find({}, { order: '-id', offset: 1, limit: 2, select: 'items' }).then((rows) => rows)",
+            "beyond": "db.orders.find({}, { offset: 600 }).then((rows) => [rows.length, rows.cursor])",
+            "wrong offset": "db.orders.find({}, { offset: -1 })",
+            "distinct": "db.orders.distinct('state', { items: { gt: 1 } })",
+            "each": "(async () => { const seen = []; for await (const row of db.things.each({}, { select: 'n' })) seen.push(row.n); "
+                    "return [seen.length, seen.at(-1)]; })()",
+            "set": "kv.set('a', 1, { ttlSeconds: 60, own: false })", "get": "kv.get('a', undefined)",
+        },
+    )  # fmt: skip
+    assert [each.get("is", each.get("code")) for each in found.values()] == [
+        4, 4, [{"id": 3, "items": 3}, {"id": 2, "items": 2}], [0, None], "RangeError", ["done", "open"], [1203, 1202], None, 1,
+    ]  # fmt: skip
+
+
+def test_log_lines_show_values_of_the_script_api(stocked: Shop) -> None:
+    source = """
+    export default async () => {
+      console.log(new Headers({ 'X-B': '2' }), { at: Instant.from('2026-11-25T09:00:00Z') });
+      console.log({ [Symbol.toStringTag]: 'Instant' }, { [Symbol.toStringTag]: 'Headers', a: 1 });
+    };
+    """
+    logs = [line.text for line in run(stocked, source).logs]
+    forged = "{ [Symbol(Symbol.toStringTag)]: 'Instant' } { a: 1, [Symbol(Symbol.toStringTag)]: 'Headers' }"
+    assert logs == ["Headers { 'x-b': '2' } { at: 2026-11-25T09:00:00Z }", forged]
+
+
+def test_values_that_json_would_empty_are_refused_where_they_are_handed_over(stocked: Shop) -> None:
+    found = refusals(
+        stocked,
+        {
+            "map": "db.things.insert({ of: new Map([[1, 2]]) })",
+            "set": "kv.set('a', new Set([1]))",
+            "promise": "kv.set('a', kv.get('b'))",
+            "error": "events.emit('a.b', { e: new Error('x') })",
+            "floats": "kv.set('a', new Float64Array(2))",
+            "headers": "kv.set('a', new Headers())",
+            "body": "new Request('https://example.com/', { method: 'POST', body: { a: 1 } })",
+            "list": "new Response([1])",
+        },
+    )
+    assert {name: each.get("code") for name, each in found.items()} == dict.fromkeys(found, "TypeError")
+    value = "{ at: new Date(0), bytes: new Uint8Array(2), url: new URL('https://example.com/x'), none: {} }"
+    kept = refusals(
+        stocked, {"set": f"kv.set('a', {value})", "get": "kv.get('a').then((v) => [v.url, v.none, v.bytes.length])"}
+    )
+    assert kept["get"] == {"is": ["https://example.com/x", {}, 2]}
+
+
+RUNTIMES = ("quickjs", "quickjs-native")
+
+
+@pytest.fixture(params=RUNTIMES)
+def js(request: pytest.FixtureRequest) -> Iterator[Callable[..., Report]]:
+    reader = SyntaxChecker(lambda: Pool(runtime=request.param, size=1, cores=1, profile="trusted"))
+
+    def run(source: str, **limits: int) -> Report:
+        return reader.read(Job(Bundle({"main.js": source}), limits=Limits(**limits), tenant="acme"))
+
+    yield run
+    reader.close()
+
+
+def test_a_forged_stack_names_no_place_outside_the_script(js: Callable[..., Report]) -> None:
+    forged = "    at read (/etc/passwd:1:2)\\n    at x (other.js:9:9)\\n    at y (main.js:9000:1)\\nroot:x:0:0\\n    at f (main.js:2:3)"
+    found = js(f'const e = new Error("mine");\ne.stack = "{forged}";\nthrow e').error
+    assert found is not None
+    assert (found.file, found.line, found.stack) == ("main.js", 2, "    at f (main.js:2:3)")
+    alone = js('throw Object.assign(new Error("mine"), { stack: "    at read (/etc/passwd:1:2)" })').error
+    assert alone is not None
+    assert (alone.file, alone.line, alone.column, alone.stack) == (None, None, None, "")
