@@ -175,7 +175,7 @@ def test_no_option_faults_whatever_it_is_given(tmp_path: Path, monkeypatch: pyte
     entry.add_commands([])
     wanted = attacks(typer.main.get_command(entry.app))
     monkeypatch.delenv("_LODGER_COMPLETE")
-    assert len(wanted) > 200
+    assert len(wanted) > 140
     monkeypatch.chdir(tmp_path)
     refused = 0
     for words in wanted:
