@@ -6,6 +6,7 @@ from functools import partial
 from lodger.sandbox.job import CallHandler, Job, Report
 from lodger.sandbox.script_images import ScriptImages
 from lodger.sandbox.wasm.code_cache import CodeCache
+from lodger.sandbox.wasm.compiler import PERMANENT
 from lodger.sandbox.wasm.pool import WasmPool
 from lodger.sandbox.workers.admission import refuse
 from lodger.sandbox.workers.launcher import WorkerEnd
@@ -42,12 +43,14 @@ class Pool(WarmPool):
             return await (await self.for_modules()).run(job, host)
         image = self._images and self._images.find(job)
         try:
-            return await self.attempt(partial(self._worker_run, job, host, [image] if image else []))
+            report = await self.attempt(partial(self._worker_run, job, host, [image] if image else []))
         finally:
             if image:
                 image.close()
-            elif self._images and self._open:
-                self._images.want(job)
+        # Evaluating modules for an image takes no longer than in this attempt: what exceeded its limits is not tried once more.
+        if not image and self._images and self._open and report.outcome not in PERMANENT:
+            self._images.want(job)
+        return report
 
     def _worker_run(
         self, job: Job, host: CallHandler, images: list[VersionImage], worker: WorkerEnd, context: AttemptContext

@@ -16,7 +16,7 @@ from lodger.sandbox import Bundle, Job, Limits, Outcome, Pool, Report
 from lodger.sandbox.frames import IMAGE_HEAD, PAGE, RUN
 from lodger.sandbox.script_images import LEAST_BYTES, ScriptImages, binding
 from lodger.sandbox.wasm.code_cache import CodeCache
-from lodger.sandbox.wasm.sealed_code import SealedCode
+from lodger.sandbox.wasm.sealed_code import SealedCode, SealedCodeWriter
 from lodger.sandbox.workers import launcher as launching
 from lodger.sandbox.workers.version_image import read_image
 from lodger.sandbox.workers.worker_run import WorkerRun
@@ -259,6 +259,30 @@ def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() ->
             await images.close()
 
     asyncio.run(go())
+
+
+def test_no_image_is_made_of_a_version_that_exceeds_its_limits() -> None:
+    begun = []
+
+    class Noted(CodeCache):
+        def begin(self, binding: bytes) -> SealedCodeWriter:
+            begun.append(binding)
+            return super().begin(binding)
+
+    ended = {"main.js": FILLER + "export default () => 1"}
+
+    async def go() -> list[Outcome]:
+        async with pool_of(Noted()) as pool:
+            scripts = ({"main.js": FILLER + "for (;;);"}, ended)
+            ends = [
+                (await pool.run(job(modules, tenant), Echo())).outcome
+                for modules, tenant in zip(scripts, "ab", strict=True)
+            ]
+            assert await pool.compile(job(ended, "b"))  # images are made one after the other
+            return ends
+
+    assert asyncio.run(go()) == [Outcome.CPU_LIMIT, Outcome.OK]
+    assert begun == [binding("b", "main.js", ended)]
 
 
 def _descriptors() -> int:
