@@ -30,8 +30,8 @@ _NO_TIME = "its rule has no time in these years"
 _MIN_YEARS = 5
 #: Slots that are compared with a bound of how often a schedule fires.
 _COMPARED = 1000
-#: Number of answers that are kept.
-_MAX_ANSWERS = 32
+#: Number of answers that are kept: twice as many as a run asks for.
+_MAX_ANSWERS = 8
 
 
 class Windows:

@@ -47,7 +47,6 @@ class Recording:
         self._full = False
         self._of: tuple[Claim, Job, Report, Ended, Redactor, str] | None = None
         self._packed: bytes | None = None
-        self._outcome: Outcome | None = None
 
     def called(self, name: str, arguments: str) -> int:
         """Keep a call as it arrives; return its number for :meth:`answered`."""
@@ -82,7 +81,6 @@ class Recording:
 
         The form in which it is stored is made here, a large one in a thread: a commit must not wait for it.
         """
-        self._outcome = finished.outcome
         self._size = self._kept + len(job.bundle.context) + len(finished.result or "")
         self._size += sum(len(line.text) for line in report.logs)
         # Not the end itself, which has this recording: what refers to itself is left to the collector, with the job and all it holds.
@@ -114,7 +112,7 @@ class Recording:
         """
         if outcome is Outcome.OK and not self.always:
             return None
-        if outcome is self._outcome or self._size >= _SMALL:
+        if (self._of and outcome is self._of[3].outcome) or self._size >= _SMALL:
             return self._packed
         return self._pack(Ended(outcome, error))
 

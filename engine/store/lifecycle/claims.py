@@ -171,6 +171,7 @@ class _Claiming:
     Attributes:
         tenants: the rows of the locked queues, by tenant.
         remaining: how many more actions of each tenant may start.
+        revisions: those of the candidates' schedules, by action.
     """
 
     def __init__(
@@ -184,6 +185,7 @@ class _Claiming:
         self.asked = {"now": until_us, "free": self.lookahead, "day": now_us // usage.DAY_US}
         self.tenants: dict[str, AnyRow] = {}
         self.remaining: dict[str, int] = {}
+        self.revisions: dict[str, Revision] = {}
 
     def run(self, spent: dict[str, str], *, wait: bool) -> Callable[[], list[Claim]]:
         """Lock the queues, choose actions and start them; return a function that returns their claims."""
@@ -215,7 +217,7 @@ class _Claiming:
         queues = [TenantQueue(row.tenant_id, row.requires, 0) for row in waiting if self.remaining[row.tenant_id] > 0]
         # If budgets are used up, some of the first rows have ended just now.
         found = self._candidates(queues, ahead.first() if ahead and not spent else None)
-        context.revision_cache.revisions(connection, _revision_keys(row for rows in found.values() for row in rows))
+        self._read_revisions([row for rows in found.values() for row in rows if row.revision is not None])
         taken: list[Any] = []
         for number, queue in enumerate(queues):
             share = -(-(self.free - len(taken)) // (len(queues) - number))
@@ -306,13 +308,16 @@ class _Claiming:
 
     def _limits(self, tenant: str, row: AnyRow | None) -> Limits:
         """Return the limits of an action of a tenant; the tenant's own for None."""
-        revision = None if row is None or row.revision is None else self._revision(row)
+        revision = None if row is None else self.revisions.get(row.id)
         wishes = None if revision is None or row is None else revision.limits_of(row.step)
         return self.context.content_cache.limits(self.tenants[tenant].limits, wishes)
 
-    def _revision(self, row: AnyRow) -> Revision:
-        """Return the revision of an action's schedule, which was read before."""
-        return self.context.revision_cache.revision(self.connection, row.tenant_id, row.schedule_id, row.revision)
+    def _read_revisions(self, rows: Sequence[AnyRow]) -> None:
+        """Read the revisions of these actions' schedules."""
+        cache = self.context.revision_cache
+        keys = {row.id: (row.tenant_id, row.schedule_id, row.revision) for row in rows}
+        cache.revisions(self.connection, keys.values())
+        self.revisions = {action: cache.revision(self.connection, *key) for action, key in keys.items()}
 
     def _start(self, rows: Sequence[Any]) -> None:
         """Mark the chosen actions as running under the lease, until their tenant's wall limit and the grace period are over."""
@@ -330,12 +335,10 @@ class _Claiming:
     def _claims_of(self, rows: Sequence[Any]) -> Callable[[], list[Claim]]:
         """Set the deadlines of the started actions of kind host; return a function that returns all claims."""
         connection = self.connection
-        self.context.revision_cache.revisions(connection, _revision_keys(rows))
-        revisions = {row.id: self._revision(row) for row in rows if row.revision is not None}
         sources = self.context.content_cache.versions(connection, map(_version_key, rows))
         self._set_handler_deadlines(rows, sources)
         runs = ask_schedule_runs(connection, (row.schedule_id for row in rows if row.schedule_id is not None))
-        return lambda: self._build_claims(rows, revisions, sources, runs())
+        return lambda: self._build_claims(rows, sources, runs())
 
     def _set_handler_deadlines(self, rows: Sequence[Any], sources: dict[VersionKey, VersionContent]) -> None:
         """Set the deadline of actions of kind host, which declare their own ``deadline_s``."""
@@ -352,12 +355,10 @@ class _Claiming:
     def _build_claims(
         self,
         rows: Sequence[Any],
-        revisions: dict[str, Revision],
         sources: dict[VersionKey, VersionContent],
         known: dict[str | None, ScheduleRuns],
     ) -> list[Claim]:
-        """Return the claims of started actions, from their rows, compiled revisions, script versions and the runs of their schedules
-        (``known``)."""
+        """Return the claims of started actions, from their rows, script versions and the runs of their schedules (``known``)."""
         ahead: dict[str, tuple[int, ...]] = {}
         content_cache, tenant_rows = self.context.content_cache, self.tenants
         days = {
@@ -365,7 +366,7 @@ class _Claiming:
         }
         claims = []
         for row in rows:
-            revision = revisions.get(row.id)
+            revision = self.revisions.get(row.id)
             last = known.get(row.schedule_id, NO_RUNS)
             if revision is not None and row.schedule_id not in ahead:
                 ahead[row.schedule_id] = upcoming(revision, last[0])
@@ -409,11 +410,6 @@ class _Claiming:
                 )
             )
         return claims
-
-
-def _revision_keys(rows: Iterable[Any]) -> set[tuple[str, str, int]]:
-    """Return tenant, schedule and revision of the actions that have one."""
-    return {(row.tenant_id, row.schedule_id, row.revision) for row in rows if row.revision is not None}
 
 
 def _version_key(row: AnyRow) -> VersionKey:
