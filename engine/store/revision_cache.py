@@ -219,15 +219,10 @@ class RevisionCache:
             found |= self._read(connection, absent)
         return found
 
-    def uncached(self, wanted: Iterable[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
-        """Return those of these revisions that are not cached; each is (tenant, schedule, number, instant up to which slots are
-        accounted)."""
+    def uncached(self, wanted: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+        """Return those of these revisions that are not cached; each is (tenant, schedule, number)."""
         with self._lock:
-            return [each for each in wanted if each[:3] not in self._kept]
-
-    def preload(self, connection: Connection, wanted: Sequence[tuple[str, str, int, int]]) -> None:
-        """Read and compile revisions (tenant, schedule, number, accounted up to) that come due soon."""
-        self.revisions(connection, (each[:3] for each in wanted))
+            return [each for each in wanted if each not in self._kept]
 
     def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
         """Return a revision of a schedule, compiled."""

@@ -29,7 +29,7 @@ def test_what_comes_due_is_read_before(tmp_path: Path, monkeypatch: pytest.Monke
             # By another process: this one's node has compiled none of them.
             with Engine.open(str(tmp_path / "ledger.db")) as other:
                 made = [other.schedules.create("acme", f"s{n}", script="job", rules="every 86400s") for n in range(60)]
-            book, keys = engine.inner.context.revision_cache, [("acme", each.id, each.revision, 0) for each in made]
+            book, keys = engine.inner.context.revision_cache, [("acme", each.id, each.revision) for each in made]
             assert len(book.uncached(keys)) == 60, "nothing but a tick would read them, and none comes before midnight"
             ahead, frozen = prefetcher.Prefetcher(node.context), gc.get_freeze_count()
             await ahead.start()

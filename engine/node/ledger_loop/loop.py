@@ -86,13 +86,10 @@ class LedgerLoop(Service):
         self._between_rounds.clear()
         try:
             await self._look()
-            wait_s = self._wait_s()
-            if wait_s <= 0:
-                # A part that wanted to be alone costs the others no look.
-                if await self._write() and self._wait_s() <= 0:
-                    await self._write()
-                wait_s = self._wait_s()
-            return 0.0 if self._outdated() else wait_s
+            # A part that wanted to be alone costs the others no look.
+            if self._wait_s() <= 0 and await self._write() and self._wait_s() <= 0:
+                await self._write()
+            return 0.0 if self._outdated() else self._wait_s()
         finally:
             self._between_rounds.set()
 

@@ -33,14 +33,14 @@ class Prefetcher(Service):
         self._ready_us = 0
         self._look_s = float("-inf")
         self._number = 0
-        self._unread: deque[tuple[str, str, int, int]] = deque()
+        self._unread: deque[tuple[str, str, int]] = deque()
 
     async def round(self) -> float:
         """Read the versions of scripts that run soon, a few at a time."""
         db, revisions = self.context.db, self.context.store.revision_cache
         if self._unread:
             wanted = [self._unread.popleft() for _ in range(min(BATCH, len(self._unread)))]
-            await db.read(partial(revisions.preload, wanted=wanted))
+            await db.read(partial(revisions.revisions, wanted=wanted))
             self._number += len(wanted)
             if self._number % FREEZE_EACH < len(wanted) and self._number <= KEPT:
                 gc.freeze()

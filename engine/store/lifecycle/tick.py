@@ -499,7 +499,7 @@ _earliest = Prepared(
     )
 )
 _soon = (
-    select(_clock.tenant_id, _clock.schedule_id, _clock.revision, _clock.accounted_us)
+    select(_clock.tenant_id, _clock.schedule_id, _clock.revision)
     .where(_clock.next_at > bindparam("after"), _clock.next_at <= bindparam("until"))
     .order_by(_clock.next_at)
     .limit(bindparam("most"))
@@ -509,13 +509,10 @@ _wake_ups = Prepared(
 )
 
 
-def due_soon(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int, int]]:
-    """Return the clocks that come due after one instant and up to another, soonest first.
-
-    Each is (tenant, schedule, revision, the instant up to which its slots are accounted).
-    """
+def due_soon(connection: Connection, after_us: int, until_us: int, maximum: int) -> list[tuple[str, str, int]]:
+    """Return the clocks that come due after one instant and up to another, soonest first; each is (tenant, schedule, revision)."""
     rows = connection.execute(_soon, {"after": after_us, "until": until_us, "most": maximum})
-    return [(row.tenant_id, row.schedule_id, row.revision, row.accounted_us) for row in rows]
+    return [(row.tenant_id, row.schedule_id, row.revision) for row in rows]
 
 
 def lock_clocks(connection: Connection, tenant_id: str, schedule_ids: Iterable[str] | None = None) -> Sequence[Any]:
