@@ -88,6 +88,7 @@ def test_what_a_script_is_refused_people_are_refused(bench: Bench) -> None:
     assert [each.document for each in documents.list("acme", "carts")] == ["a"]
 
 
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 def test_long_filters_leave_nothing_in_the_node_s_memory(bench: Bench) -> None:
     """With its statement a filter of 190 conditions took 15 MB: kept, those of one script that asks hundreds filled the memory.
 
