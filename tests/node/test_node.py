@@ -2,29 +2,24 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
-import pytest
 from sqlalchemy import text
 from tests.node.harness import OK, SETTINGS, Script, working
 
+from lodger.engine.core.errors import Unavailable
 from lodger.engine.core.execution import Claim
 from lodger.engine.effects.finished import Finished
 from lodger.sandbox.outcome import Outcome
 
 
-@pytest.mark.parametrize("by", ["cancel", "suspend", "delete"])
-def test_what_is_taken_away_kills_the_worker(tmp_path: Path, by: str) -> None:
+def test_deleting_a_tenant_kills_its_workers(tmp_path: Path) -> None:
     async def scenario() -> None:
         script = Script(hang=True)
         async with working(tmp_path, script) as (engine, node, signals):
             asked = await engine.run_in("acme", "job", 0)
             await signals.wait("started")
-            if by == "cancel":
-                assert (await engine.actions.cancel(None, asked.id)).state == "cancelled"
-            elif by == "suspend":
-                await engine.tenants.suspend("acme")
-            else:
-                await engine.tenants.delete("acme")
+            await engine.tenants.delete("acme")
             async with asyncio.timeout(120):
                 await node.attempts.drained()
             assert [claim.action_id for claim in script.killed] == [asked.id]
@@ -88,8 +83,9 @@ def test_stopping_hands_back_what_does_not_end_and_flushes_what_has(tmp_path: Pa
             action = await engine.actions.get(None, asked.id)
             assert (action.state, action.attempt) == ("ready", 1)
             script.hang = False
-            async with engine.node(script, "n2"):
+            async with engine.node(script, "n2") as other:
                 await signals.wait("finished")
+                assert other.attempts.room().long == SETTINGS.slots // 2
         assert (script.starts, script.stops) == (2, 2)
 
     asyncio.run(scenario())
@@ -106,6 +102,31 @@ def test_every_service_survives_starting_and_stopping_in_any_order(tmp_path: Pat
             assert sorted(name for task in asyncio.all_tasks() if (name := task.get_name()) in names) == names
             await engine.run_in("acme", "job", 0)
             await signals.wait("finished")
+
+    asyncio.run(scenario())
+
+
+def test_a_claim_whose_answer_was_lost_is_handed_back_at_once(tmp_path: Path) -> None:
+    """The server committed and the connection broke before its answer: the claim does not wait for its deadline."""
+
+    async def scenario() -> None:
+        async with working(tmp_path, Script()) as (engine, node, signals):
+            true, lost = node.db.write, asyncio.Event()
+
+            async def write(*given: Any, **more: Any) -> object:
+                answer = await true(*given, **more)
+                if not lost.is_set() and await engine.actions.list("acme", state="running"):
+                    lost.set()
+                    raise Unavailable("database_unreachable", place="ledger", reason="the answer was lost")
+                return answer
+
+            node.db.write = write  # type: ignore[method-assign]  # the network's part
+            asked = await engine.run_in("acme", "job", 0)
+            (finished,) = await signals.wait("finished")
+            assert lost.is_set()
+            assert finished.details["attempt"] == 2
+            outcomes = [attempt.outcome for attempt in await engine.actions.attempts(None, asked.id)]
+            assert outcomes == [Outcome.OK], "it never began: nobody is blamed"
 
     asyncio.run(scenario())
 

@@ -16,6 +16,7 @@ from lodger.engine.effects import cancelled_usage
 from lodger.engine.effects.budget_checks import BudgetChecks
 from lodger.engine.effects.finished import Finished
 from lodger.engine.node.executors.attempt import Attempt
+from lodger.engine.store.lifecycle import leases
 from lodger.engine.store.usage import budget_reservations, usage
 from lodger.engine.store.usage.budget_reservations import ReservationRequest
 from lodger.sandbox.outcome import Outcome
@@ -190,6 +191,33 @@ def test_what_an_attempt_holds_comes_back_however_it_ends(spender: Spender) -> N
         assert budget_reservations.reserve(bench.engine.context, connection, [wish]) == [0], (
             "it is this attempt's no more"
         )
+
+
+@pytest.mark.parametrize("gone", ["lease taken over", "begun anew", "stopped"])
+def test_the_share_of_a_cancelled_attempt_comes_back_when_its_node_is_gone(spender: Spender, gone: str) -> None:
+    """Nothing of it can be charged any more: the node that knew what was used has no lease to report it under."""
+    bench = spender.bench
+    spender.tenant(fetches_per_day=1000)
+
+    async def one(attempt: Attempt) -> None:
+        await fetch(attempt, 1)
+
+    cancelled, running = spender.asked(2)
+    for claim in (cancelled, running):
+        spender.run(claim, one)
+    bench.engine.actions.cancel(None, cancelled.action_id)
+    assert bench.scalar("SELECT sum(amount) FROM lodger_lots") == 10
+    lease = bench.lease()
+    if gone == "lease taken over":
+        bench.clock.advance(1000)
+        bench.rescue()
+    else:
+        with bench.engine.context.database.write() as connection:
+            if gone == "stopped":
+                leases.unregister(connection, lease, bench.clock.us)
+            else:
+                leases.register(bench.engine.context, connection, lease.node_id, "n1", bench.clock.us)
+    assert bench.scalar("SELECT count(*) FROM lodger_lots") == 0
 
 
 def failing_commit(ended: Finished) -> Finished:

@@ -52,6 +52,17 @@ def test_a_node_that_is_gone_at_the_slot_gets_none_and_no_node_at_all_says_so(be
     assert gap.node_key == ""
 
 
+def test_only_nodes_that_carry_the_labels_are_meant(bench: Bench) -> None:
+    schedule = _schedule_everywhere(bench, labels="node:b")
+    for name in ("a", "b"):
+        bench.lease(name)
+    bench.clock.advance(60)
+    for name in ("a", "b"):
+        bench.renew(name)
+    bench.tick()
+    assert _nodes_and_states(bench.actions(schedule)) == [("b", "ready")]
+
+
 @pytest.mark.parametrize("overlap", ["skip", "queue_one", "queue_all", "cancel_running"])
 def test_a_slow_node_holds_up_no_other_one(bench: Bench, overlap: str) -> None:
     schedule = _schedule_everywhere(bench, overlap=overlap)

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import text
 from tests.databases.fixtures import unused_url as url
 from tests.store.bench import Bench
-from tests.store.pages_read import OTHER_SESSIONS, pages_read
 from tests.store.query_plans import plans
 
 from lodger.engine.store.actions import actions
+from lodger.engine.store.connection.database import Database
 from lodger.engine.store.drivers.sqlite.rows import TOGETHER
 from lodger.engine.store.lifecycle import leases, tick
 from lodger.engine.store.platform import gauges
@@ -101,6 +101,24 @@ def test_postgresql_reads_lists_once_and_rewrites_sums_in_place(bench: Bench) ->
         ).all()
     assert [row[0] for row in rows] == ["lodger_storage", "lodger_usage_days"]
     assert all(row[1] >= 4 and row[1] == row[2] for row in rows), rows
+
+
+#: Counts the other sessions of this database.
+OTHER_SESSIONS = (
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+
+
+def pages_read(database: Database) -> int:
+    """Return the pages that queries have looked at."""
+    with database.read() as connection:
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+    with database.read() as connection:
+        counted = "sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))"
+        found = connection.scalar(text(f"SELECT {counted}::bigint FROM pg_statio_user_tables"))
+    assert isinstance(found, int)
+    return found
 
 
 def test_postgresql_looks_at_no_more_for_tenants_and_schedules_that_are_not_due(bench: Bench) -> None:

@@ -121,6 +121,17 @@ def test_forgotten_slots_are_not_run_again_by_a_tick_or_a_backfill(bench: Bench)
     )
 
 
+def test_a_round_passes_by_tenants_that_have_nothing_to_forget(bench: Bench) -> None:
+    for tenant in ("acme", "beech", "cedar"):
+        bench.tenant(tenant)
+    bench.engine.run_in("beech", "job", 0)
+    with bench.engine.context.database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO lodger_kv VALUES ('cedar', '', 'k', '1', 5, 0)")
+    with bench.engine.context.database.read() as connection:
+        assert retention.tenants_after(connection, "") == ["beech", "cedar"]
+        assert retention.tenants_after(connection, "beech") == ["cedar"]
+
+
 #: A deletion of one action that would take a minute: the database's own work on SQLite, a wait on PostgreSQL.
 ENDLESS = {
     "sqlite": (

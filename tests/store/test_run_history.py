@@ -52,22 +52,3 @@ def test_days_of_a_calendar_are_those_of_the_schedules_zone(bench: Bench) -> Non
         assert {each.day.weekday() for each in found.coming if each.slots} == weekdays, name
         assert {each.day.weekday() for each in found.past if each.actions} <= weekdays, name
         assert any(each.actions for each in found.past), name
-
-
-def test_the_preview_of_a_backfill_is_what_it_does(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule(missed="skip")
-    bench.clock.advance(630)
-    bench.tick()
-    bench.run()
-    now = from_us(bench.clock.us)
-    between = {"start": now - timedelta(seconds=3600), "end": now}
-    preview = bench.engine.actions.backfill_preview("acme", "s", **between)
-    assert preview.slots > 0
-    assert bench.engine.actions.backfill_preview("acme", "s", **between) == preview, "nothing is stored"
-    made = bench.engine.actions.backfill("acme", "s", **between)
-    assert (len(made.actions), made.left_alone) == (preview.slots, preview.left_alone)
-    slots = [each.slot for each in bench.actions() if each.origin == "backfill"]
-    assert (slots[0], slots[-1]) == (preview.first, preview.last)
-    after = bench.engine.actions.backfill_preview("acme", "s", **between)
-    assert (after.slots, after.first, after.last) == (0, None, None)

@@ -13,6 +13,7 @@ from lodger.engine.store.usage import budget_reservations
 from lodger.sandbox.job import ScriptError
 from lodger.sandbox.outcome import Outcome
 
+DAY = 86_400
 __all__ = ["place"]
 
 
@@ -72,6 +73,20 @@ def test_what_is_sealed_leaves_no_more_than_the_rest(
     assert [state(far, asked) for asked in (first, third)] == ["done", "done"]
     assert used(far) == [(3, 3, 4)]
     assert far.bench.scalar("SELECT count(*) FROM lodger_lots") == 0
+
+
+def test_it_counts_on_the_day_it_was_sealed_on_however_late_it_is_settled(far: PlatformDatabase) -> None:
+    far.ask()
+    _committed, one = far.seal(mails(3))
+    assert one is not None
+    far.bench.clock.advance(DAY)
+    done = far.settle(one, far.apply(one))
+    assert done is not None
+    assert [(each.budget, each.used) for each in done.warned] == [("mails", 3)]
+    assert used(far) == [(0, 3, 2), (1, 0, 0)]
+    far.ask()
+    _committed, two = far.seal(mails(3))
+    assert two is not None, "today nothing was used"
 
 
 def test_what_could_not_be_applied_is_free_again(far: PlatformDatabase) -> None:

@@ -31,6 +31,9 @@ def test_one_has_it_until_its_lease_ends(bench: Bench) -> None:
     bench.clock.advance(61)
     assert [each.holder for each in locks.list()] == [None, None]
     assert not locks.free("rebuild", "a"), "the lease has ended"
+    late = locks.take("other", "b", "1m")
+    assert late is not None
+    assert late.epoch == 2, "another holder may have had it meanwhile"
     theirs = locks.take("rebuild", "b", 500)
     assert theirs is not None
     assert (theirs.holder, theirs.epoch) == ("b", 2), "a write that carries epoch 1 can be told from one of now"
