@@ -29,3 +29,18 @@ def test_nothing_is_written_for_what_is_anothers_or_was_said_before(bench: Bench
     assert [line.text for line in attempt.logs] == ["begun"]
     assert bench.scalar("SELECT runs FROM lodger_usage_days") == 1
     assert bench.scalar("SELECT cpu_us FROM lodger_usage_days") == 12_500
+
+
+def test_a_node_that_lost_its_lease_adds_nothing(bench: Bench) -> None:
+    bench.tenant()
+    asked = bench.engine.run_in("acme", "job", 0)
+    (claim,) = bench.claim()
+    bench.engine.actions.cancel(None, asked.id)
+    with bench.engine.context.database.write() as connection:
+        connection.exec_driver_sql("UPDATE lodger_nodes SET epoch = epoch + 1")
+        assert (
+            cancelled_usage.write(bench.engine.context, connection, bench.nodes["n1"], [(claim, LEFT)], bench.clock.us)
+            == []
+        )
+    (attempt,) = bench.engine.actions.attempts(None, asked.id)
+    assert attempt.usage.cpu_ms == 0

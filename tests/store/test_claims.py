@@ -1,7 +1,7 @@
 """Claiming and committing: fair, within caps, fenced by the lease, all or nothing."""
 
 import pytest
-from tests.store.bench import THROWN, Bench
+from tests.store.bench import Bench
 from tests.traces import TABLE, Traces
 
 from lodger.engine.core.clock import from_us
@@ -53,24 +53,6 @@ def test_a_commit_stores_result_logs_usage_and_the_attempt(bench: Bench) -> None
     assert (attempt.usage, attempt.effects, attempt.outcome) == (finished.usage, finished.effects, Outcome.OK)
     assert bench.engine.actions.logs(None, claim.action_id) == [LogLine("info", "hello", 5)]
     assert bench.scalar("SELECT cpu_us FROM lodger_usage_days WHERE runs = 1") == 1500
-
-
-def test_a_retry_waits_for_its_backoff(bench: Bench) -> None:
-    bench.tenant()
-    bench.schedule("every 3600s", retry={"attempts": 3, "backoff_s": 30})
-    bench.clock.advance(3600)
-    bench.tick()
-    bench.run(THROWN)
-    bench.clock.advance(29)
-    assert bench.claim() == []
-    bench.clock.advance(7)  # a fifth of the delay after it
-    bench.run(THROWN)
-    bench.clock.advance(59)
-    assert bench.claim() == []
-    bench.clock.advance(13)
-    (claim,) = bench.run()
-    assert claim.attempt == 3
-    assert bench.states() == ["done"]
 
 
 @pytest.fixture

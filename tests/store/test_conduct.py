@@ -8,22 +8,6 @@ from tests.store.bench import Bench
 from lodger.engine.core.errors import InputError
 
 
-def test_an_action_is_due_after_its_slot_and_before_the_next(bench: Bench) -> None:
-    bench.tenant()
-    schedules = [bench.schedule("every 60s", name=f"s{number}", jitter_s=3600, overlap="allow") for number in range(20)]
-    for _ in range(4):
-        bench.clock.advance(60)
-        bench.tick()
-    delays = set()
-    for schedule in schedules:
-        mine = {action.due_at - action.slot for action in bench.actions(schedule) if action.slot}
-        assert len(mine) == 1, "every slot of a schedule is put off by the same"
-        delays |= mine
-    assert min(delays) >= timedelta()
-    assert max(delays) < timedelta(seconds=60)
-    assert len(delays) == 20
-
-
 def test_a_jittered_action_does_not_start_before_it_is_due(bench: Bench) -> None:
     bench.tenant()
     schedule = bench.schedule("every 600s", jitter_s=600)

@@ -37,6 +37,20 @@ def test_the_last_run_whatever_became_of_it(bench: Bench) -> None:
     assert (last.state, last.outcome, last.node) == ("failed", Outcome.SCRIPT_ERROR, "n1")
 
 
+def test_of_two_runs_it_is_the_one_that_started_last(bench: Bench) -> None:
+    bench.tenant()
+    bench.schedule()
+    bench.schedule(name="t")
+    for _ in range(2):
+        bench.clock.advance(60)
+        bench.tick()
+        claims = bench.run()
+    last = bench.engine.schedules.last_run("acme", "s")
+    assert last is not None
+    assert last.slot == from_us(bench.clock.us)
+    assert last.action_id in {claim.action_id for claim in claims}
+
+
 def test_a_script_is_told_about_the_last_run_that_succeeded(bench: Bench) -> None:
     bench.tenant()
     bench.schedule()

@@ -85,14 +85,6 @@ def test_a_retry_resumes_at_the_failed_step_with_its_input_and_its_own_tries(ben
     assert applied == [(0, 2), (1, 2), (2, 2)], "the effects of each step exactly once"
 
 
-def test_an_edit_keeps_the_steps_and_may_change_them(bench: Bench) -> None:
-    steps(bench)
-    kept = bench.engine.schedules.edit("acme", "s", params=2)
-    assert [step["script"] for step in kept.steps] == ["fetch", "shape", "send"]
-    assert kept.steps[1]["limits"] == {"cpu_ms": 50}
-    assert [step["script"] for step in bench.engine.schedules.edit("acme", "s", script="send").steps] == ["send"]
-
-
 def test_what_is_no_step_is_refused(bench: Bench) -> None:
     bench.tenant()
     for wish in ([], ["job"] * 21, [{"limits": {}}], [{"script": "job", "colour": 1}], [7]):
