@@ -49,7 +49,8 @@ def test_pages_of_a_long_history_cost_what_those_of_a_short_one_do(
 ) -> None:
     monkeypatch.setattr(actions, "MOST_LOOKED_AT", LOOKED_AT)
     with open_house(unused_url, tmp_path) as made:
-        asked = pages(made)
+        # Lists of one tenant's operations are those of all tenants with a condition more.
+        asked = [each for each in pages(made) if not each.startswith("/t/acme/operations/")]
         if kind == "postgresql":
             asked = [each for each in asked if each.partition("?")[0] in OF_PLANNER or "/actions/" in each]
         empty = costs(made, asked)
