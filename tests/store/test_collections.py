@@ -115,7 +115,7 @@ def test_it_is_kept_with_the_documents(shop: Bench) -> None:
 
 
 def test_the_database_uses_it(shop: Bench, kind: str) -> None:
-    fill(shop, 3000)
+    fill(shop, 1500)
     shop.engine.collections.index("one", "things", "n")
     said: list[str] = []
     engine = shop.engine.context.database.engine
@@ -132,7 +132,7 @@ def test_the_database_uses_it(shop: Bench, kind: str) -> None:
         with engine.connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT").execute(sa.text("ANALYZE"))
     sa.event.listen(engine, "before_cursor_execute", explain)
-    assert run(shop, ("db.count", {"filter": {"n": {"gte": 2990}}})) == [10]
+    assert run(shop, ("db.count", {"filter": {"n": {"gte": 1490}}})) == [10]
     sa.event.remove(engine, "before_cursor_execute", explain)
     assert "ix_lodger_document_index_number" in said[0]
 

@@ -57,7 +57,11 @@ def test_no_code_outside_the_drivers_asks_which_database_it_has() -> None:
         place = file.relative_to(ROOT).as_posix()
         if not place.startswith(ALLOWED):
             seen += 1
-            found += [f"engine/{place}:{line}" for line in faults(ast.parse(file.read_text(encoding="utf-8")))]
+            text = file.read_text(encoding="utf-8")
+            if any(
+                word in text for word in ("dialect", "compiles", "psycopg", *NAMES)
+            ):  # no other has what is looked for
+                found += [f"engine/{place}:{line}" for line in faults(ast.parse(text))]
     assert not found, "ask the driver: " + ", ".join(found)
     assert seen > 200
 

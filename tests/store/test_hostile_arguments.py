@@ -39,14 +39,11 @@ TEXTS = (
     "\ud800",
     "x" * 100_000,
     "",
-    " ",
     "..",
-    "a/b",
     "' OR 1=1 --",
     "\u202e",
     "%00",
     "@platform",
-    "-1",
     "NaN",
 )
 NUMBERS: dict[type, tuple[Any, ...]] = {

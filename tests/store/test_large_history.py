@@ -42,7 +42,7 @@ def test_the_work_of_a_slot_stays_the_same(bench: Bench) -> None:
             bench.schedule("every 60s", tenant_id=f"t{tenant}", name=f"s{number}")
     work = growth.Work(bench)
     counted: list[dict[str, int]] = []
-    for first, rows in ((1, 1000), (1001, 31_000)):
+    for first, rows in ((1, 1000), (1001, 16_000)):
         growth.fill(bench, rows, first)
         growth.measure(bench)
         found = growth.measure(bench, work)
