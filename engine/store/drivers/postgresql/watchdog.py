@@ -31,12 +31,10 @@ class Cursor(psycopg.Cursor[Any]):
     Attributes:
         mark: the connection's mark when the statement was sent.
         is_awaited: whether its result will be read; otherwise it is used again after the statement.
-        text: the prepared statement for which it is used again; empty for any other.
     """
 
     mark: object = None
     is_awaited = True
-    text = ""
 
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool | None = None
@@ -100,7 +98,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._unused: defaultdict[str, list[Cursor]] = defaultdict(list)
+        self._unused: defaultdict[Any, list[Cursor]] = defaultdict(list)
 
     def cursor(self, name: str = "", **kwargs: Any) -> Any:
         """Return a cursor; one of the server's, which has a name, is opened after the kept statements."""
@@ -127,10 +125,9 @@ class WatchedConnection(psycopg.Connection[Any]):
         """Keep one statement until the next :meth:`flush`; return the cursor that will have its result."""
         if len(self._unused) > MAX_TEXTS:
             self._unused.clear()
-        text = query if prepare else ""
-        unused = self._unused[text]
+        unused = self._unused[query]
         cursor: Any = unused.pop() if unused else self.cursor()
-        cursor.text, cursor.is_awaited = text, is_awaited
+        cursor.is_awaited = is_awaited
         self.queue(cursor, query, params, prepare=prepare)
         return cursor  # type: ignore[no-any-return]  # the factory's
 
@@ -141,7 +138,7 @@ class WatchedConnection(psycopg.Connection[Any]):
         """
         cursor._reset()
         cursor._tx.set_pgresult(None)
-        self._unused[cursor.text].append(cursor)
+        self._unused[cursor._last_query].append(cursor)
 
     def queue(self, cursor: Cursor, query: Any, params: Any, *, prepare: bool | None) -> None:
         """Keep one statement until the next flush; its result goes into this cursor."""
