@@ -23,7 +23,7 @@ LONGEST_FIRST = (
     "unit/recurrence/test_english_phrases.py", "sim/test_server.py", "escape/test_boot_order.py",
     "api/test_route_table.py", "unit/runtime/test_errors.py", "e2e/test_places.py", "unit/data/test_sql_is_python.py",
     "api/test_client.py", "features/openid/test_sign_in.py", "unit/data/test_views.py", "e2e/test_escape.py",
-    "unit/capabilities/test_changes.py", "api/test_live.py", "e2e/test_reading_creates_nothing.py",
+    "unit/capabilities/test_changes.py", "api/test_live.py", "e2e/test_nouns.py",
     "api/test_requests.py", "unit/data/test_odd_tables.py", "unit/data/test_no_oracle.py", "chaos/test_restarts.py",
     "limits/test_native_choice.py", "e2e/test_beside_node.py", "escape/test_wasm_owned_compiler.py",
     "escape/test_values.py", "sim/test_shares.py", "node/test_soak.py", "e2e/test_command_line.py",

@@ -1,18 +1,26 @@
 """A compromised worker: whatever it writes to its socket, the parent reaches a verdict and its memory stays bounded.
 
-A worker that waits for unanswered calls meets its limits, and its end is noticed.
+A worker that waits for unanswered calls meets its limits, bundles that are none are refused, and of ten thousand mutated frames each has a
+verdict; ``lodger bench frames`` runs a million.
 """
 
 import asyncio
 import json
 
 import pytest
+from tests.e2e.ready import lodger
 from tests.escape.probing import Echo, probe, probe_job, probe_pool
 
+from lodger.bench import frames
+from lodger.bench.frames import MAX_GROWN_BYTES, SLOWEST_S, fuzz
+from lodger.escape.arena import SuitePool, settings_for
 from lodger.escape.runner import started
-from lodger.sandbox import Outcome
+from lodger.escape.switchboard import Switchboard
+from lodger.sandbox import Bundle, Job, Outcome, Report
 from lodger.sandbox.frames import ARMED, BUNDLE, CALL, DONE, FAIL, HEAD, HEADER, LOG, READY, REPLY
 from lodger.sandbox.job import CallHandlerGone, Reply
+from lodger.sandbox.workers import worker_run
+from lodger.sandbox.workers.verdict import Verdict
 from lodger.sandbox.workers.worker_run import MAX_CALLS_IN_FLIGHT
 
 WRITE = "os.write(channel._descriptor, {!r})\nhear()"
@@ -295,3 +303,81 @@ def test_a_result_behind_calls_that_wait_is_worth_these_calls() -> None:
     report = probe(asking_script(MAX_CALLS_IN_FLIGHT + 30, "done('7'); os._exit(0)"), host=host, **LONG)
     assert (report.outcome, report.result) == (Outcome.OK, "7")
     assert len(host.asked) >= 30, "whatever was asked for before it has had its turn"
+
+
+ACTION = "export default ({ action }) => action.id"
+CONTEXT = '{"action":{"id":"real"}}'
+
+
+REFUSED = ("", "a\nb.js", "a\0.js", "n" * 256, "\x1b[2J.js")
+OURS = ("lodger:begin", "lodger:module", "eval_script", "__proto__", "constructor", "main.js/../x.js")
+
+
+def run(*bundles: Bundle) -> list[Report]:
+    """Return the report of each bundle."""
+
+    async def go() -> list[Report]:
+        async with started(SuitePool("quickjs", settings_for("quickjs"))) as pool:
+            return [await pool.run(Job(each), Switchboard(Job(each).limits)) for each in bundles]
+
+    return asyncio.run(go())
+
+
+def test_names_that_are_no_names_are_refused() -> None:
+    forged = (Bundle({"main.js": ACTION, name: '{"action":{"id":"forged"}}'}, CONTEXT) for name in REFUSED)
+    for report in run(*forged):
+        assert report.outcome is Outcome.BAD_REQUEST
+        assert report.error is not None
+        assert "printable" in report.error.message
+
+
+def test_no_entry_and_too_many_modules_are_told() -> None:
+    many = {"main.js": ACTION, **{f"m{number}.js": "" for number in range(1000)}}
+    nothing, refused = run(Bundle({}), Bundle(many, CONTEXT))
+    assert nothing.outcome is Outcome.COMPILE_ERROR
+    assert nothing.error is not None
+    assert "main.js" in nothing.error.message
+    assert refused.outcome is Outcome.BAD_REQUEST
+
+
+def test_names_of_ours_are_ours() -> None:
+    for report in run(*(Bundle({"main.js": ACTION, name: "throw new Error('evaluated')"}, CONTEXT) for name in OURS)):
+        assert (report.outcome, report.result) == (Outcome.OK, '"real"')
+
+
+def test_short_run() -> None:
+    tally = fuzz(20_000)
+    assert tally.faults == []
+    assert tally.frames >= 20_000
+    assert tally.grown_bytes < MAX_GROWN_BYTES
+    assert tally.slowest_s < SLOWEST_S
+    assert len(tally.outcomes) >= 5, tally.outcomes
+
+
+def test_a_parent_that_goes_on_after_the_first_error_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lenient(worker_run.WorkerRun):
+        def _decide(self, found: Verdict | None) -> None:
+            if found is None or found.outcome != "protocol_error":
+                super()._decide(found)
+
+    monkeypatch.setattr(frames, "WorkerRun", Lenient)
+    assert not fuzz(3_000).outcomes["protocol_error"]
+
+
+def test_a_parent_that_still_calls_after_its_verdict_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(worker_run.WorkerRun):
+        def _end(self) -> None:
+            super()._end()
+            self._host.asked.append(("late", "1"))  # type: ignore[attr-defined]  # the suite's own host
+
+    monkeypatch.setattr(frames, "WorkerRun", Late)
+    assert any("already had a verdict" in fault for fault in fuzz(500).faults)
+
+
+def test_the_verb() -> None:
+    said = lodger("bench", "frames", "--frames", "2000", "--seed", "7", "--check", "--json")
+    assert said.code == 0, said
+    body = said.json
+    assert body["holds"]
+    assert body["frames"] >= 2000
+    assert body["faults"] == []
