@@ -73,16 +73,6 @@ def test_wrong_usage_ends_with_two() -> None:
         assert (said.code, said.out, "Traceback" in said.err) == (2, "", False), arguments
 
 
-def test_next_in_words_and_instants() -> None:
-    said = inside(
-        "next", "0 9 * * 1-5", "--tz", "Europe/Berlin", "--after", "2026-11-21T00:00:00Z", "-n", "2", "--json"
-    )
-    assert said.code == 0
-    assert said.json["next"] == ["2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"]
-    assert "Monday" in said.json["text"]
-    assert said.json["never"] is False
-
-
 def test_what_is_no_rule_is_refused_in_words() -> None:
     for rule in ("FREQ=DALY", "nonsense", "", "99 * * * *", "x" * 100_000):
         said = inside("next", rule)

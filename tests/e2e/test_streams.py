@@ -90,7 +90,6 @@ CHARACTERS = 'export default () => "\\ud83d\\ude00 \\ud800 é"'
 
 def test_no_letter_is_too_strange_for_a_stream(tmp_path: Path) -> None:
     (tmp_path / "s.js").write_text(CHARACTERS)
-    assert _shell(f"{RUN} exec {tmp_path}/s.js >/dev/null", PYTHONIOENCODING="utf-8").returncode == 0
     said = _shell(f"{RUN} exec {tmp_path}/s.js --json", PYTHONIOENCODING="ascii")
     assert json.loads(said.stdout)["result"] == "\U0001f600 \ud800 é"
 
