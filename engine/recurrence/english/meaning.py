@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lodger.engine.recurrence.calendar.civil import DAY_S
@@ -34,6 +35,11 @@ def meant(text: str, drafts: Sequence["Draft"], zone: str | None) -> Phrase:
         for other in (*clauses[:place], *clauses[place + 1 :]):
             if _covered(one, other):
                 raise _without(text, drafts[place], "a rule names only times that another one names")
+    for place, (one, other) in enumerate(pairwise(clauses)):
+        before, after = drafts[place : place + 2]
+        joined = text[_span(before)[1] : _span(after)[0]].strip()
+        if joined in (",", ";") and not {"interval", "step"} & {*before.parts, *after.parts} and _narrower(other, one):
+            raise _instead_or_too(text, before, after)
     return Phrase(tuple(clauses), zone)
 
 
@@ -46,6 +52,22 @@ def _without(text: str, draft: "Draft", what: str) -> Unread:
     """Return the error of a clause that must go, naming the text without it."""
     place, end = _span(draft)
     return Unread(what, place, place, (text[:place] + text[end:],), whole=True, drops=True)
+
+
+def _narrower(one: Clause, other: Clause) -> bool:
+    """Whether a clause has some of another clause's days, and no others."""
+    pairs = list(zip(_of_years(one), _of_years(other), strict=False))
+    return all(not mine & ~theirs for mine, theirs in pairs) and any(mine != theirs for mine, theirs in pairs)
+
+
+def _instead_or_too(text: str, before: "Draft", after: "Draft") -> Unread:
+    """Return the error of days that have other times after a comma: they may replace the times before it, or add to them."""
+    (_, end), (place, _) = _span(before), _span(after)
+    days = text[slice(*after.parts["days"])]
+    texts = f"{text[:end]} except {days}; {text[place:]}", f"{text[:end]} and {text[place:]}"
+    return Unread(
+        f"the times of {days!r} may come instead of those before or beside them", place, place, texts, whole=True
+    )
 
 
 def _complete(text: str, drafts: Sequence["Draft"]) -> None:
