@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -23,7 +22,6 @@ from lodger.sandbox.job import Job
 from lodger.sandbox.limits import MIB
 from lodger.sandbox.outcome import Outcome
 from lodger.sandbox.runtimes.js.artefact import read_sources, realm_key
-from lodger.sandbox.runtimes.js.guest import STACK_BYTES
 from lodger.sandbox.runtimes.js.image import PART_BYTES
 from lodger.sandbox.wasm.code_cache import CodeCache, packed
 from lodger.sandbox.wasm.compiler import PERMANENT, Compilation
@@ -65,15 +63,17 @@ def _realm() -> bytes:
 
 
 def _seen(job: Job) -> str:
-    """Return the part of a job's context that its modules may see while they are evaluated: the platform's functions, which are globals."""
-    context = job.bundle.context
-    return json.dumps({"functions": json.loads(context).get("functions", [])}) if '"functions":' in context else "{}"
+    """Return all of a job that its modules can see while they are evaluated: the platform's functions, and where memory ends."""
+    context, seen = job.bundle.context, {"memory_bytes": job.limits.memory_bytes}
+    functions = json.loads(context).get("functions", []) if '"functions":' in context else None
+    return json.dumps(seen if functions is None else seen | {"functions": functions})
 
 
-def binding(tenant: str, entry: str, modules: Mapping[str, str], seen: str = "{}") -> bytes:
-    """Return the cache key of an image: a digest of its tenant, of every module by name, of what these see, and of the realm."""
+def binding(job: Job) -> bytes:
+    """Return the cache key of an image: a digest of its tenant, of every module by name, of all that these see, and of the realm."""
+    modules = {**job.bundle.modules, **standard_modules.imported(job.bundle.modules)}
     texts = [part.encode() for pair in modules.items() for part in pair]
-    parts = (tenant.encode(), entry.encode(), seen.encode(), *texts, _realm())
+    parts = (job.tenant.encode(), job.bundle.entry.encode(), _seen(job).encode(), *texts, _realm())
     return packed((_FORMAT, hashlib.sha256(packed(parts)).digest()))
 
 
@@ -94,14 +94,10 @@ class ScriptImages:
         self._turn = asyncio.Semaphore(1)
 
     def find(self, job: Job) -> VersionImage | None:
-        """Return the image of a job's version if there is one in memory that fits its limits; the caller closes it."""
+        """Return the image of a job's version if there is one in memory; the caller closes it."""
         bound = self._known and self._known.get(_key(job))
         code = bound and self._cache.find(bound)
-        image = read_image(code.descriptor, code.size) if code else None
-        if image is not None and image.memory_bytes - STACK_BYTES > job.limits.memory_bytes:
-            image.close()
-            return None
-        return image
+        return read_image(code.descriptor, code.size) if code else None
 
     def want(self, job: Job) -> None:
         """Make the image of a job's version in the background, unless it is small, known to have none, or its tenant's turn is taken."""
@@ -132,9 +128,8 @@ class ScriptImages:
 
     async def _make(self, key: _Key, job: Job) -> bool:
         """Find or compile the image of a version, in the turn of its tenant; return whether there is one."""
-        modules = {**job.bundle.modules, **standard_modules.imported(job.bundle.modules)}
         async with self._turn:
-            bound = await asyncio.to_thread(binding, job.tenant, job.bundle.entry, modules, _seen(job))
+            bound = await asyncio.to_thread(binding, job)
             code = self._cache.find(bound) or await self._cache.recall(job.tenant, bound)
             if code:
                 code.close()

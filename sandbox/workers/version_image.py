@@ -16,12 +16,10 @@ class VersionImage:
     Attributes:
         descriptor: of the sealed file.
         layout: payload of the IMAGE frame.
-        memory_bytes: size of the memory that the image is of.
     """
 
     descriptor: int
     layout: bytes
-    memory_bytes: int
 
     def close(self) -> None:
         """Close the descriptor; call once."""
@@ -37,7 +35,7 @@ def read_image(descriptor: int, size: int) -> VersionImage | None:
     if layout is None:
         os.close(descriptor)
         return None
-    return VersionImage(descriptor, layout, IMAGE_HEAD.unpack_from(layout)[1] * PAGE)
+    return VersionImage(descriptor, layout)
 
 
 def read_layout(descriptor: int, size: int) -> bytes | None:

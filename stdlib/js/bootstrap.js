@@ -333,7 +333,8 @@
     job.entry = slice(message, first + 1, second);
     job.names = slice(message, second + 1, third);
     context = parse(slice(message, third + 1));
-    if (context.functions !== undefined && evaluated === undefined) $.functions(context.functions);
+    // In this order: modules that were evaluated before may have put a getter of this name on Object.prototype.
+    if (evaluated === undefined && context.functions !== undefined) $.functions(context.functions);
     return WAYS[numbers[5]];
   }
 

@@ -78,6 +78,9 @@ SCRIPTS: dict[str, dict[str, str]] = {
     "thenable": {"main.js": "export const then = (f) => f(3);\nexport default () => 1"},
     "crypto": {"main.js": "const id = crypto.randomUUID();\nexport default () => [id, crypto.randomUUID()]"},
     "format": {"main.js": "const money = new Intl.NumberFormat('de');\nexport default () => money.format(1234.5)"},
+    "getter": {"main.js": "let n = 0; Object.defineProperty(Object.prototype, 'functions', { get() { n++ } });\n"
+                          "export default () => n"},
+    "large": {"main.js": "const all = new Uint8Array(5 << 20).fill(7);\nexport default () => all.length"},
     "functions": {"main.js": "const kind = typeof crm, own = Object.getOwnPropertyNames(globalThis).length;\nglobalThis.crm = 7;\n"
                              "export default () => [kind, own, crm]"},
     "endless": {"main.js": "for (;;);\nexport default () => 1"},
@@ -109,9 +112,9 @@ def test_a_script_ends_the_same_from_its_image() -> None:
         async with pool_of(None) as plain, pool_of(CodeCache()) as compiled:
             narrow = replace(LIMITS, frame_bytes=4096)  # an image comes in larger frames than calls
             for name, modules in SCRIPTS.items():
-                bundle = Bundle(modules, CONTEXT)
+                bundle = Bundle(modules, "{}" if name == "getter" else CONTEXT)
                 made = await compiled.compile(job(modules, limits=narrow, bundle=bundle))
-                assert made is (name not in ("syntax", "missing", "no default")) or name == "endless", name
+                assert made is (name not in ("syntax", "missing", "no default")), name
                 ends[name] = [
                     comparable(await pool.run(job(modules, bundle=bundle), Echo())) for pool in (plain, compiled)
                 ]
@@ -140,6 +143,20 @@ def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
 
     # The platform's functions are globals: a script that could see others has another image.
     assert asyncio.run(go()) == [Outcome.OK, Outcome.CPU_LIMIT, Outcome.CPU_LIMIT]
+
+
+def test_where_memory_ends_is_that_of_the_attempt() -> None:
+    modules = {
+        "main.js": "let room = true;\ntry { new Uint8Array(30 << 20) } catch { room = false }\nexport default () => room"
+    }
+    ample = replace(LIMITS, memory_bytes=64 << 20)
+
+    async def go() -> list[str | None]:
+        async with pool_of(CodeCache()) as pool:
+            assert await pool.compile(job(modules))
+            return [(await pool.run(job(modules, limits=limits), Echo())).result for limits in (LIMITS, ample)]
+
+    assert asyncio.run(go()) == ["false", "true"]
 
 
 #: Uses of packages that come with Lodger, whose evaluation is part of an image.
@@ -240,22 +257,16 @@ def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() ->
             assert (await pool.run(job(modules, limits=large), Echo())).outcome is Outcome.OK
             assert await pool.compile(job(modules, limits=large))  # waits for the one that is being made
             assert await images.make(job(modules, limits=large))
-            kept = cache.find(binding("acme", "main.js", modules))
+            kept = cache.find(binding(job(modules, limits=large)))
             assert kept
             kept.close()
-            for other in (job(modules, "globex"), job({**modules, "b.js": ""}), job({"main.js": FILLER + "return 1"})):
+            others = [job(modules, "globex"), job({**modules, "b.js": ""}), job({"main.js": FILLER + "return 1"})]
+            for other in (*others, job(modules)):  # with less memory
                 assert images.find(other) is None
-                assert cache.find(binding(other.tenant, "main.js", other.bundle.modules)) is None
-            found = images.find(job(modules))
+                assert cache.find(binding(other)) is None
+            found = images.find(job(modules, limits=large))
             assert found
             found.close()
-            # The guest's own stack is not the script's memory.
-            tight = replace(LIMITS, memory_bytes=found.memory_bytes - (1 << 20))
-            beside = images.find(job(modules, limits=tight))
-            assert beside
-            beside.close()
-            tight = replace(LIMITS, memory_bytes=found.memory_bytes - (2 << 20))
-            assert images.find(job(modules, limits=tight)) is None
             await images.close()
 
     asyncio.run(go())
@@ -348,7 +359,7 @@ def test_a_layout_that_no_memory_has_is_refused_before_any_worker_sees_it(conten
 
 def forge(cache: CodeCache, tenant: str, modules: dict[str, str], change: Callable[[bytes], bytes]) -> None:
     """Put what an owned compiler could send in place of a tenant's image."""
-    bound = binding(tenant, "main.js", modules)
+    bound = binding(job(modules, tenant))
     code = cache.find(bound)
     assert code
     writer = cache.begin(bound)
@@ -458,7 +469,7 @@ def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
                 places = {}
                 for tenant, script in (("acme", modules), ("globex", wrong)):
                     assert await ScriptImages(pool, cache).make(job(script, tenant))
-                    place = cache.place(tenant, binding(tenant, "main.js", script))
+                    place = cache.place(tenant, binding(job(script, tenant)))
                     assert place
                     places[tenant] = place
                 damage(places["acme"], places["globex"].read_bytes())
@@ -472,7 +483,7 @@ def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
                     lambda worker, context, image=image: WorkerRun(worker, job(modules), Echo(), context, image)
                 )
                 assert report.result == '"right"', name
-                kept = cache.fetch("acme", binding("acme", "main.js", modules))
+                kept = cache.fetch("acme", binding(job(modules)))
                 assert (kept is None) is (name == "a folder"), name
                 if kept:
                     kept.close()

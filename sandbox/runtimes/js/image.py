@@ -1,14 +1,16 @@
 """The image of a version: the pages of the guest's memory that compiling and evaluating the version's modules writes.
 
 A worker of the version's tenant loads the modules and links them: a module before them throws. Then it evaluates them. If they read
-anything of an attempt (clock, Math.random, limits, context, an answer of the host) or leave jobs, the image has them compiled only, and
-each attempt evaluates them. The pages that differ from the state of every warm worker are sent to the parent, which gives them as a sealed
-file to later attempts of the same version; these map the pages over their memory, copied on write. Whatever an attempt sets for itself is
-set after that.
+anything of an attempt (clock, Math.random, limits, context, an answer of the host), leave jobs or take too much time or memory, the image
+has them compiled only, and each attempt evaluates them. The pages that differ from the state of every warm worker are sent to the parent,
+which gives them as a sealed file to later attempts of the same version; these map the pages over their memory, copied on write. Whatever an
+attempt sets for itself is set after that.
 
 The image is data inside the guest's memory, as untrusted as everything there: the host reads none of it, and the parent checks its
 layout.
 """
+
+import time
 
 from lodger.sandbox.frames import ARTEFACT, DONE, FAIL, IMAGE_HEAD, MAX_RUNS, PAGE, RUN
 from lodger.sandbox.runtimes.js.guest import Guest, HostFunctions, Thrown, Trapped
@@ -31,6 +33,8 @@ _RESERVED = 1 << 32
 PART_BYTES = 1 << 18
 #: Promise jobs of an import whose modules make none: one loads and evaluates them, two pass on the namespace.
 _JOBS = 3
+#: Maximum CPU time of an evaluation in milliseconds, which is charged to no run, and maximum number of pages that it adds to an image.
+_MAX_MS, _MAX_ADDED = 1000, 1024
 _REFUSED = b"\x0dcompile_error" + b'{"name":"SyntaxError","message":"the modules cannot be compiled in advance"}'
 
 
@@ -55,15 +59,22 @@ def map_over(guest: Guest, descriptor: int, layout: bytes, memory_bytes: int) ->
 class _Compiling(HostFunctions):
     """Host functions while modules are compiled and evaluated: no clock, no randomness, no calls."""
 
-    def __init__(self, modules: Modules) -> None:
+    def __init__(self, modules: Modules, cpu_ms: int) -> None:
         self.modules = modules
         self.done = self.evaluates = False
+        self._deadline = time.process_time_ns() + min(cpu_ms, _MAX_MS) * 1_000_000
 
     def clock_us(self) -> int:
         """Return 0 to packages, which do nothing with it. Raises WasmFault for the author's modules: an attempt has a clock of its own."""
         if self.evaluates:
             raise WasmFault("the modules read the clock")
         return 0
+
+    def interrupted(self) -> bool:
+        """Return False. Raises WasmFault after the CPU time that an attempt may use."""
+        if time.process_time_ns() >= self._deadline:
+            raise WasmFault("the modules take too long")
+        return False
 
     def call(self, operation: int, text: bytes | None) -> bytes | None:
         """Note that all modules are linked or evaluated. Raises WasmFault for all other calls."""
@@ -78,7 +89,7 @@ def compile_into(
 ) -> "NoReturn":
     """Compile the modules and send the image: ARTEFACT frames and DONE with their size, or FAIL if there is none."""
     modules = Modules(bundle)
-    host = guest.host = _Compiling(modules)
+    host = guest.host = _Compiling(modules, limits["cpu_ms"])
 
     def jobs_of(function: str, message: bytes) -> int:
         """Call a function of the bootstrap, and return the number of promise jobs that ran until none was left."""
@@ -92,44 +103,51 @@ def compile_into(
     # As bootstrap.js: without a default export only where there is no other, and a snippet that may be a module.
     module, *facts = modules.facts()
     ways = (module, 2) if (not facts[-1] if module else facts[-2]) else (module,)
-    after = b""
+    size, pages = 0, b""
+    runs: list[tuple[int, int]] = []
     try:
         modules.check()
         for way in ways:
             jobs_of("compile", WAYS[way])
             if host.done and guest.stack_pointer() == pointer:
-                after = guest.peek(0, guest.size())
+                size, runs, pages = _changes(before, guest, guest.size() // PAGE)
                 break
-        jobs = after and jobs_of("evaluate", modules.message(limits, [way, *facts]))
+        jobs = runs and jobs_of("evaluate", modules.message(limits, [way, *facts]))
         if host.done and jobs == _JOBS and guest.peek(numbers["seed"], 8) == seed and guest.stack_pointer() == pointer:
-            after = guest.peek(0, guest.size())
+            size, runs, pages = _changes(before, guest, len(pages) // PAGE + _MAX_ADDED)
     except (SourceRefused, Thrown, Trapped, MemoryError, WasmFault):
         pass  # without an image, or with one of compiled modules
-    runs = _changed_runs(before, after)
-    if not 0 < len(runs) <= MAX_RUNS:
+    if not runs:
         channel.answer(FAIL, _REFUSED)
         raise AssertionError
-    head = IMAGE_HEAD.pack(len(runs), len(after) // PAGE, len(bundle), way, *facts)
+    head = IMAGE_HEAD.pack(len(runs), size, len(bundle), way, *facts)
     layout = b"".join(RUN.pack(*run) for run in runs) + head
-    pages = (after[first * PAGE : (first + count) * PAGE] for first, count in runs)
-    image = b"".join((bundle, bytes(-len(bundle) % PAGE), *pages, layout))
-    for at in range(0, len(image), PART_BYTES):
-        channel.send(ARTEFACT, image[at : at + PART_BYTES])
-    channel.answer(DONE, b"%d" % len(image))
+    parts = (bundle, bytes(-len(bundle) % PAGE), pages, layout)
+    for part in parts:
+        for at in range(0, len(part), PART_BYTES):
+            channel.send(ARTEFACT, part[at : at + PART_BYTES])
+    channel.answer(DONE, b"%d" % sum(map(len, parts)))
     raise AssertionError
 
 
-def _changed_runs(before: bytes, after: bytes) -> "list[tuple[int, int]]":
-    """Return first page and length of each run of pages that differ; pages beyond the old memory differ if they are not zero."""
+def _changes(before: bytes, guest: Guest, most: int) -> "tuple[int, list[tuple[int, int]], bytes]":
+    """Return the number of the guest's pages, first page and length of each run of pages that differ, and these pages.
+
+    Pages beyond the old memory differ if they are not zero. Raises MemoryError if more than ``most`` pages differ, or too many runs.
+    """
+    pages: list[bytes] = []
     runs: list[tuple[int, int]] = []
-    zero = bytes(PAGE)
-    for page in range(len(after) // PAGE):
+    zero, size = bytes(PAGE), guest.size() // PAGE
+    for page in range(size):
         at = page * PAGE
-        old = before[at : at + PAGE] or zero
-        if after[at : at + PAGE] == old:
+        now = guest.peek(at, PAGE)
+        if now == (before[at : at + PAGE] or zero):
             continue
         if runs and page == sum(runs[-1]):
             runs[-1] = runs[-1][0], runs[-1][1] + 1
         else:
             runs.append((page, 1))
-    return runs
+        pages.append(now)
+        if len(pages) > most or len(runs) > MAX_RUNS:
+            raise MemoryError
+    return size, runs, b"".join(pages)
