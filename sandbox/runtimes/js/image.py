@@ -35,6 +35,8 @@ PART_BYTES = 1 << 18
 _JOBS = 3
 #: Maximum CPU time of an evaluation in milliseconds, which is charged to no run, and maximum number of pages that it adds to an image.
 _MAX_MS, _MAX_ADDED = 1000, 1024
+#: Largest memory limit of versions that are evaluated: a node reserves none for it.
+_MAX_MEMORY_BYTES = 128 << 20
 _REFUSED = b"\x0dcompile_error" + b'{"name":"SyntaxError","message":"the modules cannot be compiled in advance"}'
 
 
@@ -112,7 +114,8 @@ def compile_into(
             if host.done and guest.stack_pointer() == pointer:
                 size, runs, pages = _changes(before, guest, guest.size() // PAGE)
                 break
-        jobs = runs and jobs_of("evaluate", modules.message(limits, [way, *facts]))
+        fits = runs and limits["memory_bytes"] <= _MAX_MEMORY_BYTES
+        jobs = fits and jobs_of("evaluate", modules.message(limits, [way, *facts]))
         if host.done and jobs == _JOBS and guest.peek(numbers["seed"], 8) == seed and guest.stack_pointer() == pointer:
             size, runs, pages = _changes(before, guest, len(pages) // PAGE + _MAX_ADDED)
     except (SourceRefused, Thrown, Trapped, MemoryError, WasmFault):
