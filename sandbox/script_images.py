@@ -37,6 +37,8 @@ _FORMAT = b"lodger image 1"
 LEAST_BYTES = 4096
 _MAX_KNOWN = 4096
 _MAX_WAITING = 64
+#: Maximum CPU time for an image, which is charged to no run.
+_MAX_CPU_MS = 2000
 _journal = logging.getLogger("lodger.sandbox")
 #: How the state of a warm worker comes about, beside the realm.
 _WARM_UP = ("quickjs.py", "warm_up.py", "js/realm.py", "js/image.py", "js/modules.py")
@@ -147,7 +149,8 @@ class ScriptImages:
 
     async def _compile(self, key: _Key, job: Job, bound: bytes) -> bool:
         """Make an image and keep it in the cache; return whether there is one."""
-        limits = replace(job.limits, frame_bytes=max(job.limits.frame_bytes, PART_BYTES))
+        cpu_ms, frame_bytes = min(job.limits.cpu_ms, _MAX_CPU_MS), max(job.limits.frame_bytes, PART_BYTES)
+        limits = replace(job.limits, cpu_ms=cpu_ms, frame_bytes=frame_bytes)
         writer = self._cache.begin(bound)
         try:
             order = replace(job, limits=limits, tag=f"compile {job.tag}", trace=None, stop=None)

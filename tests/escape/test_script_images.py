@@ -127,6 +127,7 @@ def test_a_script_ends_the_same_from_its_image() -> None:
 def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
     work = "let n = 0; while (n < 8e6) n++;\nexport default () => n"  # more CPU time than attempts have
     seen = "let n = 0; while (n < 8e6) n++;\nMath.random();\nexport default () => n"
+    long = "let n = 0; while (n < 4e8) n++;\nexport default () => n"  # less than attempts have, more than images
     crm = Bundle({"main.js": work}, '{"functions": ["crm.score"]}')
     ample = replace(LIMITS, cpu_ms=20_000)
     vast = replace(ample, memory_bytes=256 << 20)  # which a node reserves for attempts only
@@ -139,6 +140,7 @@ def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
                 (seen, None, ample),
                 (work, crm, ample),
                 (work, None, vast),
+                (long, None, ample),
             ):
                 modules = {"main.js": script}
                 assert await pool.compile(job(modules, limits=limits))
@@ -147,7 +149,7 @@ def test_modules_that_see_nothing_of_an_attempt_are_evaluated_once() -> None:
         return ends
 
     # The platform's functions are globals: a script that could see others has another image.
-    assert asyncio.run(go()) == [Outcome.OK, *3 * [Outcome.CPU_LIMIT]]
+    assert asyncio.run(go()) == [Outcome.OK, *4 * [Outcome.CPU_LIMIT]]
 
 
 def test_where_memory_ends_is_that_of_the_attempt() -> None:
