@@ -49,8 +49,6 @@
 (drop (call $random_get (i32.const 1179000) (i32.const 65536)))
 ;;- clock: the time far away
 (drop (call $clock_time_get (i32.const 0) (i64.const 0) (i32.const 0x7fff0000)))
-;;- environment: the size of the environment far away
-(drop (call $environ_sizes_get (i32.const 0x7fff0000) (i32.const 0)))
 ;;- module: the name of a module far away
 (drop (call $host_module_load (i32.const 0x7fff0000) (i32.const 64) (i32.const 2048)))
 ;;- module-long: the name of a module of two gigabytes
