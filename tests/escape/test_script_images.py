@@ -48,6 +48,7 @@ SCRIPTS: dict[str, dict[str, str]] = {
     "later": {"main.js": "export default async () => [(await import('./a.js')).default, (await import('./b.json')).default]",
               "a.js": "import './b.json'; export default 5", "b.json": '{"b": 1}'},
     "later missing": {"main.js": "export default async () => {\n  await import('./no.js');\n}"},
+    "later ours": {"main.js": "export default () => import('lodger:guard').catch((thrown) => String(thrown))"},
     "later wrong": {"main.js": "export default async () => {\n  await import('./a.js');\n}", "a.js": "let ="},
     "text": {"main.js": "export default function named () { return named.toString() + import.meta.url }"},
     "memory": {"main.js": "export default () => { const all = []; for (;;) all.push(new Array(1e5).fill(1)) }"},

@@ -24,6 +24,8 @@ WAYS = (b"body", b"module", b"plain")
 _COMPILE = b"lodger:compile-"
 #: Of the module that stops an evaluation before the author's modules are reached.
 _GUARD = b"lodger:guard"
+#: Of the bootstrap's own file, as the guest names it.
+_LIBRARY = b"eval_script"
 _PACKAGES = PACKAGES.encode()
 _DECLARATIONS = tuple(word + after for word in (b"import", b"export") for after in (b" ", b"{", b"*", b"'", b'"'))
 _EXPORTS = tuple(word for word in _DECLARATIONS if word.startswith(b"export"))
@@ -183,6 +185,8 @@ class Modules:
         ``./x.js`` is also ``./x.ts`` or the script ``x``, and a folder or a library its index file.
         """
         self._asked = (base, wanted)
+        if wanted.startswith((_GUARD, _COMPILE)) and not base.startswith((_COMPILE, _LIBRARY)):
+            return b"./" + wanted  # missing: an image has them evaluated, and a script could tell
         return found(self._sources, base, wanted) or wanted
 
     def source(self, name: bytes) -> bytes | None:
