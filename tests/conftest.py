@@ -95,11 +95,15 @@ def ready_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def own_log() -> Iterator[None]:
-    """Where what is noted goes is as it was: a command that is carried out here sends it elsewhere, or silences it."""
+def own_log(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Where what is noted goes, and in which form, is as it was: a command that is carried out here sends it elsewhere, or silences it."""
     noted = logging.getLogger("lodger")
     level, propagate, handlers = noted.level, noted.propagate, list(noted.handlers)
+    plugin: Any = pytestconfig.pluginmanager.get_plugin("logging-plugin")  # its handlers are the logger's own, too
+    formatters = [(each, each.formatter) for each in (plugin.caplog_handler, plugin.report_handler)]
     yield
+    for each, formatter in formatters:
+        each.setFormatter(formatter)
     noted.setLevel(level)
     noted.propagate, noted.handlers[:] = propagate, handlers
 

@@ -25,7 +25,7 @@ tz = "Europe/Berlin"
 
 [schedules."two steps"]
 script = ["helper", { script = "report", limits = { cpu_ms = 500 }, version = 1 }]
-rules = ["0 12 * * *", { text = "0 13 * * *", kind = "cron", tz = "Asia/Tokyo" }, "every 90 minutes"]
+rules = ["0 12 * * *", { text = "0 13 * * *", kind = "cron", tz = "Asia/Tokyo" }, "every 90 minutes on weekdays"]
 exclusions = "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24"
 params_json = '{"a": [null]}'
 retry = { attempts = 3 }
