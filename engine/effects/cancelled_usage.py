@@ -1,6 +1,5 @@
 """Logs and usage of cancelled attempts, written after their worker was killed."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ from lodger.engine.effects.finished import Finished
 from lodger.engine.store.bulk import insert_absent
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle.claims import Lease, holds_lease
+from lodger.engine.store.lifecycle.running_lines import encode_lines
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts
 from lodger.engine.store.usage import budget_reservations, storage_usage, usage
@@ -76,7 +76,7 @@ def write(
             continue
         found.append(claim)
         if finished.logs:
-            lines = json.dumps([[line.level, line.text, line.us] for line in finished.logs])
+            lines = encode_lines(finished.logs)
             logged.append({"tenant_id": claim.tenant_id, "action_id": claim.action_id, "step": claim.step,
                            "n": claim.attempt, "lines": lines})  # fmt: skip
             stored[claim.tenant_id] += storage_usage.size(lines)

@@ -1,6 +1,5 @@
 """Actions by request (once, run now, again), their cancellation, and queries on actions and attempts."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
@@ -20,7 +19,7 @@ from lodger.engine.store.bulk import insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import indexed_by
-from lodger.engine.store.lifecycle.running_lines import LogStream
+from lodger.engine.store.lifecycle.running_lines import LogStream, decode_lines
 from lodger.engine.store.pages import LimitedList
 from lodger.engine.store.queue import ready_queue, schedule_concurrency, version_pins
 from lodger.engine.store.queue.stops import cancel_where
@@ -552,9 +551,7 @@ def _lines(connection: sa.Connection, tenant_id: str, action_id: str) -> dict[tu
     """Return the log lines of an action's attempts by step and number."""
     t = tables.attempt_logs.c
     rows = connection.execute(sa.select(t.step, t.n, t.lines).where(t.tenant_id == tenant_id, t.action_id == action_id))
-    return {
-        (step, n): tuple(LogLine(level, text, us) for level, text, us in json.loads(body)) for step, n, body in rows
-    }
+    return {(step, n): tuple(decode_lines(text)) for step, n, text in rows}
 
 
 def _attempt(row: AnyRow, lines: tuple[LogLine, ...]) -> Attempt:

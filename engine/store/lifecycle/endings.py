@@ -16,6 +16,7 @@ from lodger.engine.policy.retry import FailureCounts, Retry, retry_wait_s, sprea
 from lodger.engine.store.bulk import UpdateMany, insert_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.lifecycle import tick
+from lodger.engine.store.lifecycle.running_lines import encode_lines
 from lodger.engine.store.queue import events, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.stops import SUPERSEDED
 from lodger.engine.store.queue.version_pins import next_step
@@ -191,7 +192,7 @@ def _settle_one(
     changes.tried.append(_attempt(ending, now_us))
     lines = None
     if end.logs:
-        lines = json.dumps([[line.level, line.text, line.us] for line in end.logs])
+        lines = encode_lines(end.logs)
         changes.logged.append(_attempt_key(row) | {"lines": lines})
     if ending.record is not None:
         changes.recorded.append(_attempt_key(row) | {"body": ending.record})

@@ -51,7 +51,7 @@ def write(connection: Connection, batches: Iterable[Batch], now_us: int) -> None
                 "step": each.step,
                 "n": each.n,
                 "number": each.number,
-                "lines": json.dumps([[line.level, line.text, line.us] for line in each.lines]),
+                "lines": encode_lines(each.lines),
                 "written_us": now_us,
             }
             for each in wanted
@@ -91,9 +91,14 @@ def sweep(connection: Connection, now_us: int) -> int:
     return connection.execute(delete(running_lines).where(_c.written_us < now_us - KEPT_US)).rowcount
 
 
-def _read(lines: str) -> list[LogLine]:
+def encode_lines(lines: Iterable[LogLine]) -> str:
+    """Return log lines as the text that is stored."""
+    return json.dumps([[line.level, line.text, line.us] for line in lines])
+
+
+def decode_lines(text: str) -> list[LogLine]:
     """Return log lines from their stored text."""
-    return [LogLine(*line) for line in json.loads(lines)]
+    return [LogLine(*line) for line in json.loads(text)]
 
 
 class LogStream:
@@ -119,7 +124,7 @@ class LogStream:
         new = tuple_(logs.step, logs.n).not_in(self._stored)
         mine = (logs.tenant_id == self._tenant_id, logs.action_id == self.action_id)
         for step, n, lines in connection.execute(select(logs.step, logs.n, logs.lines).where(*mine, new)).all():
-            found[step, n] = self._remaining((step, n), _read(lines))
+            found[step, n] = self._remaining((step, n), decode_lines(lines))
         known = or_(
             tuple_(_c.step, _c.n).in_(self._stored),
             *(and_(_c.step == step, _c.n == n, _c.number <= last) for (step, n), last in self._numbers.items()),
@@ -129,7 +134,7 @@ class LogStream:
         )
         for step, n, number, lines in connection.execute(fresh.order_by(_c.step, _c.n, _c.number)).all():
             self._numbers[step, n] = number
-            more = _read(lines)
+            more = decode_lines(lines)
             self._returned.setdefault((step, n), Counter()).update((line.us, line.level) for line in more)
             found.setdefault((step, n), []).extend(more)
         placed: list[tuple[Place, LogLine]] = []
