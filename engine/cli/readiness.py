@@ -96,24 +96,19 @@ def _walls(walls: dict[str, Any]) -> Check:
 def _tzdata(clock: Clock) -> Check:
     """Check the age of the zone data."""
     version = tzdata_version()
-    if int(version[:4]) >= clock.now_us() // 31_556_952_000_000 + 1970 - TZDATA_YEARS:
-        return Check("tzdata", "ok", version)
-    return Check("tzdata", "warn", version, "recent changes of time zones are missing", "pip install --upgrade tzdata")
+    is_recent = int(version[:4]) >= clock.now_us() // 31_556_952_000_000 + 1970 - TZDATA_YEARS
+    why, fix = "recent changes of time zones are missing", "pip install --upgrade tzdata"
+    return Check.of("tzdata", version, why, fix, ok=is_recent, state="warn")
 
 
 def _descriptors(slots: int) -> Check:
     """Check that this process may open enough files for so many attempts at once."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     value = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
-    if hard == resource.RLIM_INFINITY or hard >= max(DESCRIPTORS, FILES_OF_ATTEMPT * slots):
-        return Check("open files", "ok", value)
-    return Check(
-        "open files",
-        "warn",
-        value,
-        f"a thousand clients and {slots} slots need more",
-        "raise the limit (ulimit -n, LimitNOFILE=), or lower LODGER_SLOTS",
-    )
+    suffices = hard == resource.RLIM_INFINITY or hard >= max(DESCRIPTORS, FILES_OF_ATTEMPT * slots)
+    why = f"a thousand clients and {slots} slots need more"
+    fix = "raise the limit (ulimit -n, LimitNOFILE=), or lower LODGER_SLOTS"
+    return Check.of("open files", value, why, fix, ok=suffices, state="warn")
 
 
 def patiences(settings: "Settings") -> Check:
@@ -155,10 +150,9 @@ def _disk(name: str, place: Path) -> Check:
         place = place.parent
     usage = shutil.disk_usage(place)
     value = f"{usage.free / 1024**3:.1f} GiB free"
-    if usage.free >= DISK_WARN:
-        return Check(name, "ok", value)
+    why, fix = "commits fail when it is full", f"free space, or move it: {place}"
     state = "fail" if usage.free < DISK_FAIL else "warn"
-    return Check(name, state, value, "commits fail when it is full", f"free space, or move it: {place}")
+    return Check.of(name, value, why, fix, ok=usage.free >= DISK_WARN, state=state)
 
 
 def _ledger(db: str | None, name: str | None, place: str, clock: Clock) -> Iterator[Check]:
@@ -196,16 +190,9 @@ def _clock(engine: "Engine", clock: Clock) -> Check:
     offset_us = server_us - asked_us - doubt_us
     value = f"{offset_us / 1000:+.0f} ms to the database"
     beyond_us = max(0, abs(offset_us) - doubt_us)
-    if beyond_us <= OFFSET_WARN_US:
-        return Check("clock", "ok", value)
+    why, fix = "a node that is more than two seconds off claims nothing", "synchronize both hosts by NTP"
     state = "fail" if beyond_us > OFFSET_FAIL_US else "warn"
-    return Check(
-        "clock",
-        state,
-        value,
-        "a node that is more than two seconds off claims nothing",
-        "synchronize both hosts by NTP",
-    )
+    return Check.of("clock", value, why, fix, ok=beyond_us <= OFFSET_WARN_US, state=state)
 
 
 def _written(engine: "Engine") -> Check:
