@@ -18,11 +18,10 @@ from psycopg.pq import ConnStatus, TransactionStatus
 
 from lodger.engine.core.clock import SystemClock
 from lodger.engine.store.drivers import patience
+from lodger.engine.store.drivers.postgresql.connections import PREPARED
 from lodger.engine.store.drivers.postgresql.joint_reads import JointReads
 
 T = TypeVar("T")
-#: Statements of which a connection keeps cursors: more than it keeps prepared are made anew each time.
-MAX_TEXTS = 500
 
 
 class Cursor(psycopg.Cursor[Any]):
@@ -123,7 +122,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def send(self, query: str, params: Any = None, *, prepare: bool | None = None, is_awaited: bool = True) -> Cursor:
         """Keep one statement until the next :meth:`flush`; return the cursor that will have its result."""
-        if len(self._unused) > MAX_TEXTS:
+        if len(self._unused) > PREPARED:
             self._unused.clear()
         unused = self._unused[query]
         cursor: Any = unused.pop() if unused else self.cursor()
@@ -132,9 +131,9 @@ class WatchedConnection(psycopg.Connection[Any]):
         return cursor  # type: ignore[no-any-return]  # the factory's
 
     def reuse(self, cursor: Cursor) -> None:
-        """Take back a cursor of :meth:`send` whose rows were read: to make one costs as much as to send a statement.
+        """Keep a cursor of :meth:`send` whose rows were read, for its statement: to make one costs as much as to send a statement.
 
-        It knows how the values of its statement are converted; its result is dropped.
+        The cursor keeps the converters of its statement's values, and drops its result.
         """
         cursor._reset()
         cursor._tx.set_pgresult(None)
