@@ -292,9 +292,9 @@ class _Claiming:
         chosen: list[Any] = []
         waiting = []
         for row in rows:
-            limits = self._limits(tenant, row)
             if len(chosen) == maximum:
                 break
+            limits = self._limits(tenant, row)
             why = self.room.refuses(limits)
             if why is None:
                 chosen.append(row)
@@ -308,8 +308,9 @@ class _Claiming:
 
     def _limits(self, tenant: str, row: AnyRow | None) -> Limits:
         """Return the limits of an action of a tenant; the tenant's own for None."""
-        revision = None if row is None else self.revisions.get(row.id)
-        wishes = None if revision is None or row is None else revision.limits_of(row.step)
+        wishes = None
+        if row is not None and row.id in self.revisions:
+            wishes = self.revisions[row.id].limits_of(row.step)
         return self.context.content_cache.limits(self.tenants[tenant].limits, wishes)
 
     def _read_revisions(self, rows: Sequence[AnyRow]) -> None:
