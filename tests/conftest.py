@@ -108,6 +108,12 @@ def own_log(pytestconfig: pytest.Config) -> Iterator[None]:
     noted.propagate, noted.handlers[:] = propagate, handlers
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """What carries out tests that are coroutines: a loop of asyncio for each."""
+    return "asyncio"
+
+
 @pytest.fixture(autouse=True)
 def no_leaks() -> Iterator[None]:
     """Processes, descriptors, threads and tasks after a test are those from before it."""

@@ -79,22 +79,19 @@ def test_a_server_answers_what_the_engine_itself_answers(
     ) - of_ledgers
 
 
-def test_the_async_client_answers_the_same(lodge: RunningApi, client: Client) -> None:
+async def test_the_async_client_answers_the_same(lodge: RunningApi, client: Client) -> None:
     """Both send what the same functions make; their signatures are compared above."""
 
-    async def scenario() -> None:
-        async with AsyncClient(lodge.url, lodge.token("admin")) as other:
-            assert (await other.me())["role"] == "admin"
-            assert await other.tenants.create("acme") == client.tenants.get("acme")
-            assert await other.scripts.put("acme", "job", ONE) == client.scripts.get("acme", "job")
-            assert await other.tenants.list() == client.tenants.list()
-            exported = [each async for each in other.audit.export("acme")]
-            assert exported == list(client.audit.export("acme"))
-            assert exported
-            with pytest.raises(NotFound):
-                await other.tenants.get("nobody")
-
-    asyncio.run(scenario())
+    async with AsyncClient(lodge.url, lodge.token("admin")) as other:
+        assert (await other.me())["role"] == "admin"
+        assert await other.tenants.create("acme") == client.tenants.get("acme")
+        assert await other.scripts.put("acme", "job", ONE) == client.scripts.get("acme", "job")
+        assert await other.tenants.list() == client.tenants.list()
+        exported = [each async for each in other.audit.export("acme")]
+        assert exported == list(client.audit.export("acme"))
+        assert exported
+        with pytest.raises(NotFound):
+            await other.tenants.get("nobody")
 
 
 def test_errors_are_those_of_the_engine(client: Client) -> None:

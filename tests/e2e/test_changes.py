@@ -182,59 +182,51 @@ export default async ({ db, changes }) => {
 """
 
 
-def test_a_real_script_in_real_walls(url: str) -> None:
+async def test_a_real_script_in_real_walls(url: str) -> None:
     """It writes what it follows: what it wrote itself wakes it no more."""
 
-    async def go() -> None:
-        async with Engine.open(url, settings=SETTINGS) as engine:
-            furnish(engine.inner, feed="trigger")
-            await engine.scripts.put("one", "job", SCRIPT)
-            signals = Signals(engine)
-            pool = Pool(size=1, cores=1, profile="trusted")
-            reads = ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s)
-            executor = SandboxExecutor(pool, HostSide(reads, engine.datasets, engine.context.clock))
-            values = "(1, 'one', 'a'), (2, 'one', 'a'), (3, 'one', 'a'), (4, 'one', 'a')"
-            await change(engine, f"INSERT INTO parcels VALUES {values}")
-            async with engine.node(executor):
-                await follow(engine)
-                await signals.wait("finished", 2)
-                await change(engine, "INSERT INTO parcels VALUES (5, 'one', 'a')")
-                ended = await signals.wait("finished", 3)
-            results = [json.loads(event.details["finished"].result) for event in ended]
-            assert [each["read"] for each in results] == [3, 1, 1]
-            assert [each["more"] for each in results] == [True, False, False]
-            with engine.context.database.read() as connection:
-                assert set(connection.scalars(sa.select(parcels.c.state))) == {"insert a"}
-
-    asyncio.run(go())
+    async with Engine.open(url, settings=SETTINGS) as engine:
+        furnish(engine.inner, feed="trigger")
+        await engine.scripts.put("one", "job", SCRIPT)
+        signals = Signals(engine)
+        pool = Pool(size=1, cores=1, profile="trusted")
+        reads = ThreadReads(engine.context.database, elapsed_s=engine.context.clock.elapsed_s)
+        executor = SandboxExecutor(pool, HostSide(reads, engine.datasets, engine.context.clock))
+        values = "(1, 'one', 'a'), (2, 'one', 'a'), (3, 'one', 'a'), (4, 'one', 'a')"
+        await change(engine, f"INSERT INTO parcels VALUES {values}")
+        async with engine.node(executor):
+            await follow(engine)
+            await signals.wait("finished", 2)
+            await change(engine, "INSERT INTO parcels VALUES (5, 'one', 'a')")
+            ended = await signals.wait("finished", 3)
+        results = [json.loads(event.details["finished"].result) for event in ended]
+        assert [each["read"] for each in results] == [3, 1, 1]
+        assert [each["more"] for each in results] == [True, False, False]
+        with engine.context.database.read() as connection:
+            assert set(connection.scalars(sa.select(parcels.c.state))) == {"insert a"}
 
 
-def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
-    async def go() -> None:
-        async with Engine.open(url, settings=SETTINGS) as engine:
-            furnish(engine.inner)
-            for wrong in ("on changes of", "on changes of a b", "on changes of o; DROP", "on changes of " + "x" * 80):
-                with pytest.raises(RuleInvalid):
-                    await engine.schedules.create("one", "w", script="job", rules=wrong)
-            from datetime import UTC, datetime
+async def test_what_a_rule_on_changes_cannot_be(url: str) -> None:
+    async with Engine.open(url, settings=SETTINGS) as engine:
+        furnish(engine.inner)
+        for wrong in ("on changes of", "on changes of a b", "on changes of o; DROP", "on changes of " + "x" * 80):
+            with pytest.raises(RuleInvalid):
+                await engine.schedules.create("one", "w", script="job", rules=wrong)
+        from datetime import UTC, datetime
 
-            with pytest.raises(RuleInvalid) as refused:
-                await follow(engine, end=datetime(2030, 1, 1, tzinfo=UTC))
-            assert refused.value.code == "changes_end"
-            both = await engine.schedules.create(
-                "one", "both", script="job", rules=["on changes of parcels", "0 9 * * *"]
-            )
-            assert both.next_at is not None
-            assert both.text == "On changes of parcels; and also daily at 09:00 (UTC)"
-            shown = await engine.schedules.preview(["on changes of parcels"])
-            assert (shown.slots, shown.ends) == ((), False)
-            await engine.schedules.edit("one", "both", rules="0 9 * * *")
-            from lodger.engine.store.queue import followers
+        with pytest.raises(RuleInvalid) as refused:
+            await follow(engine, end=datetime(2030, 1, 1, tzinfo=UTC))
+        assert refused.value.code == "changes_end"
+        both = await engine.schedules.create("one", "both", script="job", rules=["on changes of parcels", "0 9 * * *"])
+        assert both.next_at is not None
+        assert both.text == "On changes of parcels; and also daily at 09:00 (UTC)"
+        shown = await engine.schedules.preview(["on changes of parcels"])
+        assert (shown.slots, shown.ends) == ((), False)
+        await engine.schedules.edit("one", "both", rules="0 9 * * *")
+        from lodger.engine.store.queue import followers
 
-            with engine.context.database.read() as connection:
-                assert followers.list_followers(connection) == []
-
-    asyncio.run(go())
+        with engine.context.database.read() as connection:
+            assert followers.list_followers(connection) == []
 
 
 def test_a_horizon_that_is_held_back_is_told(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Nodes at work on a ledger and a platform's own database: conflicts run again, outages wait, any node finishes."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,85 +49,76 @@ def attached(request: pytest.FixtureRequest, place: str) -> Iterator[str | sa.En
         made.dispose()
 
 
-def test_a_node_seals_applies_and_settles(url: str, attached: str | sa.Engine) -> None:
-    async def go() -> None:
-        async with open_ledger(url) as engine:
-            database = furnish(engine.inner, attached)
-            tenant(engine.inner)
-            signals = Signals(engine)
-            async with engine.node(Player(engine.inner, every_effect)):
-                await engine.run_in("one", "job", 0)
-                await signals.wait("finished")
-            assert [event.kind for event in signals.events if event.kind in ("started", "sealed", "finished")] == [
-                "started", "sealed", "finished",
-            ]  # fmt: skip
-            assert outcomes(signals.events) == ["ok"]
-            assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
-
-    asyncio.run(go())
+async def test_a_node_seals_applies_and_settles(url: str, attached: str | sa.Engine) -> None:
+    async with open_ledger(url) as engine:
+        database = furnish(engine.inner, attached)
+        tenant(engine.inner)
+        signals = Signals(engine)
+        async with engine.node(Player(engine.inner, every_effect)):
+            await engine.run_in("one", "job", 0)
+            await signals.wait("finished")
+        assert [event.kind for event in signals.events if event.kind in ("started", "sealed", "finished")] == [
+            "started", "sealed", "finished",
+        ]  # fmt: skip
+        assert outcomes(signals.events) == ["ok"]
+        assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
 
 
-def test_a_row_that_changes_meanwhile_runs_the_script_again_on_what_is_there_now(url: str, place: str) -> None:
-    async def go() -> None:
-        async with open_ledger(url) as engine:
-            database = furnish(engine.inner, place)
-            tenant(engine.inner)
-            signals = Signals(engine)
+async def test_a_row_that_changes_meanwhile_runs_the_script_again_on_what_is_there_now(url: str, place: str) -> None:
+    async with open_ledger(url) as engine:
+        database = furnish(engine.inner, place)
+        tenant(engine.inner)
+        signals = Signals(engine)
 
-            async def play(attempt: Attempt) -> None:
-                row = await call(attempt, "db.get", set="orders", id=1)
-                await call(attempt, "db.update", set="orders", id=1, changes={"state": row["state"] + "!"})
-                if player.runs == 1:
-                    with database.engine.begin() as connection:
-                        connection.execute(orders.update().where(orders.c.id == 1).values(state="changed"))
+        async def play(attempt: Attempt) -> None:
+            row = await call(attempt, "db.get", set="orders", id=1)
+            await call(attempt, "db.update", set="orders", id=1, changes={"state": row["state"] + "!"})
+            if player.runs == 1:
+                with database.engine.begin() as connection:
+                    connection.execute(orders.update().where(orders.c.id == 1).values(state="changed"))
 
-            player = Player(engine.inner, play)
-            async with engine.node(player):
-                await engine.run_in("one", "job", 0)
-                await signals.wait("finished", 2)
-            assert outcomes(signals.events) == ["conflict", "ok"]
-            assert platform_rows(database)[0][0] == "changed!"
-            assert player.runs == 2
-
-    asyncio.run(go())
+        player = Player(engine.inner, play)
+        async with engine.node(player):
+            await engine.run_in("one", "job", 0)
+            await signals.wait("finished", 2)
+        assert outcomes(signals.events) == ["conflict", "ok"]
+        assert platform_rows(database)[0][0] == "changed!"
+        assert player.runs == 2
 
 
-def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: str, tmp_path: Path) -> None:
+async def test_an_outage_is_waited_for_and_a_second_node_may_finish(url: str, place: str, tmp_path: Path) -> None:
     """The first node seals while the platform's database refuses; it is stopped; the second one never runs the script."""
 
-    async def go() -> None:
-        async with open_ledger(url) as engine:
-            database = furnish(engine.inner, place)
-            tenant(engine.inner)
-            signals = Signals(engine)
-            first = Player(engine.inner, every_effect)
-            gone = sa.create_engine("sqlite:////nowhere/at/all.db")
+    async with open_ledger(url) as engine:
+        database = furnish(engine.inner, place)
+        tenant(engine.inner)
+        signals = Signals(engine)
+        first = Player(engine.inner, every_effect)
+        gone = sa.create_engine("sqlite:////nowhere/at/all.db")
 
-            async def play(attempt: Attempt) -> None:
-                await every_effect(attempt)
-                database.engine = gone
+        async def play(attempt: Attempt) -> None:
+            await every_effect(attempt)
+            database.engine = gone
 
-            alive = database.engine
-            first.play = play
-            async with engine.node(first):
-                asked = await engine.run_in("one", "job", 0)
-                await signals.wait("sealed")
-                faults = await signals.wait("fault")
-                assert faults[0].details["service"] == "sealed-commits"
-            assert (await engine.actions.get(None, asked.id)).state == "sealed"
-            database.engine = alive
-            gone.dispose()
+        alive = database.engine
+        first.play = play
+        async with engine.node(first):
+            asked = await engine.run_in("one", "job", 0)
+            await signals.wait("sealed")
+            faults = await signals.wait("fault")
+            assert faults[0].details["service"] == "sealed-commits"
+        assert (await engine.actions.get(None, asked.id)).state == "sealed"
+        database.engine = alive
+        gone.dispose()
 
-        async with open_ledger(url) as engine:
-            expose(engine.inner, database := engine.attach(place))
-            signals = Signals(engine)
+    async with open_ledger(url) as engine:
+        expose(engine.inner, database := engine.attach(place))
+        signals = Signals(engine)
 
-            async def never(_attempt: Attempt) -> None:
-                raise AssertionError("what is sealed is never run again")
+        async def never(_attempt: Attempt) -> None:
+            raise AssertionError("what is sealed is never run again")
 
-            async with engine.node(Player(engine.inner, never)):
-                await signals.wait("finished")
-            assert outcomes(signals.events) == ["ok"]
-            assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)
-
-    asyncio.run(go())
+        async with engine.node(Player(engine.inner, never)):
+            await signals.wait("finished")
+        assert outcomes(signals.events) == ["ok"]
+        assert (platform_rows(database), here(engine)) == ([row[:2] for row in AFTER["orders"]], ALL)

@@ -64,49 +64,41 @@ def members(folder: Path) -> set[int]:
     return {int(line) for place in folder.rglob("cgroup.procs") for line in place.read_text().split()}
 
 
-def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -> None:
-    async def go() -> None:
-        async with started(probe_pool(size=2, cgroup=Plain(folder, memory_bytes=0))) as pool:
-            report = await pool.run(probe_job("done('1')"), Echo())
-            assert report.walls["cgroup"]
-            assert pool.zygote is not None
-            launcher = pool.zygote.launcher_pid
-            inside = members(folder)
-            assert {launcher, *pool.ready} <= inside
-            assert os.getpid() not in inside
-            (outer,) = groups(folder)
-            assert len(groups(outer)) == 1
-        assert not groups(folder)
-
-    asyncio.run(go())
-
-
-def test_each_zygote_has_its_own_and_the_last_takes_the_outer_one_away(folder: Path) -> None:
-    async def go() -> None:
-        group = Plain(folder, memory_bytes=0)
-        pools = [probe_pool(cgroup=group), WasmPool(cgroup=group, profile="trusted")]
-        for pool in pools:
-            await pool.start()
+async def test_all_of_a_zygote_is_in_its_group_and_nothing_stays(folder: Path) -> None:
+    async with started(probe_pool(size=2, cgroup=Plain(folder, memory_bytes=0))) as pool:
+        report = await pool.run(probe_job("done('1')"), Echo())
+        assert report.walls["cgroup"]
+        assert pool.zygote is not None
+        launcher = pool.zygote.launcher_pid
+        inside = members(folder)
+        assert {launcher, *pool.ready} <= inside
+        assert os.getpid() not in inside
         (outer,) = groups(folder)
-        assert len(groups(outer)) == 3, "scripts, modules, their compiler"
-        await pools[0].stop()
-        assert outer.is_dir()
-        await pools[1].stop()
-        assert not outer.exists()
-
-    asyncio.run(go())
+        assert len(groups(outer)) == 1
+    assert not groups(folder)
 
 
-def test_removal_ends_whatever_is_inside(folder: Path) -> None:
-    async def go() -> None:
-        group = cgroup.Group(folder / "one")
-        process = await asyncio.create_subprocess_exec("/bin/sh", "-c", "sleep 60 & sleep 60", start_new_session=True)
-        group.add_process(process.pid)
-        group.remove()
-        assert await process.wait() == -9
-        group.remove()  # safe twice
+async def test_each_zygote_has_its_own_and_the_last_takes_the_outer_one_away(folder: Path) -> None:
+    group = Plain(folder, memory_bytes=0)
+    pools = [probe_pool(cgroup=group), WasmPool(cgroup=group, profile="trusted")]
+    for pool in pools:
+        await pool.start()
+    (outer,) = groups(folder)
+    assert len(groups(outer)) == 3, "scripts, modules, their compiler"
+    await pools[0].stop()
+    assert outer.is_dir()
+    await pools[1].stop()
+    assert not outer.exists()
 
-    asyncio.run(go())
+
+async def test_removal_ends_whatever_is_inside(folder: Path) -> None:
+    group = cgroup.Group(folder / "one")
+    process = await asyncio.create_subprocess_exec("/bin/sh", "-c", "sleep 60 & sleep 60", start_new_session=True)
+    group.add_process(process.pid)
+    group.remove()
+    assert await process.wait() == -9
+    group.remove()  # safe twice
+
     assert not (folder / "one").exists()
 
 
@@ -147,30 +139,22 @@ def test_it_is_one_of_the_layers_that_count() -> None:
     assert "LODGER_CGROUP" in refused.value.fix
 
 
-def test_memory_of_all_together_is_bounded(bounding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_memory_of_all_together_is_bounded(bounding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each attempt may use 512 MiB; if all together exceed the group's limit, one of them ends."""
     monkeypatch.setattr("lodger.sandbox.workers.worker_cgroup._BESIDE_BYTES", 64 * MIB)
     hog = "hold = bytearray(400 << 20)\nfor at in range(0, len(hold), 4096): hold[at] = 1\ndone('1')"
 
-    async def go() -> None:
-        async with started(probe_pool(size=1, cgroup=WorkerCgroup(bounding, memory_bytes=64 * MIB))) as pool:
-            report = await pool.run(probe_job(hog, memory_bytes=512 * MIB, cpu_ms=20_000, wall_ms=60_000), Echo())
-            assert report.outcome is Outcome.WORKER_LOST, "what a neighbour took is not this script's fault"
+    async with started(probe_pool(size=1, cgroup=WorkerCgroup(bounding, memory_bytes=64 * MIB))) as pool:
+        report = await pool.run(probe_job(hog, memory_bytes=512 * MIB, cpu_ms=20_000, wall_ms=60_000), Echo())
+        assert report.outcome is Outcome.WORKER_LOST, "what a neighbour took is not this script's fault"
+        assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
+
+
+async def test_processes_of_all_together_are_bounded(bounding: Path) -> None:
+    async with started(probe_pool(size=8, cgroup=WorkerCgroup(bounding, memory_bytes=512 * MIB, processes=4))) as pool:
+        for _ in range(20):
             assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
-
-    asyncio.run(go())
-
-
-def test_processes_of_all_together_are_bounded(bounding: Path) -> None:
-    async def go() -> None:
-        async with started(
-            probe_pool(size=8, cgroup=WorkerCgroup(bounding, memory_bytes=512 * MIB, processes=4))
-        ) as pool:
-            for _ in range(20):
-                assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
-                assert len(members(bounding)) <= 4
-
-    asyncio.run(go())
+            assert len(members(bounding)) <= 4
 
 
 @pytest.fixture
@@ -192,24 +176,21 @@ def few_processes() -> Iterator[Path]:
     pytest.skip("NOT TESTED with cgroup v2: no group here bounds a host's processes")
 
 
-def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> None:
-    async def go() -> None:
-        async with started(probe_pool(size=4)) as pool:
-            assert pool.zygote is not None
-            zygote = str(zygote_pid(pool))
-            async with asyncio.timeout(120):
-                while len(pool.ready) < 4:  # noqa: ASYNC110 - the pool has no event for it
-                    await asyncio.sleep(0.01)
-                (few_processes / "pids.max").write_text("1")
-                (few_processes / "cgroup.procs").write_text(zygote)
-                for _ in range(4):
-                    assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
-                waiting = asyncio.create_task(pool.run(probe_job("done('2')"), Echo()))
-                while not pool.failures:  # noqa: ASYNC110 - the same
-                    await asyncio.sleep(0.01)
-                assert pool.zygote is not None, "it goes on"
-                assert not waiting.done()
-                (few_processes / "pids.max").write_text("100")
-                assert (await waiting).result == "2", "it waited until there was room"
-
-    asyncio.run(go())
+async def test_a_zygote_that_cannot_fork_lets_the_others_live(few_processes: Path) -> None:
+    async with started(probe_pool(size=4)) as pool:
+        assert pool.zygote is not None
+        zygote = str(zygote_pid(pool))
+        async with asyncio.timeout(120):
+            while len(pool.ready) < 4:  # noqa: ASYNC110 - the pool has no event for it
+                await asyncio.sleep(0.01)
+            (few_processes / "pids.max").write_text("1")
+            (few_processes / "cgroup.procs").write_text(zygote)
+            for _ in range(4):
+                assert (await pool.run(probe_job("done('1')"), Echo())).result == "1"
+            waiting = asyncio.create_task(pool.run(probe_job("done('2')"), Echo()))
+            while not pool.failures:  # noqa: ASYNC110 - the same
+                await asyncio.sleep(0.01)
+            assert pool.zygote is not None, "it goes on"
+            assert not waiting.done()
+            (few_processes / "pids.max").write_text("100")
+            assert (await waiting).result == "2", "it waited until there was room"

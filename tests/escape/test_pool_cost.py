@@ -38,7 +38,7 @@ COUNTER = Path(__file__).with_name("call_counter.py")
     ],
     ids=[*MAX_FAULTS, "garbage", "shapes"],
 )
-def test_page_faults_of_a_worker(runtime: str, code: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_faults_of_a_worker(runtime: str, code: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     faults: list[int] = []
     real = launching.WorkerEnd.record_end
 
@@ -50,14 +50,12 @@ def test_page_faults_of_a_worker(runtime: str, code: str, most: int, monkeypatch
     ran: list[bool] = []
     monkeypatch.setattr(launching.WorkerEnd, "record_end", ended)
 
-    async def go() -> None:
-        async with started(probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)) as pool:
-            for _ in range(15):
-                report = await pool.run(Job(Bundle({"main.js": "done('1')" if runtime == "probe" else code})), Echo())
-                assert report.outcome is Outcome.OK
-                ran.append(True)
+    async with started(probe_pool() if runtime == "probe" else Pool(runtime=runtime, size=1)) as pool:
+        for _ in range(15):
+            report = await pool.run(Job(Bundle({"main.js": "done('1')" if runtime == "probe" else code})), Echo())
+            assert report.outcome is Outcome.OK
+            ran.append(True)
 
-    asyncio.run(go())
     assert len(faults) > 10
     assert median(faults[:14]) <= most, sorted(faults)
 

@@ -59,14 +59,11 @@ BAD = {
 }
 
 
-def test_bad_frames_end_the_worker() -> None:
-    async def go() -> None:
-        async with started(probe_pool(size=3)) as pool:
-            for name, bad in BAD.items():
-                report = await pool.run(probe_job(WRITE.format(bad)), Echo())
-                assert (report.outcome, report.result) == (Outcome.PROTOCOL_ERROR, None), name
-
-    asyncio.run(go())
+async def test_bad_frames_end_the_worker() -> None:
+    async with started(probe_pool(size=3)) as pool:
+        for name, bad in BAD.items():
+            report = await pool.run(probe_job(WRITE.format(bad)), Echo())
+            assert (report.outcome, report.result) == (Outcome.PROTOCOL_ERROR, None), name
 
 
 def test_size_is_refused_before_the_bytes_come() -> None:

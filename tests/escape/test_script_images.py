@@ -251,7 +251,7 @@ def test_a_record_is_replayed_the_same_with_an_image_and_without() -> None:
         assert recorded == replayed
 
 
-def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() -> None:
+async def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() -> None:
     modules = {
         "main.js": FILLER + "import './a.js';\nexport default () => 1",
         "a.js": f"export const a = '{'x' * 3_000_000}'",
@@ -259,25 +259,22 @@ def test_an_image_is_made_after_the_first_run_and_found_by_its_tenant_alone() ->
 
     large = replace(LIMITS, source_bytes=4 << 20, memory_bytes=64 << 20, cpu_ms=2000)
 
-    async def go() -> None:
-        async with pool_of(cache := CodeCache()) as pool:
-            images = ScriptImages(pool, cache)
-            assert (await pool.run(job(modules, limits=large), Echo())).outcome is Outcome.OK
-            assert await pool.compile(job(modules, limits=large))  # waits for the one that is being made
-            assert await images.make(job(modules, limits=large))
-            kept = cache.find(binding(job(modules, limits=large)))
-            assert kept
-            kept.close()
-            others = [job(modules, "globex"), job({**modules, "b.js": ""}), job({"main.js": FILLER + "return 1"})]
-            for other in (*others, job(modules)):  # with less memory
-                assert images.find(other) is None
-                assert cache.find(binding(other)) is None
-            found = images.find(job(modules, limits=large))
-            assert found
-            found.close()
-            await images.close()
-
-    asyncio.run(go())
+    async with pool_of(cache := CodeCache()) as pool:
+        images = ScriptImages(pool, cache)
+        assert (await pool.run(job(modules, limits=large), Echo())).outcome is Outcome.OK
+        assert await pool.compile(job(modules, limits=large))  # waits for the one that is being made
+        assert await images.make(job(modules, limits=large))
+        kept = cache.find(binding(job(modules, limits=large)))
+        assert kept
+        kept.close()
+        others = [job(modules, "globex"), job({**modules, "b.js": ""}), job({"main.js": FILLER + "return 1"})]
+        for other in (*others, job(modules)):  # with less memory
+            assert images.find(other) is None
+            assert cache.find(binding(other)) is None
+        found = images.find(job(modules, limits=large))
+        assert found
+        found.close()
+        await images.close()
 
 
 def test_no_image_is_made_of_a_version_that_exceeds_its_limits() -> None:
@@ -406,31 +403,28 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def test_a_forged_image_reaches_nothing_more_than_its_tenants_script() -> None:
+async def test_a_forged_image_reaches_nothing_more_than_its_tenants_script() -> None:
     modules = {"main.js": FILLER + "export default () => 'right'"}
 
-    async def go() -> None:
-        async with pool_of(cache := CodeCache()) as pool:
-            for name, change in FORGED.items():
-                for tenant in ("acme", "globex"):
-                    assert await pool.compile(job(modules, tenant))
-                forge(cache, "acme", modules, change)
-                limits = replace(job(modules).limits, wall_ms=5000)
-                report = await pool.run(job(modules, limits=limits), Echo())
-                if name in ("small", "odd", "vast"):  # it does not fit, so the attempt compiles
-                    assert report.result == '"right"', name
-                else:
-                    assert report.outcome in {
-                        Outcome.CRASHED,
-                        Outcome.SCRIPT_ERROR,
-                        Outcome.MEMORY_LIMIT,
-                        Outcome.CPU_LIMIT,
-                        Outcome.OK,
-                        Outcome.STACK_LIMIT,
-                    }, name
-                assert (await pool.run(job(modules, "globex"), Echo())).result == '"right"', name
-
-    asyncio.run(go())
+    async with pool_of(cache := CodeCache()) as pool:
+        for name, change in FORGED.items():
+            for tenant in ("acme", "globex"):
+                assert await pool.compile(job(modules, tenant))
+            forge(cache, "acme", modules, change)
+            limits = replace(job(modules).limits, wall_ms=5000)
+            report = await pool.run(job(modules, limits=limits), Echo())
+            if name in ("small", "odd", "vast"):  # it does not fit, so the attempt compiles
+                assert report.result == '"right"', name
+            else:
+                assert report.outcome in {
+                    Outcome.CRASHED,
+                    Outcome.SCRIPT_ERROR,
+                    Outcome.MEMORY_LIMIT,
+                    Outcome.CPU_LIMIT,
+                    Outcome.OK,
+                    Outcome.STACK_LIMIT,
+                }, name
+            assert (await pool.run(job(modules, "globex"), Echo())).result == '"right"', name
 
 
 def _grown(place: Path, _content: bytes) -> None:
@@ -466,40 +460,37 @@ DAMAGE: dict[str, Callable[[Path, bytes], object]] = {
 }  # fmt: skip
 
 
-def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
+async def test_a_damaged_image_on_disk_is_made_again(tmp_path: Path) -> None:
     modules = {"main.js": FILLER + "export default () => 'right'"}
     wrong = {"main.js": FILLER + "export default () => 'wrong'"}
 
-    async def go() -> None:
-        async with pool_of(None) as pool:
-            for name, damage in DAMAGE.items():
-                cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
-                places = {}
-                for tenant, script in (("acme", modules), ("globex", wrong)):
-                    assert await ScriptImages(pool, cache).make(job(script, tenant))
-                    place = cache.place(tenant, binding(job(script, tenant)))
-                    assert place
-                    places[tenant] = place
-                damage(places["acme"], places["globex"].read_bytes())
-                cache.close()
-                cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
-                images = ScriptImages(pool, cache)
-                assert await images.make(job(modules)), name
-                image = images.find(job(modules))
-                assert image, name
-                report = await pool.attempt(
-                    lambda worker, context, image=image: WorkerRun(worker, job(modules), Echo(), context, image)
-                )
-                assert report.result == '"right"', name
-                kept = cache.fetch("acme", binding(job(modules)))
-                assert (kept is None) is (name == "a folder"), name
-                if kept:
-                    kept.close()
-                image.close()
-                await images.close()
-                cache.close()
-
-    asyncio.run(go())
+    async with pool_of(None) as pool:
+        for name, damage in DAMAGE.items():
+            cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
+            places = {}
+            for tenant, script in (("acme", modules), ("globex", wrong)):
+                assert await ScriptImages(pool, cache).make(job(script, tenant))
+                place = cache.place(tenant, binding(job(script, tenant)))
+                assert place
+                places[tenant] = place
+            damage(places["acme"], places["globex"].read_bytes())
+            cache.close()
+            cache = CodeCache.lasting(tmp_path / name.replace(" ", "_"))
+            images = ScriptImages(pool, cache)
+            assert await images.make(job(modules)), name
+            image = images.find(job(modules))
+            assert image, name
+            report = await pool.attempt(
+                lambda worker, context, image=image: WorkerRun(worker, job(modules), Echo(), context, image)
+            )
+            assert report.result == '"right"', name
+            kept = cache.fetch("acme", binding(job(modules)))
+            assert (kept is None) is (name == "a folder"), name
+            if kept:
+                kept.close()
+            image.close()
+            await images.close()
+            cache.close()
 
 
 def test_an_image_saves_most_of_what_compiling_costs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,157 +106,130 @@ async def schedule(
     return row.id
 
 
-def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            started = node.alone.heard(AttemptsStarted)
-            await schedule(node)
-            assert await node.round_at(SLOT_US - 11 * MS) == []
-            assert await node.round_at(SLOT_US - 10 * MS) == ["running"]
-            for us in (SLOT_US - 10 * MS, SLOT_US - 1):
-                node.clock.move_to(us)
-                await asyncio.sleep(0.01)
-                assert not started
-                assert not node.script.seen
-            node.clock.move_to(SLOT_US)
-            await asyncio.gather(*node.attempts.tasks)
-            (claim,) = node.script.seen
-            assert (claim.due_us, claim.started_us) == (SLOT_US, SLOT_US)
-            assert [each.claims for each in started] == [(claim,)]
-            (action,) = await node.alone.engine.actions.list("acme")
-            assert action.started_at == SLOT
-
-    asyncio.run(scenario())
+async def test_a_slot_is_claimed_ahead_and_begins_at_its_instant(tmp_path: Path) -> None:
+    async with ahead(tmp_path) as node:
+        started = node.alone.heard(AttemptsStarted)
+        await schedule(node)
+        assert await node.round_at(SLOT_US - 11 * MS) == []
+        assert await node.round_at(SLOT_US - 10 * MS) == ["running"]
+        for us in (SLOT_US - 10 * MS, SLOT_US - 1):
+            node.clock.move_to(us)
+            await asyncio.sleep(0.01)
+            assert not started
+            assert not node.script.seen
+        node.clock.move_to(SLOT_US)
+        await asyncio.gather(*node.attempts.tasks)
+        (claim,) = node.script.seen
+        assert (claim.due_us, claim.started_us) == (SLOT_US, SLOT_US)
+        assert [each.claims for each in started] == [(claim,)]
+        (action,) = await node.alone.engine.actions.list("acme")
+        assert action.started_at == SLOT
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["it ends", "it goes on"])
-def test_a_slot_of_a_schedule_that_runs_is_decided_when_it_is_due(tmp_path: Path, ends: bool) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            await schedule(node, rule="every 1s", held=True)
-            await node.round_at(SLOT_US)
-            assert await node.round_at(SLOT_US + 990 * MS) == ["running"]
-            if ends:
-                (action,) = await node.alone.engine.actions.list("acme")
-                await node.alone.engine.actions.cancel(None, action.id)
-            expected = ["cancelled", "running"] if ends else ["running", "skipped"]
-            assert await node.round_at(SLOT_US + 1000 * MS) == expected
-
-    asyncio.run(scenario())
-
-
-def test_a_late_schedule_is_not_ticked_ahead(tmp_path: Path) -> None:
-    """What runs from its first slot may have ended at its second."""
-
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            await schedule(node, rule="every 1s")
-            assert await node.round_at(SLOT_US + 980 * MS) == ["running"]
-
-    asyncio.run(scenario())
-
-
-def test_what_is_killed_before_it_is_due_never_begins(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            stopped = node.alone.heard(AttemptStopped)
-            await schedule(node)
-            await node.round_at(SLOT_US - 10 * MS)
+async def test_a_slot_of_a_schedule_that_runs_is_decided_when_it_is_due(tmp_path: Path, ends: bool) -> None:
+    async with ahead(tmp_path) as node:
+        await schedule(node, rule="every 1s", held=True)
+        await node.round_at(SLOT_US)
+        assert await node.round_at(SLOT_US + 990 * MS) == ["running"]
+        if ends:
             (action,) = await node.alone.engine.actions.list("acme")
             await node.alone.engine.actions.cancel(None, action.id)
-            (attempt,) = await node.alone.engine.actions.attempts(None, action.id)
-            assert attempt.started_at <= attempt.finished_at
-            node.attempts.kill()
-            await node.attempts.drained()
-            node.clock.move_to(SLOT_US)
-            assert [each.finished.outcome for each in stopped] == [Outcome.CANCELLED]
-            assert not node.script.seen
-
-    asyncio.run(scenario())
+        expected = ["cancelled", "running"] if ends else ["running", "skipped"]
+        assert await node.round_at(SLOT_US + 1000 * MS) == expected
 
 
-def test_a_clock_that_is_set_back_holds_nothing_up(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            await schedule(node)
-            await node.round_at(SLOT_US - 10 * MS)
-            now_us = node.clock.now_us()
-            node.alone.context.clock.set_offset(now_us - 3_600_000_000, now_us, now_us)
-            node.clock.move_to(now_us + 30 * MS)
-            await asyncio.gather(*node.attempts.tasks)
-            assert len(node.script.seen) == 1
+async def test_a_late_schedule_is_not_ticked_ahead(tmp_path: Path) -> None:
+    """What runs from its first slot may have ended at its second."""
 
-    asyncio.run(scenario())
+    async with ahead(tmp_path) as node:
+        await schedule(node, rule="every 1s")
+        assert await node.round_at(SLOT_US + 980 * MS) == ["running"]
 
 
-def test_an_attempt_claimed_from_far_away_waits_until_it_is_due(tmp_path: Path) -> None:
+async def test_what_is_killed_before_it_is_due_never_begins(tmp_path: Path) -> None:
+    async with ahead(tmp_path) as node:
+        stopped = node.alone.heard(AttemptStopped)
+        await schedule(node)
+        await node.round_at(SLOT_US - 10 * MS)
+        (action,) = await node.alone.engine.actions.list("acme")
+        await node.alone.engine.actions.cancel(None, action.id)
+        (attempt,) = await node.alone.engine.actions.attempts(None, action.id)
+        assert attempt.started_at <= attempt.finished_at
+        node.attempts.kill()
+        await node.attempts.drained()
+        node.clock.move_to(SLOT_US)
+        assert [each.finished.outcome for each in stopped] == [Outcome.CANCELLED]
+        assert not node.script.seen
+
+
+async def test_a_clock_that_is_set_back_holds_nothing_up(tmp_path: Path) -> None:
+    async with ahead(tmp_path) as node:
+        await schedule(node)
+        await node.round_at(SLOT_US - 10 * MS)
+        now_us = node.clock.now_us()
+        node.alone.context.clock.set_offset(now_us - 3_600_000_000, now_us, now_us)
+        node.clock.move_to(now_us + 30 * MS)
+        await asyncio.gather(*node.attempts.tasks)
+        assert len(node.script.seen) == 1
+
+
+async def test_an_attempt_claimed_from_far_away_waits_until_it_is_due(tmp_path: Path) -> None:
     """On a server 20 ms away claims are made 300 ms ahead, whatever ``ahead_s`` says."""
 
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            await schedule(node)
-            await node.round_at(SLOT_US - 10 * MS)
-            (claim,) = node.attempts.claims
-            node.attempts.begin([replace(claim, attempt=2, due_us=SLOT_US + 290 * MS)])
-            node.clock.move_to(SLOT_US + 289 * MS)
-            await asyncio.sleep(0.01)
-            assert [each.attempt for each in node.script.seen] == [1]
-            node.clock.move_to(SLOT_US + 290 * MS)
-            await asyncio.gather(*node.attempts.tasks)
-            assert [each.attempt for each in node.script.seen] == [1, 2]
-
-    asyncio.run(scenario())
+    async with ahead(tmp_path) as node:
+        await schedule(node)
+        await node.round_at(SLOT_US - 10 * MS)
+        (claim,) = node.attempts.claims
+        node.attempts.begin([replace(claim, attempt=2, due_us=SLOT_US + 290 * MS)])
+        node.clock.move_to(SLOT_US + 289 * MS)
+        await asyncio.sleep(0.01)
+        assert [each.attempt for each in node.script.seen] == [1]
+        node.clock.move_to(SLOT_US + 290 * MS)
+        await asyncio.gather(*node.attempts.tasks)
+        assert [each.attempt for each in node.script.seen] == [1, 2]
 
 
-def test_an_end_waits_for_others_only_while_attempts_run(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            one, two = [await schedule(node, name, held=True) for name in ("one", "two")]
-            assert await node.round_at(SLOT_US) == ["running", "running"]
-            node.clock.move_to(SLOT_US + 5 * MS)
-            await node.end(one)
-            written = node.written
-            assert await node.loop.round() == pytest.approx(0.015), (
-                "until the tick that comes before what was ticked is over"
-            )
-            assert node.written == written
-            assert sorted(await node.round_at(SLOT_US + 20 * MS)) == ["done", "running"]
-            await node.end(two)
-            assert await node.round_at(SLOT_US + 21 * MS) == ["done", "done"], "no other attempt runs"
-
-    asyncio.run(scenario())
+async def test_an_end_waits_for_others_only_while_attempts_run(tmp_path: Path) -> None:
+    async with ahead(tmp_path) as node:
+        one, two = [await schedule(node, name, held=True) for name in ("one", "two")]
+        assert await node.round_at(SLOT_US) == ["running", "running"]
+        node.clock.move_to(SLOT_US + 5 * MS)
+        await node.end(one)
+        written = node.written
+        assert await node.loop.round() == pytest.approx(0.015), (
+            "until the tick that comes before what was ticked is over"
+        )
+        assert node.written == written
+        assert sorted(await node.round_at(SLOT_US + 20 * MS)) == ["done", "running"]
+        await node.end(two)
+        assert await node.round_at(SLOT_US + 21 * MS) == ["done", "done"], "no other attempt runs"
 
 
-def test_an_end_does_not_wait_while_an_action_waits_for_its_slot(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            one, _two = [await schedule(node, name, held=True) for name in ("one", "two")]
-            await node.round_at(SLOT_US)
-            asked = await node.alone.engine.run_in("acme", "job", 0)
-            node.alone.bus.publish(LedgerChanged())
-            node.clock.move_to(SLOT_US + 1 * MS)
-            await node.loop.round()
-            await node.end(one)
-            node.alone.bus.publish(LedgerChanged())
-            await node.loop.round()
-            assert (await node.alone.engine.actions.get(None, asked.id)).state == "running"
-
-    asyncio.run(scenario())
+async def test_an_end_does_not_wait_while_an_action_waits_for_its_slot(tmp_path: Path) -> None:
+    async with ahead(tmp_path) as node:
+        one, _two = [await schedule(node, name, held=True) for name in ("one", "two")]
+        await node.round_at(SLOT_US)
+        asked = await node.alone.engine.run_in("acme", "job", 0)
+        node.alone.bus.publish(LedgerChanged())
+        node.clock.move_to(SLOT_US + 1 * MS)
+        await node.loop.round()
+        await node.end(one)
+        node.alone.bus.publish(LedgerChanged())
+        await node.loop.round()
+        assert (await node.alone.engine.actions.get(None, asked.id)).state == "running"
 
 
-def test_a_day_is_not_looked_into_before_it_begins(tmp_path: Path) -> None:
+async def test_a_day_is_not_looked_into_before_it_begins(tmp_path: Path) -> None:
     """Its budgets are its own."""
 
-    async def scenario() -> None:
-        async with ahead(tmp_path) as node:
-            context = node.alone.context
-            assert context.lead_us(SLOT_US) == SLOT_US - 10 * MS
-            assert context.ahead_us(SLOT_US) == SLOT_US + 30 * MS
-            assert context.lead_us(MIDNIGHT_US) == MIDNIGHT_US
-            assert context.ahead_us(MIDNIGHT_US - 10 * MS) == MIDNIGHT_US - 1
-            # A server that is 20 ms away is asked sooner; one that answered late once is not farther away.
-            for answered_us in (500 * MS, 20 * MS):
-                context.clock.set_offset(answered_us // 2, 0, answered_us)
-            assert context.ahead_us(SLOT_US) == SLOT_US + 360 * MS
-
-    asyncio.run(scenario())
+    async with ahead(tmp_path) as node:
+        context = node.alone.context
+        assert context.lead_us(SLOT_US) == SLOT_US - 10 * MS
+        assert context.ahead_us(SLOT_US) == SLOT_US + 30 * MS
+        assert context.lead_us(MIDNIGHT_US) == MIDNIGHT_US
+        assert context.ahead_us(MIDNIGHT_US - 10 * MS) == MIDNIGHT_US - 1
+        # A server that is 20 ms away is asked sooner; one that answered late once is not farther away.
+        for answered_us in (500 * MS, 20 * MS):
+            context.clock.set_offset(answered_us // 2, 0, answered_us)
+        assert context.ahead_us(SLOT_US) == SLOT_US + 360 * MS

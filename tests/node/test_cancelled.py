@@ -24,38 +24,35 @@ def _usage(engine: Engine) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("by", ["cancel", "suspend", "cancel, seen twice"])
-def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
-    async def scenario() -> None:
-        async with Engine.open(str(tmp_path / "ledger.db"), settings=LASTING) as engine:
-            await engine.tenants.create("acme", limits={"cpu_ms": 30_000, "wall_ms": 60_000})
-            await engine.scripts.put("acme", "job", LOOP)
-            signals, said = Signals(engine), asyncio.Event()
+async def test_logs_and_usage_outlive_the_worker(tmp_path: Path, by: str) -> None:
+    async with Engine.open(str(tmp_path / "ledger.db"), settings=LASTING) as engine:
+        await engine.tenants.create("acme", limits={"cpu_ms": 30_000, "wall_ms": 60_000})
+        await engine.scripts.put("acme", "job", LOOP)
+        signals, said = Signals(engine), asyncio.Event()
 
-            def heard(_claim: Claim, _line: LogLine) -> None:
-                said.set()
+        def heard(_claim: Claim, _line: LogLine) -> None:
+            said.set()
 
-            executor = SandboxExecutor.of(engine.inner.host, workers=1)
-            executor.side.hear(heard)
-            async with engine.node(executor, "n1") as node:
-                asked = await engine.run_in("acme", "job", 0)
-                await asyncio.wait_for(said.wait(), 120)
-                if by != "suspend":
-                    await engine.actions.cancel(None, asked.id)
-                    for _ in range(3 if by.endswith("twice") else 0):
-                        node.attempts.kill()
-                        await asyncio.sleep(0)
-                else:
-                    await engine.tenants.suspend("acme")
-                await signals.wait("killed")
-                assert not node.attempts
-                (attempt,) = await engine.actions.attempts(None, asked.id)
-                assert attempt.outcome is Outcome.CANCELLED
-                assert [line.text for line in attempt.logs] == ["begun"]
-                assert attempt.usage.cpu_ms > 0
-                assert attempt.usage.wall_ms >= attempt.usage.cpu_ms * 0.5
-                state = (await engine.actions.get(None, asked.id)).state
-                assert state == ("ready" if by == "suspend" else "cancelled")
-                charged = (1, round(attempt.usage.cpu_ms * 1000)) if by != "suspend" else (0, 0)
-                assert _usage(engine) == charged, "a run that a suspension stops is free"
-
-    asyncio.run(scenario())
+        executor = SandboxExecutor.of(engine.inner.host, workers=1)
+        executor.side.hear(heard)
+        async with engine.node(executor, "n1") as node:
+            asked = await engine.run_in("acme", "job", 0)
+            await asyncio.wait_for(said.wait(), 120)
+            if by != "suspend":
+                await engine.actions.cancel(None, asked.id)
+                for _ in range(3 if by.endswith("twice") else 0):
+                    node.attempts.kill()
+                    await asyncio.sleep(0)
+            else:
+                await engine.tenants.suspend("acme")
+            await signals.wait("killed")
+            assert not node.attempts
+            (attempt,) = await engine.actions.attempts(None, asked.id)
+            assert attempt.outcome is Outcome.CANCELLED
+            assert [line.text for line in attempt.logs] == ["begun"]
+            assert attempt.usage.cpu_ms > 0
+            assert attempt.usage.wall_ms >= attempt.usage.cpu_ms * 0.5
+            state = (await engine.actions.get(None, asked.id)).state
+            assert state == ("ready" if by == "suspend" else "cancelled")
+            charged = (1, round(attempt.usage.cpu_ms * 1000)) if by != "suspend" else (0, 0)
+            assert _usage(engine) == charged, "a run that a suspension stops is free"

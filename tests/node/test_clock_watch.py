@@ -41,35 +41,33 @@ def engine(url: str, machine: Settable) -> Iterator[Engine]:
         yield engine
 
 
-def test_a_held_node_plans_and_starts_nothing_and_goes_on_when_the_clock_is_right(
+async def test_a_held_node_plans_and_starts_nothing_and_goes_on_when_the_clock_is_right(
     engine: Engine, machine: Settable
 ) -> None:
     events: list[Event] = []
     engine.on_event(events.append)
 
-    async def play() -> None:
-        node = Node(engine.host, Script(hang=True), "n1")
-        await node.prepare()
-        try:
-            machine.shift_us = TEN_YEARS_US
-            await node.clock_watch.round()
-            engine.schedules.create("acme", "s", script="job", rules="every 1h")
-            engine.run_at("acme", "job", from_us(SystemClock().now_us()))
-            await node.loop.round()
-            assert not engine.actions.list(state="running")
-            assert any("was set 3660 days" in problem for problem in node.problems()), node.problems()
-            next_at = engine.schedules.get("acme", "s").next_at
-            assert next_at is not None
-            assert next_at.year < 2030, "the engine does not follow the step either"
-            machine.shift_us = 0
-            await node.clock_watch.round()
-            assert not any("was set" in problem for problem in node.problems())
-            await node.loop.round()
-            assert len(engine.actions.list(state="running")) == 1
-        finally:
-            await node.stop()
+    node = Node(engine.host, Script(hang=True), "n1")
+    await node.prepare()
+    try:
+        machine.shift_us = TEN_YEARS_US
+        await node.clock_watch.round()
+        engine.schedules.create("acme", "s", script="job", rules="every 1h")
+        engine.run_at("acme", "job", from_us(SystemClock().now_us()))
+        await node.loop.round()
+        assert not engine.actions.list(state="running")
+        assert any("was set 3660 days" in problem for problem in node.problems()), node.problems()
+        next_at = engine.schedules.get("acme", "s").next_at
+        assert next_at is not None
+        assert next_at.year < 2030, "the engine does not follow the step either"
+        machine.shift_us = 0
+        await node.clock_watch.round()
+        assert not any("was set" in problem for problem in node.problems())
+        await node.loop.round()
+        assert len(engine.actions.list(state="running")) == 1
+    finally:
+        await node.stop()
 
-    asyncio.run(play())
     told = [event.details for event in events if event.kind == "clock_wrong"]
     assert [each["held"] for each in told] == [True, False]
     assert "start the node again" in str(told[0]["reason"])

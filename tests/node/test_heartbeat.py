@@ -38,13 +38,10 @@ def test_the_heartbeat_is_sent_while_the_node_holds_its_lease(tmp_path: Path) ->
         asyncio.run(scenario())
 
 
-def test_a_heartbeat_that_cannot_be_sent_is_a_fault_and_tried_again(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"heartbeat_url": "http://127.0.0.1:9/"})
-        async with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
-            signals = Signals(engine)
-            async with engine.node(Script(), "n1"):
-                (first, *_more) = await signals.wait("fault", 2)
-            assert first.details["service"] == "heartbeat"
-
-    asyncio.run(scenario())
+async def test_a_heartbeat_that_cannot_be_sent_is_a_fault_and_tried_again(tmp_path: Path) -> None:
+    settings = SETTINGS.model_copy(update={"heartbeat_url": "http://127.0.0.1:9/"})
+    async with Engine.open(str(tmp_path / "ledger.db"), settings=settings) as engine:
+        signals = Signals(engine)
+        async with engine.node(Script(), "n1"):
+            (first, *_more) = await signals.wait("fault", 2)
+        assert first.details["service"] == "heartbeat"

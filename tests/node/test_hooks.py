@@ -144,28 +144,25 @@ def test_one_that_hangs_holds_up_no_end(monkeypatch: pytest.MonkeyPatch, caplog:
     assert not thread.is_alive()
 
 
-def test_a_coroutine_function_runs_on_the_loop_that_set_it(tmp_path: Path) -> None:
+async def test_a_coroutine_function_runs_on_the_loop_that_set_it(tmp_path: Path) -> None:
     def answer(claim: Claim) -> Finished:
         return OK if claim.params == 1 else Finished(Outcome.SCRIPT_ERROR)
 
-    async def scenario() -> None:
-        loop, failed = asyncio.get_running_loop(), asyncio.Event()
-        async with working(tmp_path, Script(answer=answer)) as (engine, _node, _signals):
-            kept: list[Event] = []
+    loop, failed = asyncio.get_running_loop(), asyncio.Event()
+    async with working(tmp_path, Script(answer=answer)) as (engine, _node, _signals):
+        kept: list[Event] = []
 
-            @engine.on("failed", tenant_id="acme")
-            async def tell(event: Event) -> None:
-                assert asyncio.get_running_loop() is loop
-                kept.append(event)
-                failed.set()
+        @engine.on("failed", tenant_id="acme")
+        async def tell(event: Event) -> None:
+            assert asyncio.get_running_loop() is loop
+            kept.append(event)
+            failed.set()
 
-            await engine.run_in("acme", "job", 0, 1)
-            asked = await engine.run_in("acme", "job", 0, 2)
-            async with asyncio.timeout(120):
-                await failed.wait()
-            assert [event.action_id for event in kept] == [asked.id]
-
-    asyncio.run(scenario())
+        await engine.run_in("acme", "job", 0, 1)
+        asked = await engine.run_in("acme", "job", 0, 2)
+        async with asyncio.timeout(120):
+            await failed.wait()
+        assert [event.action_id for event in kept] == [asked.id]
 
 
 def test_events_are_of_the_classes_of_their_kinds_with_all_details() -> None:

@@ -40,68 +40,56 @@ async def working(url: str, **more: Any) -> AsyncIterator[tuple[SyncEngine, Node
                 yield other, node, signals
 
 
-def test_what_another_process_asks_for_starts_at_once(url: str) -> None:
-    async def scenario() -> None:
-        async with working(url) as (other, node, signals):
-            await asyncio.wait_for(listener(node).listening.wait(), 120)
-            for number in range(1, 4):
-                await asyncio.to_thread(other.run_in, "acme", "job", 0)
-                await signals.wait("finished", number)
-            await asyncio.to_thread(other.schedules.create, "acme", "s", script="job", rules="every 1s")
-            await signals.wait("ticked")
-
-    asyncio.run(scenario())
+async def test_what_another_process_asks_for_starts_at_once(url: str) -> None:
+    async with working(url) as (other, node, signals):
+        await asyncio.wait_for(listener(node).listening.wait(), 120)
+        for number in range(1, 4):
+            await asyncio.to_thread(other.run_in, "acme", "job", 0)
+            await signals.wait("finished", number)
+        await asyncio.to_thread(other.schedules.create, "acme", "s", script="job", rules="every 1s")
+        await signals.wait("ticked")
 
 
-def test_what_is_changed_right_after_a_hint_is_found_as_well(url: str) -> None:
+async def test_what_is_changed_right_after_a_hint_is_found_as_well(url: str) -> None:
     """Of two changes within the window only the first is told."""
 
-    async def scenario() -> None:
-        async with working(url) as (other, node, signals):
-            await asyncio.wait_for(listener(node).listening.wait(), 120)
+    async with working(url) as (other, node, signals):
+        await asyncio.wait_for(listener(node).listening.wait(), 120)
 
-            def both() -> None:
-                other.context.database.hints.send = lambda *_: None  # type: ignore[method-assign]  # as within the window
+        def both() -> None:
+            other.context.database.hints.send = lambda *_: None  # type: ignore[method-assign]  # as within the window
+            with other.context.database.write() as connection:
+                Hints().send(connection, 0.0)
+            other.run_in("acme", "job", 0)
+
+        await asyncio.to_thread(both)
+        await signals.wait("finished")
+
+
+async def test_a_connection_that_is_cut_is_made_anew(url: str) -> None:
+    async with working(url) as (other, node, signals):
+        hearing = listener(node)
+        for number in (1, 2):
+            await asyncio.wait_for(hearing.listening.wait(), 120)
+            await asyncio.to_thread(other.run_in, "acme", "job", 0)
+            await signals.wait("finished", number)
+            hearing.listening.clear()
+            if number == 1:
+                cut = sa.text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' "
+                    "AND datname = current_database()"
+                )
                 with other.context.database.write() as connection:
-                    Hints().send(connection, 0.0)
-                other.run_in("acme", "job", 0)
-
-            await asyncio.to_thread(both)
-            await signals.wait("finished")
-
-    asyncio.run(scenario())
-
-
-def test_a_connection_that_is_cut_is_made_anew(url: str) -> None:
-    async def scenario() -> None:
-        async with working(url) as (other, node, signals):
-            hearing = listener(node)
-            for number in (1, 2):
-                await asyncio.wait_for(hearing.listening.wait(), 120)
-                await asyncio.to_thread(other.run_in, "acme", "job", 0)
-                await signals.wait("finished", number)
-                hearing.listening.clear()
-                if number == 1:
-                    cut = sa.text(
-                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' "
-                        "AND datname = current_database()"
-                    )
-                    with other.context.database.write() as connection:
-                        assert connection.execute(cut).all()
-
-    asyncio.run(scenario())
+                    assert connection.execute(cut).all()
 
 
 @pytest.mark.parametrize("listen_url", ["off", "postgresql://nobody@/nowhere?host=/nowhere"])
-def test_without_it_a_node_looks(url: str, listen_url: str) -> None:
-    async def scenario() -> None:
-        async with working(url, poll_s=0.05, listen_url=listen_url) as (other, node, signals):
-            assert any(isinstance(service, Listener) for service in node.services) == (listen_url != "off")
-            await asyncio.to_thread(other.run_in, "acme", "job", 0)
-            await signals.wait("finished")
-            assert not [event for event in signals.events if event.kind == "fault"]
-
-    asyncio.run(scenario())
+async def test_without_it_a_node_looks(url: str, listen_url: str) -> None:
+    async with working(url, poll_s=0.05, listen_url=listen_url) as (other, node, signals):
+        assert any(isinstance(service, Listener) for service in node.services) == (listen_url != "off")
+        await asyncio.to_thread(other.run_in, "acme", "job", 0)
+        await signals.wait("finished")
+        assert not [event for event in signals.events if event.kind == "fault"]
 
 
 def test_a_hint_is_sent_once_in_a_while_with_its_transaction(url: str) -> None:

@@ -1,6 +1,5 @@
 """A lease that is lost while a claim is on its way: nothing begins under it, and what was claimed runs under the next one."""
 
-import asyncio
 from pathlib import Path
 
 from tests.node.harness import Script, working
@@ -9,22 +8,19 @@ from lodger.engine.core.execution import Claim
 from lodger.engine.node.node_events import Claimed
 
 
-def test_nothing_begins_under_a_lease_that_was_lost_meanwhile(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        script = Script()
-        async with working(tmp_path, script) as (engine, node, signals):
-            lost: list[Claim] = []
+async def test_nothing_begins_under_a_lease_that_was_lost_meanwhile(tmp_path: Path) -> None:
+    script = Script()
+    async with working(tmp_path, script) as (engine, node, signals):
+        lost: list[Claim] = []
 
-            def lose(event: Claimed) -> None:
-                if event.claims and not lost:
-                    lost.extend(event.claims)
-                    node.context.surrender("the answer came late")
+        def lose(event: Claimed) -> None:
+            if event.claims and not lost:
+                lost.extend(event.claims)
+                node.context.surrender("the answer came late")
 
-            node.context.bus.subscribe(Claimed, lose)
-            asked = await engine.run_in("acme", "job", 0)
-            (done,) = await signals.wait("finished")
-            assert done.action_id == asked.id
-            assert all(each.lease_epoch > lost[0].lease_epoch for each in script.seen)
-            assert (await engine.actions.get(None, asked.id)).state == "done"
-
-    asyncio.run(scenario())
+        node.context.bus.subscribe(Claimed, lose)
+        asked = await engine.run_in("acme", "job", 0)
+        (done,) = await signals.wait("finished")
+        assert done.action_id == asked.id
+        assert all(each.lease_epoch > lost[0].lease_epoch for each in script.seen)
+        assert (await engine.actions.get(None, asked.id)).state == "done"

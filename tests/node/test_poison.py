@@ -1,6 +1,5 @@
 """An attempt with an end that cannot be written delays no other: it alone becomes an engine fault, the others are stored."""
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -91,35 +90,29 @@ def _unwritable(_engine: Engine) -> Callable[[Claim], Finished]:
 @pytest.mark.parametrize(
     "poison", [_raises, _dropped, _denied, _unwritable], ids=["raises", "dropped", "denied", "text"]
 )
-def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, poison: Poison) -> None:
+async def test_an_end_that_cannot_be_written_holds_up_nobody(kind: str, url: str, poison: Poison) -> None:
     if kind == "sqlite" and poison is _denied:
         pytest.skip("SQLite knows no users")
 
-    async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"slots": 4})
-        async with Engine.open(url, settings=settings) as engine:
-            for tenant in ("poison", "acme"):
-                await engine.tenants.create(tenant)
-                await engine.scripts.put(tenant, "job", "export default () => 1")
-            answer = poison(engine)
-            signals = Signals(engine)
-            async with engine.node(Script(answer=answer), "n1"):
-                bad = await engine.run_in("poison", "job", 0)
-                good = [await engine.run_in("acme", "job", 0) for _ in range(3)]
+    settings = SETTINGS.model_copy(update={"slots": 4})
+    async with Engine.open(url, settings=settings) as engine:
+        for tenant in ("poison", "acme"):
+            await engine.tenants.create(tenant)
+            await engine.scripts.put(tenant, "job", "export default () => 1")
+        answer = poison(engine)
+        signals = Signals(engine)
+        async with engine.node(Script(answer=answer), "n1"):
+            bad = await engine.run_in("poison", "job", 0)
+            good = [await engine.run_in("acme", "job", 0) for _ in range(3)]
 
-                async def written() -> bool:
-                    ends = [(await engine.actions.get(None, asked.id)).state for asked in good]
-                    return (
-                        ends == ["done"] * 3
-                        and (await engine.actions.get(None, bad.id)).outcome is Outcome.ENGINE_FAULT
-                    )
+            async def written() -> bool:
+                ends = [(await engine.actions.get(None, asked.id)).state for asked in good]
+                return ends == ["done"] * 3 and (await engine.actions.get(None, bad.id)).outcome is Outcome.ENGINE_FAULT
 
-                await signals.until(written)
-                after = await engine.run_in("acme", "job", 0)
+            await signals.until(written)
+            after = await engine.run_in("acme", "job", 0)
 
-                async def still() -> bool:
-                    return (await engine.actions.get(None, after.id)).state == "done"
+            async def still() -> bool:
+                return (await engine.actions.get(None, after.id)).state == "done"
 
-                await signals.until(still)
-
-    asyncio.run(scenario())
+            await signals.until(still)

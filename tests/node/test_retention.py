@@ -1,6 +1,5 @@
 """Retention at work: a tenant that stores too much loses its oldest history at once, not when its turn in the round comes."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -16,25 +15,22 @@ from lodger.sandbox.outcome import Outcome
 LOUD = Finished(Outcome.OK, result='"' + "r" * 1000 + '"', logs=(LogLine("info", "x" * 9000, 1),))
 
 
-def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_does_not_fit_goes_between_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "LOOK_S", 0.05)
     monkeypatch.setattr(retention, "STEP_S", 0.01)
     script = Script(answer=lambda _claim: LOUD)
     settings = SETTINGS.model_copy(update={"storage_bytes": 50_000})
 
-    async def go() -> None:
-        async with working(tmp_path, script, settings) as (engine, _node, signals):
-            await run_many(engine, signals, 1)
-            await run_many(engine, signals, 20)
+    async with working(tmp_path, script, settings) as (engine, _node, signals):
+        await run_many(engine, signals, 1)
+        await run_many(engine, signals, 20)
 
-            async def fits() -> bool:
-                with engine.context.database.read() as connection:
-                    return 0 < storage_usage.of_tenant(connection, "acme").total <= 50_000
+        async def fits() -> bool:
+            with engine.context.database.read() as connection:
+                return 0 < storage_usage.of_tenant(connection, "acme").total <= 50_000
 
-            await signals.until(fits)
-            assert await signals.wait("forgotten")
-
-    asyncio.run(go())
+        await signals.until(fits)
+        assert await signals.wait("forgotten")
 
 
 async def run_many(engine: Engine, signals: Signals, number: int) -> None:

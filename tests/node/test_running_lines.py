@@ -25,7 +25,7 @@ export default async ({ secrets }) => {
 """
 
 
-def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> None:
+async def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
     settings = SETTINGS.model_copy(update={"secret_keys": tmp_path / "keys"})
     first, received, states = threading.Event(), list[LogLine](), list[str]()
@@ -44,34 +44,32 @@ def test_lines_are_heard_while_their_attempt_runs_and_once(tmp_path: Path) -> No
                     states.append("heard")
                     first.set()
 
-    async def scenario() -> None:
-        async with Engine.open(place, settings=settings) as engine:
-            engine.inner.secrets.vault.keyring.add()
-            await engine.tenants.create("acme", limits={"wall_ms": 300_000}, grants=["secret:KEY:plain"])
-            await engine.secrets.put("acme", "KEY", VALUE)
-            await engine.scripts.put("acme", "says", SAYS)
-            signals = Signals(engine)
-            async with engine.node():
-                asked = await engine.run_in("acme", "says", 0)
-                following = asyncio.create_task(asyncio.to_thread(follow, asked.id))
-                await asyncio.wait(
-                    {asyncio.create_task(asyncio.to_thread(first.wait, 120)), following}, return_when="FIRST_COMPLETED"
-                )
-                assert first.is_set(), following.result()
-                assert not [event for event in signals.events if event.kind == "finished"]
-                await engine.actions.cancel(None, asked.id)
-                await asyncio.wait_for(following, 120)
-                await signals.wait("killed")
-                assert [line.text for line in received] == ["one [secret KEY]", "two"]
-                assert [line.level for line in received] == ["info", "warn"]
-                assert list(await engine.actions.logs("acme", asked.id)) == received
-                assert states.index("heard") < states.index("cancelled")
+    async with Engine.open(place, settings=settings) as engine:
+        engine.inner.secrets.vault.keyring.add()
+        await engine.tenants.create("acme", limits={"wall_ms": 300_000}, grants=["secret:KEY:plain"])
+        await engine.secrets.put("acme", "KEY", VALUE)
+        await engine.scripts.put("acme", "says", SAYS)
+        signals = Signals(engine)
+        async with engine.node():
+            asked = await engine.run_in("acme", "says", 0)
+            following = asyncio.create_task(asyncio.to_thread(follow, asked.id))
+            await asyncio.wait(
+                {asyncio.create_task(asyncio.to_thread(first.wait, 120)), following}, return_when="FIRST_COMPLETED"
+            )
+            assert first.is_set(), following.result()
+            assert not [event for event in signals.events if event.kind == "finished"]
+            await engine.actions.cancel(None, asked.id)
+            await asyncio.wait_for(following, 120)
+            await signals.wait("killed")
+            assert [line.text for line in received] == ["one [secret KEY]", "two"]
+            assert [line.level for line in received] == ["info", "warn"]
+            assert list(await engine.actions.logs("acme", asked.id)) == received
+            assert states.index("heard") < states.index("cancelled")
 
-                async def forgotten() -> bool:
-                    with engine.context.database.read() as connection:
-                        return connection.scalar(select(func.count()).select_from(running_lines)) == 0
+            async def forgotten() -> bool:
+                with engine.context.database.read() as connection:
+                    return connection.scalar(select(func.count()).select_from(running_lines)) == 0
 
-                await signals.until(forgotten)
+            await signals.until(forgotten)
 
-    asyncio.run(scenario())
     assert VALUE not in json.dumps([line.text for line in received])

@@ -32,120 +32,102 @@ __all__ = ["name", "server", "url"]
 E = TypeVar("E")
 
 
-def test_due_clocks_become_actions_even_without_a_lease(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
-            ticked = alone.heard(Ticked)
-            assert await loop.round() > 0, "nothing is due"
-            assert not ticked
-            owed = from_us(alone.context.clock.now_us() - 900_000_000)
-            await alone.engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
+async def test_due_clocks_become_actions_even_without_a_lease(tmp_path: Path) -> None:
+    async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
+        ticked = alone.heard(Ticked)
+        assert await loop.round() > 0, "nothing is due"
+        assert not ticked
+        owed = from_us(alone.context.clock.now_us() - 900_000_000)
+        await alone.engine.schedules.create("acme", "s", script="job", rules="every 900s", first_after=owed)
+        alone.bus.publish(LedgerChanged())
+        await loop.round()
+        assert [len(each.schedules) for each in ticked] == [1]
+        assert loop.behind_s is None, "one batch took all that was due"
+        assert [each.state for each in await alone.engine.actions.list("acme")] == ["ready"]
+
+
+async def test_the_loop_comes_back_soon_for_a_clock_of_a_locked_tenant(url: str) -> None:
+    async with bench(url, clock=(clock := FakeClock())) as alone, looping(alone, Hanging()) as (loop, _attempts):
+        ticked, engine = alone.heard(Ticked), alone.engine
+        await engine.tenants.create("busy")
+        await engine.scripts.put("busy", "job", "export default () => 1")
+        owed = from_us(alone.context.clock.now_us() - 900_000_000)
+        for tenant in ("acme", "busy"):
+            await engine.schedules.create(tenant, "s", script="job", rules="every 900s", first_after=owed)
+        with engine.context.database.write() as connection:
+            ready_queue.lock(connection, ["busy"])
+            connection.execute(select(1))  # takes the locks: an answer is waited for
+            assert await loop.round() == PASSED_BY_S
+            assert [each.tenant_id for each in ticked[0].schedules] == ["acme"]
+        clock.move_to(clock.now_us() + int(PASSED_BY_S * 1_000_000))
+        await loop.round()
+        assert [each.tenant_id for each in ticked[1].schedules] == ["busy"]
+
+
+async def test_a_pause_that_ends_in_a_suspended_tenant_causes_no_ticks(url: str) -> None:
+    async with bench(url) as alone, looping(alone, Hanging()) as (loop, _attempts):
+        engine = alone.engine
+        await engine.schedules.create("acme", "s", script="job", rules="every 900s")
+        await engine.schedules.pause("acme", "s", until=from_us(alone.context.clock.now_us() + 900_000_000))
+        await engine.tenants.suspend("acme")
+        ended = update(schedule_clock).values(wake_at=1)
+        await alone.db.write(lambda connection: connection.execute(ended))
+        ticked = alone.heard(Ticked)
+        for _ in range(3):
             alone.bus.publish(LedgerChanged())
             await loop.round()
-            assert [len(each.schedules) for each in ticked] == [1]
-            assert loop.behind_s is None, "one batch took all that was due"
-            assert [each.state for each in await alone.engine.actions.list("acme")] == ["ready"]
-
-    asyncio.run(scenario())
-
-
-def test_the_loop_comes_back_soon_for_a_clock_of_a_locked_tenant(url: str) -> None:
-    async def scenario() -> None:
-        async with bench(url, clock=(clock := FakeClock())) as alone, looping(alone, Hanging()) as (loop, _attempts):
-            ticked, engine = alone.heard(Ticked), alone.engine
-            await engine.tenants.create("busy")
-            await engine.scripts.put("busy", "job", "export default () => 1")
-            owed = from_us(alone.context.clock.now_us() - 900_000_000)
-            for tenant in ("acme", "busy"):
-                await engine.schedules.create(tenant, "s", script="job", rules="every 900s", first_after=owed)
-            with engine.context.database.write() as connection:
-                ready_queue.lock(connection, ["busy"])
-                connection.execute(select(1))  # takes the locks: an answer is waited for
-                assert await loop.round() == PASSED_BY_S
-                assert [each.tenant_id for each in ticked[0].schedules] == ["acme"]
-            clock.move_to(clock.now_us() + int(PASSED_BY_S * 1_000_000))
-            await loop.round()
-            assert [each.tenant_id for each in ticked[1].schedules] == ["busy"]
-
-    asyncio.run(scenario())
+        assert not ticked, "no transaction for what is not due"
+        await engine.tenants.resume("acme")
+        alone.bus.publish(LedgerChanged())
+        await loop.round()
+        (row,) = await engine.schedules.list("acme")
+        assert row.state == "armed"
 
 
-def test_a_pause_that_ends_in_a_suspended_tenant_causes_no_ticks(url: str) -> None:
-    async def scenario() -> None:
-        async with bench(url) as alone, looping(alone, Hanging()) as (loop, _attempts):
-            engine = alone.engine
-            await engine.schedules.create("acme", "s", script="job", rules="every 900s")
-            await engine.schedules.pause("acme", "s", until=from_us(alone.context.clock.now_us() + 900_000_000))
-            await engine.tenants.suspend("acme")
-            ended = update(schedule_clock).values(wake_at=1)
-            await alone.db.write(lambda connection: connection.execute(ended))
-            ticked = alone.heard(Ticked)
-            for _ in range(3):
-                alone.bus.publish(LedgerChanged())
-                await loop.round()
-            assert not ticked, "no transaction for what is not due"
-            await engine.tenants.resume("acme")
-            alone.bus.publish(LedgerChanged())
-            await loop.round()
-            (row,) = await engine.schedules.list("acme")
-            assert row.state == "armed"
-
-    asyncio.run(scenario())
+async def test_without_a_lease_ended_attempts_are_dropped(tmp_path: Path) -> None:
+    async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
+        committed = alone.heard(BatchCommitted)
+        (claim,) = await alone.claim()
+        alone.identity.lease = None
+        alone.bus.publish(AttemptFinished(claim, OK))
+        await loop.round()
+        assert [each.committed.lost for each in committed] == [(claim,)]
+        assert await alone.state(claim) == "running"
 
 
-def test_without_a_lease_ended_attempts_are_dropped(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone, looping(alone, Hanging()) as (loop, _attempts):
-            committed = alone.heard(BatchCommitted)
-            (claim,) = await alone.claim()
-            alone.identity.lease = None
-            alone.bus.publish(AttemptFinished(claim, OK))
-            await loop.round()
-            assert [each.committed.lost for each in committed] == [(claim,)]
-            assert await alone.state(claim) == "running"
-
-    asyncio.run(scenario())
-
-
-def test_the_lease_keeper_gives_up_a_lease_that_another_node_has_taken(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            lost, renewed = alone.heard(LeaseLost), alone.heard(LeaseRenewed)
-            keeper = LeaseKeeper(alone.context, Handlers(), Datasets())
-            await keeper.round()
-            first = alone.identity.lease
-            assert first is not None
-            await keeper.round()
-            assert len(renewed) == 1
-            with alone.engine.context.database.write() as connection:
-                connection.execute(update(nodes).values(epoch=first.epoch + 1, state="lost"))
-            await keeper.round()
-            assert len(lost) == 1
-            assert alone.identity.lease is None
-            await keeper.round()
-            assert alone.identity.lease is not None
-            assert alone.identity.lease.epoch > first.epoch
-
-    asyncio.run(scenario())
+async def test_the_lease_keeper_gives_up_a_lease_that_another_node_has_taken(tmp_path: Path) -> None:
+    async with bench(tmp_path) as alone:
+        lost, renewed = alone.heard(LeaseLost), alone.heard(LeaseRenewed)
+        keeper = LeaseKeeper(alone.context, Handlers(), Datasets())
+        await keeper.round()
+        first = alone.identity.lease
+        assert first is not None
+        await keeper.round()
+        assert len(renewed) == 1
+        with alone.engine.context.database.write() as connection:
+            connection.execute(update(nodes).values(epoch=first.epoch + 1, state="lost"))
+        await keeper.round()
+        assert len(lost) == 1
+        assert alone.identity.lease is None
+        await keeper.round()
+        assert alone.identity.lease is not None
+        assert alone.identity.lease.epoch > first.epoch
 
 
-def test_the_watchdog_gives_up_a_lease_that_was_not_renewed_in_time(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            lost, watchdog = alone.heard(LeaseLost), LeaseWatchdog(alone.context)
-            await alone.register()
-            alone.identity.renewed_s = alone.context.clock.elapsed_s()
-            await watchdog.round()
-            assert not lost
-            alone.identity.renewed_s -= SETTINGS.lease_s
-            await watchdog.round()
-            assert len(lost) == 1
-            assert alone.identity.lease is None
-
-    asyncio.run(scenario())
+async def test_the_watchdog_gives_up_a_lease_that_was_not_renewed_in_time(tmp_path: Path) -> None:
+    async with bench(tmp_path) as alone:
+        lost, watchdog = alone.heard(LeaseLost), LeaseWatchdog(alone.context)
+        await alone.register()
+        alone.identity.renewed_s = alone.context.clock.elapsed_s()
+        await watchdog.round()
+        assert not lost
+        alone.identity.renewed_s -= SETTINGS.lease_s
+        await watchdog.round()
+        assert len(lost) == 1
+        assert alone.identity.lease is None
 
 
-def test_a_round_that_fails_is_published_and_tried_again(tmp_path: Path) -> None:
+async def test_a_round_that_fails_is_published_and_tried_again(tmp_path: Path) -> None:
     class Failing(Service):
         name = "failing"
         rounds = 0
@@ -159,12 +141,9 @@ def test_a_round_that_fails_is_published_and_tried_again(tmp_path: Path) -> None
 
     done = asyncio.Event()
 
-    async def scenario() -> None:
-        async with bench(tmp_path) as alone:
-            faults, service = alone.heard(Fault), Failing(alone.context)
-            await service.start()
-            await asyncio.wait_for(done.wait(), 120)
-            await service.stop()
-            assert [(each.service, type(each.error)) for each in faults] == [("failing", ZeroDivisionError)]
-
-    asyncio.run(scenario())
+    async with bench(tmp_path) as alone:
+        faults, service = alone.heard(Fault), Failing(alone.context)
+        await service.start()
+        await asyncio.wait_for(done.wait(), 120)
+        await service.stop()
+        assert [(each.service, type(each.error)) for each in faults] == [("failing", ZeroDivisionError)]

@@ -1,6 +1,5 @@
 """Stored rules that this process cannot read pause their schedule, with the reason, and stop no other schedule's slots."""
 
-import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -22,26 +21,23 @@ def _lose_the_zone(place: Path) -> None:
     connection.close()
 
 
-def test_a_schedule_that_cannot_be_read_stops_nobody_else(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        place = tmp_path / "ledger.db"
-        async with Engine.open(str(place), settings=SETTINGS) as engine:
-            for tenant, zone in (("lost", "Europe/Berlin"), ("fine", None)):
-                await engine.tenants.create(tenant)
-                await engine.scripts.put(tenant, "job", "export default () => 1")
-                await engine.schedules.create(tenant, "s", script="job", rules="every 1s", tz=zone)
-        _lose_the_zone(place)
-        async with Engine.open(str(place), settings=SETTINGS) as engine:
-            signals = Signals(engine)
-            async with engine.node(Script(), "n1"):
-                finished = await signals.wait("finished", 2)
-            assert {event.tenant_id for event in finished} == {"fine"}
-            aside = await engine.schedules.get("lost", "s")
-            assert aside.state == "paused"
-            assert "Mars/Phobos" in (aside.note or "")
-            with pytest.raises(Unavailable, match="cannot be resumed"):
-                await engine.schedules.resume("lost", "s")
-            await engine.schedules.edit("lost", "s", tz="Europe/Berlin")
-            assert (await engine.schedules.resume("lost", "s")).state == "armed"
-
-    asyncio.run(scenario())
+async def test_a_schedule_that_cannot_be_read_stops_nobody_else(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    async with Engine.open(str(place), settings=SETTINGS) as engine:
+        for tenant, zone in (("lost", "Europe/Berlin"), ("fine", None)):
+            await engine.tenants.create(tenant)
+            await engine.scripts.put(tenant, "job", "export default () => 1")
+            await engine.schedules.create(tenant, "s", script="job", rules="every 1s", tz=zone)
+    _lose_the_zone(place)
+    async with Engine.open(str(place), settings=SETTINGS) as engine:
+        signals = Signals(engine)
+        async with engine.node(Script(), "n1"):
+            finished = await signals.wait("finished", 2)
+        assert {event.tenant_id for event in finished} == {"fine"}
+        aside = await engine.schedules.get("lost", "s")
+        assert aside.state == "paused"
+        assert "Mars/Phobos" in (aside.note or "")
+        with pytest.raises(Unavailable, match="cannot be resumed"):
+            await engine.schedules.resume("lost", "s")
+        await engine.schedules.edit("lost", "s", tz="Europe/Berlin")
+        assert (await engine.schedules.resume("lost", "s")).state == "armed"

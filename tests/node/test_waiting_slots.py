@@ -124,63 +124,57 @@ class Late:
         await done
 
 
-def test_the_wall_time_does_not_run_while_an_answer_waits_for_a_slot() -> None:
-    async def go() -> None:
-        pool = Pool(size=1, profile="trusted")
-        await pool.start()
-        try:
-            slot = Late(1.5)
+async def test_the_wall_time_does_not_run_while_an_answer_waits_for_a_slot() -> None:
+    pool = Pool(size=1, profile="trusted")
+    await pool.start()
+    try:
+        slot = Late(1.5)
 
-            class Held(Echo):
-                async def call(self, name: str, arguments: str) -> Reply:
-                    await asyncio.wait_for(slot.left.wait(), 60)
-                    return Reply(ok=True, json="null")
+        class Held(Echo):
+            async def call(self, name: str, arguments: str) -> Reply:
+                await asyncio.wait_for(slot.left.wait(), 60)
+                return Reply(ok=True, json="null")
 
-            job = Job(
-                Bundle({"main.js": "await Promise.all([kv.get('a'), kv.get('b')]); return 7"}),
-                Limits(wall_ms=1000),
-                slot=slot,
-            )
-            report = await pool.run(job, Held())
-            assert (report.outcome, report.result) == (Outcome.OK, "7"), report
-            assert report.usage.wall_ms < 1500
-        finally:
-            await pool.stop()
-
-    asyncio.run(go())
+        job = Job(
+            Bundle({"main.js": "await Promise.all([kv.get('a'), kv.get('b')]); return 7"}),
+            Limits(wall_ms=1000),
+            slot=slot,
+        )
+        report = await pool.run(job, Held())
+        assert (report.outcome, report.result) == (Outcome.OK, "7"), report
+        assert report.usage.wall_ms < 1500
+    finally:
+        await pool.stop()
 
 
-def test_answers_come_before_new_starts_and_tenants_take_turns() -> None:
-    async def go() -> None:
-        freed: list[int] = []
-        slots = Slots(lambda: 1, lambda: freed.append(1))
-        order: list[str] = []
+async def test_answers_come_before_new_starts_and_tenants_take_turns() -> None:
+    freed: list[int] = []
+    slots = Slots(lambda: 1, lambda: freed.append(1))
+    order: list[str] = []
 
-        async def back(name: str) -> None:
-            await slots.enter(name, name[0])
-            order.append(name)
+    async def back(name: str) -> None:
+        await slots.enter(name, name[0])
+        order.append(name)
 
-        for name in ("a1", "a2", "a3", "b1"):
-            slots.start(name)
-            slots.leave(name, 0)
-        assert (slots.free, slots.waiting, len(freed)) == (1, 4, 4)
-        slots.start("new")
-        tasks = [asyncio.create_task(back(name)) for name in ("a1", "a2", "a3", "b1")]
+    for name in ("a1", "a2", "a3", "b1"):
+        slots.start(name)
+        slots.leave(name, 0)
+    assert (slots.free, slots.waiting, len(freed)) == (1, 4, 4)
+    slots.start("new")
+    tasks = [asyncio.create_task(back(name)) for name in ("a1", "a2", "a3", "b1")]
+    await asyncio.sleep(0)
+    assert slots.free == -4
+    tasks[1].cancel()
+    await asyncio.gather(tasks[1], return_exceptions=True)
+    assert slots.free == -3
+    for name in ("new", "a1", "b1", "a3"):
+        slots.end(name)
         await asyncio.sleep(0)
-        assert slots.free == -4
-        tasks[1].cancel()
-        await asyncio.gather(tasks[1], return_exceptions=True)
-        assert slots.free == -3
-        for name in ("new", "a1", "b1", "a3"):
-            slots.end(name)
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-        assert order == ["a1", "b1", "a3"]
-        assert (slots.free, slots.waiting) == (1, 1)  # a2 waits for its answer still
-        slots.take("a2")
-        assert (slots.free, slots.waiting) == (0, 0)
-        slots.end("a2")
-        slots.end("a2")
-        assert slots.free == 1
-
-    asyncio.run(go())
+        await asyncio.sleep(0)
+    assert order == ["a1", "b1", "a3"]
+    assert (slots.free, slots.waiting) == (1, 1)  # a2 waits for its answer still
+    slots.take("a2")
+    assert (slots.free, slots.waiting) == (0, 0)
+    slots.end("a2")
+    slots.end("a2")
+    assert slots.free == 1

@@ -1,6 +1,5 @@
 """Commit watchers see every commit of any process, and nothing else."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -198,7 +197,7 @@ def test_a_snapshot_sees_what_another_does_not(before: str, after: str, own: tup
     assert Snapshot.of(after).sees_beyond(Snapshot.of(before), own) is news
 
 
-def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
+async def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
     bench.tenant()
     database, asked = bench.engine.context.database, []
 
@@ -206,23 +205,20 @@ def test_what_stands_is_asked_once_until_somebody_commits(bench: Bench) -> None:
         asked.append(1)
         return str(connection.scalar(text("SELECT max(name) FROM lodger_tenants WHERE id = 'acme'")))
 
-    async def scenario() -> None:
-        db = DbExecutor(database, 6.0)
-        assert db.sees_commits == (database.driver.name == "sqlite")
-        assert await db.cached_read("name", ask) == await db.cached_read("name", ask)
-        assert len(asked) == (1 if db.sees_commits else 2), "while nobody can tell it is asked each time"
-        asked.clear()
-        await db.poll_version(60)
-        assert db.sees_commits
-        first = await db.cached_read("name", ask)
-        assert await db.cached_read("name", ask) == first
-        write_mark(database)
-        assert await db.cached_read("name", ask) == first + "!", "what this process writes is known without a look"
-        assert await db.cached_read(("name", "other"), ask) == first + "!"
-        assert len(asked) == (3 if db.polls else 2)
-        db.close()
-
-    asyncio.run(scenario())
+    db = DbExecutor(database, 6.0)
+    assert db.sees_commits == (database.driver.name == "sqlite")
+    assert await db.cached_read("name", ask) == await db.cached_read("name", ask)
+    assert len(asked) == (1 if db.sees_commits else 2), "while nobody can tell it is asked each time"
+    asked.clear()
+    await db.poll_version(60)
+    assert db.sees_commits
+    first = await db.cached_read("name", ask)
+    assert await db.cached_read("name", ask) == first
+    write_mark(database)
+    assert await db.cached_read("name", ask) == first + "!", "what this process writes is known without a look"
+    assert await db.cached_read(("name", "other"), ask) == first + "!"
+    assert len(asked) == (3 if db.polls else 2)
+    db.close()
 
 
 def test_what_is_plain_is_one_run_without_effects(bench: Bench, kind: str) -> None:

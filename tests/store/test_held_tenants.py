@@ -66,20 +66,17 @@ class Gate(Script):
         return await super().execute(claim)
 
 
-def test_a_node_writes_them_when_the_lock_is_gone(bench: Bench) -> None:
-    async def scenario() -> None:
-        async with Engine.open(bench.engine.context.database.url) as engine:
-            signals, gate = Signals(engine), Gate()
-            async with engine.node(gate, "n1"):
-                for tenant in ("a", "b"):
-                    await engine.tenants.create(tenant)
-                    await engine.scripts.put(tenant, "job", "export default () => 1")
-                    await engine.run_in(tenant, "job", "0s")
-                await signals.wait("started", 2)
-                with bench.engine.context.database.write() as other:
-                    ready_queue.lock(other, ["a"])
-                    other.execute(text("SELECT 1"))
-                    gate.opened.set()
-                assert len(await signals.wait("finished", 2)) == 2
-
-    asyncio.run(scenario())
+async def test_a_node_writes_them_when_the_lock_is_gone(bench: Bench) -> None:
+    async with Engine.open(bench.engine.context.database.url) as engine:
+        signals, gate = Signals(engine), Gate()
+        async with engine.node(gate, "n1"):
+            for tenant in ("a", "b"):
+                await engine.tenants.create(tenant)
+                await engine.scripts.put(tenant, "job", "export default () => 1")
+                await engine.run_in(tenant, "job", "0s")
+            await signals.wait("started", 2)
+            with bench.engine.context.database.write() as other:
+                ready_queue.lock(other, ["a"])
+                other.execute(text("SELECT 1"))
+                gate.opened.set()
+            assert len(await signals.wait("finished", 2)) == 2

@@ -4,7 +4,6 @@ Skipped aloud where there is none (apt-get install pgbouncer). That nothing of a
 one too, in tests/store/test_postgres.py.
 """
 
-import asyncio
 import os
 import pwd
 import shutil
@@ -107,23 +106,20 @@ def test_a_pooler_without_transactions_is_refused_with_its_reason(pooler: Path) 
     assert "pool_mode" in error.value.fix
 
 
-def test_two_nodes_work_through_it_and_hear_by_the_servers_own_address(url: str, server: Server) -> None:
+async def test_two_nodes_work_through_it_and_hear_by_the_servers_own_address(url: str, server: Server) -> None:
     direct = url.partition("?")[0] + f"?host={server.folder}"
 
-    async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"listen_url": direct})
-        async with Engine.open(url, settings=settings) as engine:
-            await engine.tenants.create("acme", limits={"min_interval_s": 1})
-            await engine.scripts.put("acme", "job", "export default () => 1")
-            await engine.schedules.create("acme", "s", script="job", rules="every 1s")
-            signals = Signals(engine)
-            async with engine.node(Script(), "n1"), engine.node(Script(), "n2"):
-                await signals.wait("finished", 2)
-                for _ in range(10):
-                    await engine.run_in("acme", "job", 0)
-                await signals.wait("finished", 12)
-            assert not [event for event in signals.events if event.kind == "fault"]
-            slots = [each.slot for each in await engine.actions.list("acme", origin="slot")]
-            assert len(slots) == len(set(slots))
-
-    asyncio.run(scenario())
+    settings = SETTINGS.model_copy(update={"listen_url": direct})
+    async with Engine.open(url, settings=settings) as engine:
+        await engine.tenants.create("acme", limits={"min_interval_s": 1})
+        await engine.scripts.put("acme", "job", "export default () => 1")
+        await engine.schedules.create("acme", "s", script="job", rules="every 1s")
+        signals = Signals(engine)
+        async with engine.node(Script(), "n1"), engine.node(Script(), "n2"):
+            await signals.wait("finished", 2)
+            for _ in range(10):
+                await engine.run_in("acme", "job", 0)
+            await signals.wait("finished", 12)
+        assert not [event for event in signals.events if event.kind == "fault"]
+        slots = [each.slot for each in await engine.actions.list("acme", origin="slot")]
+        assert len(slots) == len(set(slots))

@@ -1,6 +1,5 @@
 """History is kept as long as the tenant's retention says, and no claim or law depends on what is forgotten."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -155,7 +154,7 @@ class Watch(VirtualClock):
         return SystemClock().elapsed_s()
 
 
-def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and_the_rest_goes_on(
+async def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and_the_rest_goes_on(
     bench: Bench, kind: str, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(service, "ROUND_S", 0.0)
@@ -184,39 +183,34 @@ def test_what_would_hold_locks_for_too_long_is_cancelled_halved_and_reported_and
     def left() -> tuple[object, ...]:
         return tuple(bench.scalar(f"SELECT count(*) FROM {table}") for table in ("lodger_actions", "lodger_kv"))
 
-    async def go() -> None:
-        clock, settings = ServerClock(Watch(bench.clock.us), 15_000_000), bench.engine.context.settings
-        db = DbExecutor(database, 6.0)
-        context = NodeContext(bench.engine.context, clock, settings, db, EventBus(), NodeIdentity(node_id("n1"), "n1"))
-        retained = service.Retention(context, meters)
-        try:
-            # The newest one is kept anyway. On a busy machine more rounds may be needed.
-            await rounds_until(retained, lambda: left() == (2, 1) and figures()["lodger_retention_too_slow",] == 2)
-            assert slow in {action.id for action in bench.actions()}
-            assert figures()["lodger_retention_overruns_total", "cancelled"] >= 3, (
-                "2, 1; 24 … 1, fewer on a busy machine"
+    clock, settings = ServerClock(Watch(bench.clock.us), 15_000_000), bench.engine.context.settings
+    db = DbExecutor(database, 6.0)
+    context = NodeContext(bench.engine.context, clock, settings, db, EventBus(), NodeIdentity(node_id("n1"), "n1"))
+    retained = service.Retention(context, meters)
+    try:
+        # The newest one is kept anyway. On a busy machine more rounds may be needed.
+        await rounds_until(retained, lambda: left() == (2, 1) and figures()["lodger_retention_too_slow",] == 2)
+        assert slow in {action.id for action in bench.actions()}
+        assert figures()["lodger_retention_overruns_total", "cancelled"] >= 3, "2, 1; 24 … 1, fewer on a busy machine"
+        assert f"retention cannot delete acme {slow}" in caplog.text
+        with database.write() as connection:
+            publish = node_rows.publish_metrics
+            publish(
+                bench.engine.context,
+                connection,
+                node_id("p"),
+                "n1",
+                prometheus_text(meters.read()),
+                SystemClock().now_us(),
             )
-            assert f"retention cannot delete acme {slow}" in caplog.text
-            with database.write() as connection:
-                publish = node_rows.publish_metrics
-                publish(
-                    bench.engine.context,
-                    connection,
-                    node_id("p"),
-                    "n1",
-                    prometheus_text(meters.read()),
-                    SystemClock().now_us(),
-                )
-            listed = {each.name: each for each in checks(Settings(), {"ok": True, "layers": 6}, url)}
-            assert (listed["retention"].state, listed["retention"].value) == ("warn", "2 rows left")
-            with database.write() as connection:
-                for trigger, table in (("slow", "lodger_actions"), ("slow_key", "lodger_kv")):
-                    connection.exec_driver_sql(f"DROP TRIGGER {trigger}" + f" ON {table}" * (kind == "postgresql"))
-            await rounds_until(retained, lambda: left() == (1, 0) and figures()["lodger_retention_too_slow",] == 0)
-        finally:
-            db.close()
-
-    asyncio.run(go())
+        listed = {each.name: each for each in checks(Settings(), {"ok": True, "layers": 6}, url)}
+        assert (listed["retention"].state, listed["retention"].value) == ("warn", "2 rows left")
+        with database.write() as connection:
+            for trigger, table in (("slow", "lodger_actions"), ("slow_key", "lodger_kv")):
+                connection.exec_driver_sql(f"DROP TRIGGER {trigger}" + f" ON {table}" * (kind == "postgresql"))
+        await rounds_until(retained, lambda: left() == (1, 0) and figures()["lodger_retention_too_slow",] == 0)
+    finally:
+        db.close()
 
 
 async def rounds_until(retained: service.Retention, enough: Callable[[], bool]) -> None:

@@ -88,22 +88,20 @@ def test_a_batch_costs_at_most_three_round_trips(
     assert "running" not in far.states()
 
 
-def test_no_transaction_of_a_nodes_loop_costs_more(proxy: SlowProxy, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        settings = Settings(slots=8, concurrent_runs=8, min_interval_s=1, secret_keys=tmp_path / "keys")
-        async with Engine.open(proxy.url, settings=settings) as engine:
-            for number in range(TENANTS):
-                await engine.tenants.create(f"t{number}")
-                await engine.scripts.put(f"t{number}", "job", "export default () => 1")
-                await engine.schedules.create(f"t{number}", "s", script="job", rules="every 1s")
-            signals = Signals(engine)
-            async with engine.node(Script(answer=lambda _claim: DONE), "n1"):
-                await signals.wait("finished", 2 * TENANTS)
-                proxy.is_logging = True
-                await signals.wait("finished", 5 * TENANTS)
-                proxy.is_logging = False
+async def test_no_transaction_of_a_nodes_loop_costs_more(proxy: SlowProxy, tmp_path: Path) -> None:
+    settings = Settings(slots=8, concurrent_runs=8, min_interval_s=1, secret_keys=tmp_path / "keys")
+    async with Engine.open(proxy.url, settings=settings) as engine:
+        for number in range(TENANTS):
+            await engine.tenants.create(f"t{number}")
+            await engine.scripts.put(f"t{number}", "job", "export default () => 1")
+            await engine.schedules.create(f"t{number}", "s", script="job", rules="every 1s")
+        signals = Signals(engine)
+        async with engine.node(Script(answer=lambda _claim: DONE), "n1"):
+            await signals.wait("finished", 2 * TENANTS)
+            proxy.is_logging = True
+            await signals.wait("finished", 5 * TENANTS)
+            proxy.is_logging = False
 
-    asyncio.run(scenario())
     costs = transactions(proxy)
     assert len(costs) >= 6
     assert max(costs) <= MAX_TRIPS, costs
@@ -305,21 +303,19 @@ export default async function () {
 """
 
 
-def test_a_scripts_reads_cost_one_each_and_its_effects_at_most_four(proxy: SlowProxy, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with Engine.open(proxy.url, settings=Settings(secret_keys=tmp_path / "keys")) as engine:
-            await engine.tenants.create("acme")
-            await engine.scripts.put("acme", "job", SCRIPT)
-            await engine.schedules.create("acme", "s", script="job", rules="every 1d")
-            signals = Signals(engine)
-            async with engine.node():
-                await engine.actions.run_now("acme", "s")
-                await signals.wait("finished")
-                proxy.is_logging = True
-                await engine.actions.run_now("acme", "s")
-                assert [each.details["outcome"] for each in await signals.wait("finished", 2)] == ["ok", "ok"]
+async def test_a_scripts_reads_cost_one_each_and_its_effects_at_most_four(proxy: SlowProxy, tmp_path: Path) -> None:
+    async with Engine.open(proxy.url, settings=Settings(secret_keys=tmp_path / "keys")) as engine:
+        await engine.tenants.create("acme")
+        await engine.scripts.put("acme", "job", SCRIPT)
+        await engine.schedules.create("acme", "s", script="job", rules="every 1d")
+        signals = Signals(engine)
+        async with engine.node():
+            await engine.actions.run_now("acme", "s")
+            await signals.wait("finished")
+            proxy.is_logging = True
+            await engine.actions.run_now("acme", "s")
+            assert [each.details["outcome"] for each in await signals.wait("finished", 2)] == ["ok", "ok"]
 
-    asyncio.run(scenario())
     reads = [kinds for _link, kinds in proxy.messages if any(DOCUMENTS in each for each in kinds)]
     # All but the first find, which asks for the indexes of the collection, are one message from BEGIN to COMMIT.
     assert sum("BEGIN" in str(kinds) and "COMMIT" in str(kinds) for kinds in reads) == 5

@@ -110,23 +110,20 @@ def test_a_handler_that_asks_a_silent_ledger_until_its_deadline_is_not_to_blame(
     assert (ended.outcome, ended.error) == (Outcome.ENGINE_FAULT, UNANSWERED)
 
 
-def test_one_silent_session_holds_a_node_up_for_a_lease_at_most(relay: Relay, name: str, server: Server) -> None:
+async def test_one_silent_session_holds_a_node_up_for_a_lease_at_most(relay: Relay, name: str, server: Server) -> None:
     """The session of the next read falls silent for ever, while the lease is renewed by another one."""
 
-    async def scenario() -> None:
-        settings = SETTINGS.model_copy(update={"lease_s": 2.0})
-        async with AsyncEngine.open(relay.url(name), settings=settings) as engine:
-            await engine.tenants.create("acme")
-            await engine.scripts.put("acme", "job", "export default () => 1")
-            signals = Signals(engine)
-            async with engine.node(Script(), "n1"), asyncio.timeout(40):
-                relay.silence_link(b"REPEATABLE READ")
-                await asyncio.to_thread(relay.held.wait, 30)
-                with Engine.open(server.url(name)) as other:
-                    other.run_in("acme", "job", 0)
-                await signals.wait("finished")
-
-    asyncio.run(scenario())
+    settings = SETTINGS.model_copy(update={"lease_s": 2.0})
+    async with AsyncEngine.open(relay.url(name), settings=settings) as engine:
+        await engine.tenants.create("acme")
+        await engine.scripts.put("acme", "job", "export default () => 1")
+        signals = Signals(engine)
+        async with engine.node(Script(), "n1"), asyncio.timeout(40):
+            relay.silence_link(b"REPEATABLE READ")
+            await asyncio.to_thread(relay.held.wait, 30)
+            with Engine.open(server.url(name)) as other:
+                other.run_in("acme", "job", 0)
+            await signals.wait("finished")
 
 
 def test_a_statement_that_is_given_up_takes_its_transaction_with_it(relay: Relay, engine: Engine) -> None:

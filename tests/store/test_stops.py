@@ -78,28 +78,27 @@ def test_a_paused_node_claims_nothing_and_another_does(bench: Bench) -> None:
     assert (entry.before, entry.after) == ({"name": "a", "state": "alive"}, {"name": "a", "state": "paused"})
 
 
-def test_a_name_of_two_nodes_is_refused_and_an_id_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05)
-        place = str(tmp_path / "l.db")
-        async with AsyncEngine.open(place, settings=settings) as engine, engine.node(Script(), name="n1"):
-            assert "is called n1, too" not in caplog.text
-            async with AsyncEngine.open(place, settings=settings) as other, other.node(Script(), name="n1"):
-                assert "another node is called n1, too" in caplog.text
-                rows = await engine.nodes.list()
-                assert [each.name for each in rows] == ["n1", "n1"]
-                for verb in (engine.nodes.pause, engine.nodes.resume):
-                    with pytest.raises(InputError) as refused:
-                        await verb("n1")
-                    assert refused.value.code == "node_ambiguous"
-                    assert all(each.id in refused.value.why for each in rows)
-                assert (await engine.nodes.pause(rows[0].id)).id == rows[0].id
-                states = {each.id: each.state for each in await engine.nodes.list()}
-                assert states == {rows[0].id: "paused", rows[1].id: "alive"}
-                found = {each.name: each for each in await asyncio.to_thread(readiness, place)}
-                assert (found["nodes"].state, "n1" in found["nodes"].value) == ("warn", True)
-
-    asyncio.run(scenario())
+async def test_a_name_of_two_nodes_is_refused_and_an_id_is_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(sqlite_synchronous="NORMAL", poll_s=0.05)
+    place = str(tmp_path / "l.db")
+    async with AsyncEngine.open(place, settings=settings) as engine, engine.node(Script(), name="n1"):
+        assert "is called n1, too" not in caplog.text
+        async with AsyncEngine.open(place, settings=settings) as other, other.node(Script(), name="n1"):
+            assert "another node is called n1, too" in caplog.text
+            rows = await engine.nodes.list()
+            assert [each.name for each in rows] == ["n1", "n1"]
+            for verb in (engine.nodes.pause, engine.nodes.resume):
+                with pytest.raises(InputError) as refused:
+                    await verb("n1")
+                assert refused.value.code == "node_ambiguous"
+                assert all(each.id in refused.value.why for each in rows)
+            assert (await engine.nodes.pause(rows[0].id)).id == rows[0].id
+            states = {each.id: each.state for each in await engine.nodes.list()}
+            assert states == {rows[0].id: "paused", rows[1].id: "alive"}
+            found = {each.name: each for each in await asyncio.to_thread(readiness, place)}
+            assert (found["nodes"].state, "n1" in found["nodes"].value) == ("warn", True)
 
 
 def readiness(place: str) -> list[Check]:

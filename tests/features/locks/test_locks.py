@@ -1,6 +1,5 @@
 """Named locks on both databases: one holder, leases that end, renewal, once for each slot, blocks that hold them."""
 
-import asyncio
 import threading
 from datetime import datetime, timedelta
 
@@ -114,14 +113,11 @@ def test_a_block_renews_it_while_it_lasts(bench: Bench) -> None:
         assert renewed.is_set()
 
 
-def test_a_block_of_the_asynchronous_engine(bench: Bench) -> None:
-    async def scenario() -> None:
-        engine = AsyncEngine(bench.engine)
-        async with engine.lock("work", "1m") as held:
-            assert held is not None
-            async with engine.lock("work", holder="another") as theirs:
-                assert theirs is None
-        assert [lock.holder for lock in await engine.locks.list()] == [None]
-        engine.threads.pool.shutdown()
-
-    asyncio.run(scenario())
+async def test_a_block_of_the_asynchronous_engine(bench: Bench) -> None:
+    engine = AsyncEngine(bench.engine)
+    async with engine.lock("work", "1m") as held:
+        assert held is not None
+        async with engine.lock("work", holder="another") as theirs:
+            assert theirs is None
+    assert [lock.holder for lock in await engine.locks.list()] == [None]
+    engine.threads.pool.shutdown()

@@ -89,51 +89,45 @@ REFUSED = (
 FORBIDDEN_HOSTS = ("10.0.0.1", "169.254.169.254", "[::1]", "localhost", "other.example")
 
 
-def test_what_was_answered_is_the_result_and_any_other_answer_fails_the_run(tmp_path: Path, peer: Peer) -> None:
-    async def scenario() -> None:
-        async with pinging(tmp_path, peer) as (engine, signals, script):
-            for path, expect, result in ANSWERED:
-                await engine.scripts.put_ping("acme", "knock", peer.url(path), expect=expect)
-                done = await run_once(engine, signals)
-                url = peer.url("/json" if path == "/moved" else path)
-                assert (done.state, done.result) == ("done", result | {"url": url}), path
-            for path, outcome, said in REFUSED:
-                await engine.scripts.put_ping("acme", "knock", peer.url(path))
-                failed = await run_once(engine, signals)
-                assert (failed.state, failed.outcome) == ("failed", outcome), path
-                assert failed.error is not None
-                assert said in failed.error.message
-                if path == "/down":
-                    assert [line.text for line in await engine.actions.logs(None, failed.id)] == ["out of order"]
-            asked = len(peer.asked)
-            for host in FORBIDDEN_HOSTS:
-                await engine.scripts.put_ping("acme", "knock", f"http://{host}:{peer.port}/json")
-                failed = await run_once(engine, signals)
-                assert (failed.state, failed.outcome, len(peer.asked)) == ("failed", "denied", asked), host
-            assert script.seen == [], "no worker has anything to do with it"
-
-    asyncio.run(scenario())
+async def test_what_was_answered_is_the_result_and_any_other_answer_fails_the_run(tmp_path: Path, peer: Peer) -> None:
+    async with pinging(tmp_path, peer) as (engine, signals, script):
+        for path, expect, result in ANSWERED:
+            await engine.scripts.put_ping("acme", "knock", peer.url(path), expect=expect)
+            done = await run_once(engine, signals)
+            url = peer.url("/json" if path == "/moved" else path)
+            assert (done.state, done.result) == ("done", result | {"url": url}), path
+        for path, outcome, said in REFUSED:
+            await engine.scripts.put_ping("acme", "knock", peer.url(path))
+            failed = await run_once(engine, signals)
+            assert (failed.state, failed.outcome) == ("failed", outcome), path
+            assert failed.error is not None
+            assert said in failed.error.message
+            if path == "/down":
+                assert [line.text for line in await engine.actions.logs(None, failed.id)] == ["out of order"]
+        asked = len(peer.asked)
+        for host in FORBIDDEN_HOSTS:
+            await engine.scripts.put_ping("acme", "knock", f"http://{host}:{peer.port}/json")
+            failed = await run_once(engine, signals)
+            assert (failed.state, failed.outcome, len(peer.asked)) == ("failed", "denied", asked), host
+        assert script.seen == [], "no worker has anything to do with it"
 
 
-def test_what_is_inside_and_what_does_not_exist_look_the_same(tmp_path: Path, peer: Peer) -> None:
-    async def scenario() -> None:
-        zone = {"internal.corp.example": [["10.9.8.7"]]}
-        async with NameServer(zone) as names, pinging(tmp_path, peer, egress_dns=names.place) as (engine, signals, _):
-            await engine.grants.give(
-                "acme", f"fetch:http://*.corp.example:{peer.port}", f"fetch:http://10.9.8.7:{peer.port}"
-            )
-            found = set()
-            for number, host in enumerate(("internal.corp.example", "absent.corp.example", "10.9.8.7")):
-                await engine.scripts.put_ping("acme", f"knock{number}", f"http://{host}:{peer.port}/")
-                failed = await run_once(engine, signals, f"knock{number}")
-                assert failed.error is not None
-                found.add((failed.outcome, failed.error.name, failed.error.message))
-            assert len(found) == 1, found
-
-    asyncio.run(scenario())
+async def test_what_is_inside_and_what_does_not_exist_look_the_same(tmp_path: Path, peer: Peer) -> None:
+    zone = {"internal.corp.example": [["10.9.8.7"]]}
+    async with NameServer(zone) as names, pinging(tmp_path, peer, egress_dns=names.place) as (engine, signals, _):
+        await engine.grants.give(
+            "acme", f"fetch:http://*.corp.example:{peer.port}", f"fetch:http://10.9.8.7:{peer.port}"
+        )
+        found = set()
+        for number, host in enumerate(("internal.corp.example", "absent.corp.example", "10.9.8.7")):
+            await engine.scripts.put_ping("acme", f"knock{number}", f"http://{host}:{peer.port}/")
+            failed = await run_once(engine, signals, f"knock{number}")
+            assert failed.error is not None
+            found.add((failed.outcome, failed.error.name, failed.error.message))
+        assert len(found) == 1, found
 
 
-def test_it_is_tried_again_with_the_same_key_and_tells_what_it_is_about(tmp_path: Path, peer: Peer) -> None:
+async def test_it_is_tried_again_with_the_same_key_and_tells_what_it_is_about(tmp_path: Path, peer: Peer) -> None:
     answers = iter([answer(b"", "503 Service Unavailable"), answer(b"ok")])
 
     async def second(_asked: Asked, _reader: object, writer: asyncio.StreamWriter) -> None:
@@ -142,50 +136,46 @@ def test_it_is_tried_again_with_the_same_key_and_tells_what_it_is_about(tmp_path
 
     peer.paths["/hook"] = second
 
-    async def scenario() -> None:
-        async with pinging(tmp_path, peer) as (engine, signals, _script):
-            await engine.scripts.put_ping("acme", "knock", peer.url("/hook"), method="post")
-            made = await engine.schedules.create(
-                "acme", "s", script="knock", rules="every 1h", params={"n": 1}, retry={"attempts": 2, "backoff_s": 0.05}
-            )
-            action = await engine.actions.run_now("acme", "s")
+    async with pinging(tmp_path, peer) as (engine, signals, _script):
+        await engine.scripts.put_ping("acme", "knock", peer.url("/hook"), method="post")
+        made = await engine.schedules.create(
+            "acme", "s", script="knock", rules="every 1h", params={"n": 1}, retry={"attempts": 2, "backoff_s": 0.05}
+        )
+        action = await engine.actions.run_now("acme", "s")
 
-            async def over() -> bool:
-                return (await engine.actions.get(None, action.id)).state == "done"
+        async def over() -> bool:
+            return (await engine.actions.get(None, action.id)).state == "done"
 
-            await signals.until(over)
-            assert [each.outcome for each in await engine.actions.attempts(None, action.id)] == ["script_error", "ok"]
-            first, again = peer.asked
-            assert first.headers["idempotency-key"] == again.headers["idempotency-key"]
-            body = json.loads(first.body)
-            assert body == json.loads(again.body)
-            assert (body["tenant"], body["action"], body["schedule"], body["params"]) == (
-                "acme", action.id, made.id, {"n": 1},
-            )  # fmt: skip
-            assert first.headers["content-type"] == "application/json"
-
-    asyncio.run(scenario())
+        await signals.until(over)
+        assert [each.outcome for each in await engine.actions.attempts(None, action.id)] == ["script_error", "ok"]
+        first, again = peer.asked
+        assert first.headers["idempotency-key"] == again.headers["idempotency-key"]
+        body = json.loads(first.body)
+        assert body == json.loads(again.body)
+        assert (body["tenant"], body["action"], body["schedule"], body["params"]) == (
+            "acme", action.id, made.id, {"n": 1},
+        )  # fmt: skip
+        assert first.headers["content-type"] == "application/json"
 
 
-def test_headers_and_body_are_the_tenants_and_a_secret_goes_by_its_handle(tmp_path: Path, peer: Peer) -> None:
-    async def scenario() -> None:
-        async with pinging(tmp_path, peer, secret_keys=str(tmp_path / "keys")) as (engine, signals, _script):
-            engine.inner.secrets.vault.keyring.add()
-            await engine.secrets.put("acme", "KEY", "sk_live_0123456789", hosts=[f"http://127.0.0.1:{peer.port}"])
-            headers = {"Authorization": "Bearer {{secret:KEY}}", "X-Own": "1"}
-            made = await engine.scripts.put_ping(
-                "acme", "knock", peer.url("/json"), method="PUT", headers=headers, body="<plain>"
-            )
-            assert "sk_live" not in json.dumps(made.modules)
-            assert (await run_once(engine, signals)).state == "done"
-            (asked,) = peer.asked
-            assert (asked.headers["authorization"], asked.headers["x-own"]) == ("Bearer sk_live_0123456789", "1")
-            assert asked.body == b"<plain>"
-
-    asyncio.run(scenario())
+async def test_headers_and_body_are_the_tenants_and_a_secret_goes_by_its_handle(tmp_path: Path, peer: Peer) -> None:
+    async with pinging(tmp_path, peer, secret_keys=str(tmp_path / "keys")) as (engine, signals, _script):
+        engine.inner.secrets.vault.keyring.add()
+        await engine.secrets.put("acme", "KEY", "sk_live_0123456789", hosts=[f"http://127.0.0.1:{peer.port}"])
+        headers = {"Authorization": "Bearer {{secret:KEY}}", "X-Own": "1"}
+        made = await engine.scripts.put_ping(
+            "acme", "knock", peer.url("/json"), method="PUT", headers=headers, body="<plain>"
+        )
+        assert "sk_live" not in json.dumps(made.modules)
+        assert (await run_once(engine, signals)).state == "done"
+        (asked,) = peer.asked
+        assert (asked.headers["authorization"], asked.headers["x-own"]) == ("Bearer sk_live_0123456789", "1")
+        assert asked.body == b"<plain>"
 
 
-def test_a_host_that_never_answers_ends_at_the_limit_and_a_cancelled_ping_at_once(tmp_path: Path, peer: Peer) -> None:
+async def test_a_host_that_never_answers_ends_at_the_limit_and_a_cancelled_ping_at_once(
+    tmp_path: Path, peer: Peer
+) -> None:
     reached = threading.Event()
 
     async def never(_asked: Asked, reader: asyncio.StreamReader, _writer: object) -> None:
@@ -194,38 +184,32 @@ def test_a_host_that_never_answers_ends_at_the_limit_and_a_cancelled_ping_at_onc
 
     peer.paths["/never"] = never
 
-    async def scenario() -> None:
-        async with pinging(tmp_path, peer) as (engine, signals, _script):
-            await engine.tenants.edit("acme", limits={"wall_ms": 300})
-            await engine.scripts.put_ping("acme", "knock", peer.url("/never"))
-            late = await run_once(engine, signals)
-            assert (late.state, late.outcome) == ("failed", "wall_limit")
-            await engine.tenants.edit("acme", limits={})
-            reached.clear()
-            action = await engine.run_in("acme", "knock", 0)
-            assert await asyncio.to_thread(reached.wait, 20)
-            await engine.actions.cancel(None, action.id)
+    async with pinging(tmp_path, peer) as (engine, signals, _script):
+        await engine.tenants.edit("acme", limits={"wall_ms": 300})
+        await engine.scripts.put_ping("acme", "knock", peer.url("/never"))
+        late = await run_once(engine, signals)
+        assert (late.state, late.outcome) == ("failed", "wall_limit")
+        await engine.tenants.edit("acme", limits={})
+        reached.clear()
+        action = await engine.run_in("acme", "knock", 0)
+        assert await asyncio.to_thread(reached.wait, 20)
+        await engine.actions.cancel(None, action.id)
 
-            async def free() -> bool:
-                return peer.open == 0
+        async def free() -> bool:
+            return peer.open == 0
 
-            await signals.until(free)
-            assert (await engine.actions.get(None, action.id)).state == "cancelled"
-
-    asyncio.run(scenario())
+        await signals.until(free)
+        assert (await engine.actions.get(None, action.id)).state == "cancelled"
 
 
-def test_the_budget_of_an_attempt_and_of_the_day_bind_it(tmp_path: Path, peer: Peer) -> None:
-    async def scenario() -> None:
-        async with pinging(tmp_path, peer) as (engine, signals, _script):
-            await engine.tenants.edit("acme", limits={"fetches_per_day": 1})
-            await engine.scripts.put_ping("acme", "knock", peer.url("/json"))
-            assert (await run_once(engine, signals)).state == "done"
-            refused = await run_once(engine, signals)
-            assert refused.state == "failed"
-            assert len(peer.asked) == 1
-
-    asyncio.run(scenario())
+async def test_the_budget_of_an_attempt_and_of_the_day_bind_it(tmp_path: Path, peer: Peer) -> None:
+    async with pinging(tmp_path, peer) as (engine, signals, _script):
+        await engine.tenants.edit("acme", limits={"fetches_per_day": 1})
+        await engine.scripts.put_ping("acme", "knock", peer.url("/json"))
+        assert (await run_once(engine, signals)).state == "done"
+        refused = await run_once(engine, signals)
+        assert refused.state == "failed"
+        assert len(peer.asked) == 1
 
 
 UNASKABLE: tuple[dict[str, Any], ...] = (

@@ -1,6 +1,5 @@
 """Slow runs are reported once, while they run and when they have ended."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -28,53 +27,49 @@ def _set_usual_duration(monkeypatch: pytest.MonkeyPatch, ms: float) -> None:
     monkeypatch.setattr(monitoring, "paces", lambda _connection, tracks: {track: pace([ms] * 9) for track in tracks})
 
 
-def test_a_run_that_ended_late_is_told_once_with_what_is_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_that_ended_late_is_told_once_with_what_is_usual(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _set_usual_duration(monkeypatch, 500)
 
     def answer(_claim: Claim) -> Finished:
         return Finished(Outcome.OK, result="1", usage=Usage(1.0, 4000.0))
 
-    async def scenario() -> None:
-        async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            (slow,) = await signals.wait("slow")
-            assert (slow.action_id, slow.details["took_ms"], slow.details["median_ms"]) == (asked.id, 4000.0, 500.0)
-            assert slow.details["running"] is False
-            again = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            await signals.wait("slow", 2)
-            reported = [event.action_id for event in signals.events if event.kind == "slow"]
-            assert reported == [asked.id, again.id]
-            assert _value(engine, "lodger_slow_total") == 2
-
-    asyncio.run(scenario())
+    async with working(tmp_path, Script(answer=answer)) as (engine, _node, signals):
+        schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
+        asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
+        (slow,) = await signals.wait("slow")
+        assert (slow.action_id, slow.details["took_ms"], slow.details["median_ms"]) == (asked.id, 4000.0, 500.0)
+        assert slow.details["running"] is False
+        again = await engine.actions.run_now(schedule.tenant_id, schedule.id)
+        await signals.wait("slow", 2)
+        reported = [event.action_id for event in signals.events if event.kind == "slow"]
+        assert reported == [asked.id, again.id]
+        assert _value(engine, "lodger_slow_total") == 2
 
 
-def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_that_hangs_is_told_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _set_usual_duration(monkeypatch, 10)
     monkeypatch.setattr(service, "MIN_MORE_MS", 50.0)
 
-    async def scenario() -> None:
-        async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
-            await signals.wait("started")
-            with engine.context.database.write() as connection:
-                connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
-            (slow,) = await signals.wait("slow")
-            assert (slow.action_id, slow.details["running"]) == (asked.id, True)
-            (now,) = await engine.actions.running("acme")
-            assert now.slow
-            (watch,) = [each for each in node.services if isinstance(each, service.SlowRuns)]
-            await watch.stop()
-            for _ in range(3):
-                await watch.round()
-            assert len([event for event in signals.events if event.kind == "slow"]) == 1
-
-    asyncio.run(scenario())
+    async with working(tmp_path, Script(hang=True)) as (engine, node, signals):
+        schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
+        asked = await engine.actions.run_now(schedule.tenant_id, schedule.id)
+        await signals.wait("started")
+        with engine.context.database.write() as connection:
+            connection.execute(text("UPDATE lodger_actions SET started_us = started_us - 60000000"))
+        (slow,) = await signals.wait("slow")
+        assert (slow.action_id, slow.details["running"]) == (asked.id, True)
+        (now,) = await engine.actions.running("acme")
+        assert now.slow
+        (watch,) = [each for each in node.services if isinstance(each, service.SlowRuns)]
+        await watch.stop()
+        for _ in range(3):
+            await watch.round()
+        assert len([event for event in signals.events if event.kind == "slow"]) == 1
 
 
-def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
+async def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(service, "FRESH_S", 0.0)
@@ -86,27 +81,25 @@ def test_a_slow_down_is_reported_once_by_event_hook_webhook_log_and_metric(
     def answer(_claim: Claim) -> Finished:
         return Finished(Outcome.OK, result="1", usage=Usage(1.0, next(walls)))
 
-    async def scenario() -> None:
-        async with working(tmp_path, Script(answer=answer), settings) as (engine, node, signals):
-            engine.on("slowed", lambda event: hooked.append(event.schedule_id))
-            (watch,) = [each for each in node.services if isinstance(each, service.SlowRuns)]
-            await watch.stop()
-            schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
-            await engine.webhooks.put("acme", "pager", "https://pager.example/in", events=["lodger.schedule.slowed"])
-            for number in range(1, 21):
-                await engine.actions.run_now("acme", schedule.id)
-                await signals.wait("finished", number)
-                await watch.round()
-            (slowed,) = await signals.wait("slowed")
-            assert slowed.schedule_id == schedule.id
-            assert {name: slowed.details[name] for name in ("onset", "from_ms", "to_ms", "step")} == {
-                "onset": "jump", "from_ms": 112.0, "to_ms": 2525.0, "step": 0,
-            }  # fmt: skip
-            assert _value(engine, "lodger_slowdowns_total", "jump") == 1
-            (sent,) = await engine.actions.deliveries("acme", str(slowed.action_id))
-            assert (sent.kind, sent.to, sent.about) == ("webhook", ("pager",), "lodger.schedule.slowed")
+    async with working(tmp_path, Script(answer=answer), settings) as (engine, node, signals):
+        engine.on("slowed", lambda event: hooked.append(event.schedule_id))
+        (watch,) = [each for each in node.services if isinstance(each, service.SlowRuns)]
+        await watch.stop()
+        schedule = await engine.schedules.create("acme", "s", script="job", rules="every 3600s")
+        await engine.webhooks.put("acme", "pager", "https://pager.example/in", events=["lodger.schedule.slowed"])
+        for number in range(1, 21):
+            await engine.actions.run_now("acme", schedule.id)
+            await signals.wait("finished", number)
+            await watch.round()
+        (slowed,) = await signals.wait("slowed")
+        assert slowed.schedule_id == schedule.id
+        assert {name: slowed.details[name] for name in ("onset", "from_ms", "to_ms", "step")} == {
+            "onset": "jump", "from_ms": 112.0, "to_ms": 2525.0, "step": 0,
+        }  # fmt: skip
+        assert _value(engine, "lodger_slowdowns_total", "jump") == 1
+        (sent,) = await engine.actions.deliveries("acme", str(slowed.action_id))
+        assert (sent.kind, sent.to, sent.about) == ("webhook", ("pager",), "lodger.schedule.slowed")
 
-    asyncio.run(scenario())
     assert len(hooked) == 1
     (record,) = [record for record in caplog.records if "has become slower" in record.getMessage()]
     assert "took 112 ms before and take 2525 ms now" in record.getMessage()

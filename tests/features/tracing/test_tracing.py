@@ -90,7 +90,7 @@ def test_a_run_is_one_trace_from_its_slot_to_its_requests(tmp_path: Path, receiv
     assert by_name["slot"].start_time_unix_nano <= by_name["attempt"].start_time_unix_nano
 
 
-def test_lateness_leads_to_the_trace_by_exemplars_and_log_lines_carry_its_id(
+async def test_lateness_leads_to_the_trace_by_exemplars_and_log_lines_carry_its_id(
     tmp_path: Path, receiver: Peer, caplog: pytest.LogCaptureFixture
 ) -> None:
     noted: list[str] = []
@@ -101,30 +101,28 @@ def test_lateness_leads_to_the_trace_by_exemplars_and_log_lines_carry_its_id(
         assert claim.tenant_id == "acme"
         return OK
 
-    async def scenario() -> None:
-        async with working(tmp_path, Script(answer=play)) as (engine, node, signals):
-            port, stop = serve(engine.process_metrics, node.problems, "127.0.0.1", 0)
-            try:
-                await engine.schedules.create("acme", "s", script="job", rules="every 1s")
-                await signals.wait("finished")
-                url, headers = f"http://127.0.0.1:{port}", {"accept": "application/openmetrics-text; version=1.0.0"}
-                text = httpx2.get(f"{url}/metrics", headers=headers, trust_env=False).text
-                (exemplar, *_more) = re.findall(
-                    r'lodger_lateness_seconds_bucket{.*} [0-9.]+ # {trace_id="([0-9a-f]{32})"}', text
-                )
-                assert "process_cpu_seconds_total" in text
-                assert httpx2.get(f"{url}/health/live", trust_env=False).status_code == 200
-                assert httpx2.get(f"{url}/health/ready", trust_env=False).json() == {"ok": True}
-                await node.lease_keeper.stop()
-                node.identity.lease = None
-                lost = httpx2.get(f"{url}/health/ready", trust_env=False)
-                assert (lost.status_code, lost.json()["problems"]) == (503, ["the node holds no lease"])
-                assert httpx2.get(f"{url}/health/live", trust_env=False).status_code == 200
-            finally:
-                stop()
-        assert exemplar in {span.trace_id.hex() for span in spans(receiver)[0]}
+    async with working(tmp_path, Script(answer=play)) as (engine, node, signals):
+        port, stop = serve(engine.process_metrics, node.problems, "127.0.0.1", 0)
+        try:
+            await engine.schedules.create("acme", "s", script="job", rules="every 1s")
+            await signals.wait("finished")
+            url, headers = f"http://127.0.0.1:{port}", {"accept": "application/openmetrics-text; version=1.0.0"}
+            text = httpx2.get(f"{url}/metrics", headers=headers, trust_env=False).text
+            (exemplar, *_more) = re.findall(
+                r'lodger_lateness_seconds_bucket{.*} [0-9.]+ # {trace_id="([0-9a-f]{32})"}', text
+            )
+            assert "process_cpu_seconds_total" in text
+            assert httpx2.get(f"{url}/health/live", trust_env=False).status_code == 200
+            assert httpx2.get(f"{url}/health/ready", trust_env=False).json() == {"ok": True}
+            await node.lease_keeper.stop()
+            node.identity.lease = None
+            lost = httpx2.get(f"{url}/health/ready", trust_env=False)
+            assert (lost.status_code, lost.json()["problems"]) == (503, ["the node holds no lease"])
+            assert httpx2.get(f"{url}/health/live", trust_env=False).status_code == 200
+        finally:
+            stop()
+    assert exemplar in {span.trace_id.hex() for span in spans(receiver)[0]}
 
-    asyncio.run(scenario())
     line = json.loads(noted[0])
     assert (line["level"], line["message"], line["tenant_id"]) == ("warning", "in the attempt", "acme")
     assert line["trace_id"] in {span.trace_id.hex() for span in spans(receiver)[0]}

@@ -251,7 +251,7 @@ def test_the_operators_log_holds_no_path_and_nothing_that_bends_it(
 
 
 @pytest.mark.parametrize("way", ["aborted", "the run ends"])
-def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: FetchBench, way: str) -> None:
+async def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: FetchBench, way: str) -> None:
     async def half(_asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 300_000)
         await writer.drain()
@@ -260,21 +260,19 @@ def test_what_came_of_an_answer_that_nobody_waited_for_counts(bench: FetchBench,
     bench.peer.paths["/"] = half
     attempt = bench.attempt()
 
-    async def go() -> None:
-        calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
-        await under_way(attempt)
-        twice = await attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url())))
-        assert body_or_code(twice) == "bad_request", "a request of this id is under way"
-        while sum(request.moved.so_far for request in bench.requests) < 300_000:  # noqa: ASYNC110 - another thread counts and sends no event
-            await asyncio.sleep(0.01)
-        if way == "aborted":
-            await attempt.call("http.abort", '{"id": 1}')
-            assert body_or_code(await calling) == "aborted"
-        else:
-            attempt.fetch_state.count_abandoned()
-            calling.cancel()
-            await asyncio.wait([calling])
+    calling = asyncio.ensure_future(attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url()))))
+    await under_way(attempt)
+    twice = await attempt.call("http.fetch", json.dumps(fetch_arguments(bench.peer.url())))
+    assert body_or_code(twice) == "bad_request", "a request of this id is under way"
+    while sum(request.moved.so_far for request in bench.requests) < 300_000:  # noqa: ASYNC110 - another thread counts and sends no event
+        await asyncio.sleep(0.01)
+    if way == "aborted":
+        await attempt.call("http.abort", '{"id": 1}')
+        assert body_or_code(await calling) == "aborted"
+    else:
+        attempt.fetch_state.count_abandoned()
+        calling.cancel()
+        await asyncio.wait([calling])
 
-    asyncio.run(go())
     assert attempt.fetch_state.running == {}
     assert 300_000 <= attempt.counters.used["fetch_bytes"] < 310_000

@@ -136,31 +136,25 @@ def test_forged_cursors(shop: Shop) -> None:
         ("kv.add", {"key": "n", "amount": 1.7e308}),
     ],
 )
-def test_sums_that_leave_their_type(shop: Shop, name: str, arguments: dict[str, Any]) -> None:
-    async def go() -> None:
-        attempt = shop.attempt()
-        replies = [await attempt.call(name, json.dumps(arguments)) for _ in range(3)]
-        assert not replies[-1].ok
-        assert json.loads(replies[-1].json)["code"] == "out_of_range"
-
-    asyncio.run(go())
+async def test_sums_that_leave_their_type(shop: Shop, name: str, arguments: dict[str, Any]) -> None:
+    attempt = shop.attempt()
+    replies = [await attempt.call(name, json.dumps(arguments)) for _ in range(3)]
+    assert not replies[-1].ok
+    assert json.loads(replies[-1].json)["code"] == "out_of_range"
 
 
 @pytest.mark.parametrize("where", ["database", "journal", "both"])
 @pytest.mark.parametrize("measure", ["sum", "avg"])
-def test_sums_beyond_a_number_are_refused_on_both_databases(shop: Shop, where: str, measure: str) -> None:
-    async def go() -> None:
-        first, second = shop.attempt(), shop.attempt()
-        for number in range(3):
-            attempt = second if where == "journal" or (where == "both" and number) else first
-            for name in ("orders", "things"):
-                values = {"weight": 1.7e308} | ({"state": "x", "items": 1} if name == "orders" else {})
-                assert (await attempt.call("db.insert", json.dumps({"set": name, "values": values}))).ok
-        with shop.engine.begin() as connection:
-            commit.apply(connection, first.journal, now_us=NOW_US)
+async def test_sums_beyond_a_number_are_refused_on_both_databases(shop: Shop, where: str, measure: str) -> None:
+    first, second = shop.attempt(), shop.attempt()
+    for number in range(3):
+        attempt = second if where == "journal" or (where == "both" and number) else first
         for name in ("orders", "things"):
-            reply = await second.call("db.aggregate", json.dumps({"set": name, measure: "weight"}))
-            assert (reply.ok, json.loads(reply.json).get("code")) == (False, "out_of_range"), name
-            assert (await second.call("db.aggregate", json.dumps({"set": name, "max": "weight"}))).ok
-
-    asyncio.run(go())
+            values = {"weight": 1.7e308} | ({"state": "x", "items": 1} if name == "orders" else {})
+            assert (await attempt.call("db.insert", json.dumps({"set": name, "values": values}))).ok
+    with shop.engine.begin() as connection:
+        commit.apply(connection, first.journal, now_us=NOW_US)
+    for name in ("orders", "things"):
+        reply = await second.call("db.aggregate", json.dumps({"set": name, measure: "weight"}))
+        assert (reply.ok, json.loads(reply.json).get("code")) == (False, "out_of_range"), name
+        assert (await second.call("db.aggregate", json.dumps({"set": name, "max": "weight"}))).ok

@@ -147,19 +147,16 @@ def test_without_the_predicate_the_same_questions_leak(bare: Shop, seed: int, mo
 
 @pytest.mark.timeout(3000 if WHOLE else 120)
 @pytest.mark.parametrize("kind", ["postgresql"], indirect=True)
-def test_without_the_predicate_the_databases_own_wall_holds(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_predicate_the_databases_own_wall_holds(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same questions and writes, with nothing but views, role and row-level security between tenants."""
 
-    async def go() -> None:
-        asker = Asker(SEEDS[0])
-        await settle_in(shop, asker)
-        before = everything_of_others(shop)
-        monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-        assert await questions(shop, asker, QUESTIONS[shop.dialect]) == 0
-        await writes(shop, asker, WRITES[shop.dialect])
-        assert everything_of_others(shop) == before
-
-    asyncio.run(go())
+    asker = Asker(SEEDS[0])
+    await settle_in(shop, asker)
+    before = everything_of_others(shop)
+    monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
+    assert await questions(shop, asker, QUESTIONS[shop.dialect]) == 0
+    await writes(shop, asker, WRITES[shop.dialect])
+    assert everything_of_others(shop) == before
 
 
 def everything_of_others(shop: Shop) -> list[Any]:
@@ -243,28 +240,22 @@ async def writes(shop: Shop, asker: Asker, many: int) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(3000 if WHOLE else 120)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_write_touches_another_tenants_row(shop: Shop, seed: int) -> None:
-    async def go() -> None:
-        asker = Asker(seed)
-        await settle_in(shop, asker)
-        before = everything_of_others(shop)
-        many = WRITES[shop.dialect]
-        assert await writes(shop, asker, many) > many / 8
-        assert everything_of_others(shop) == before
-
-    asyncio.run(go())
+async def test_no_write_touches_another_tenants_row(shop: Shop, seed: int) -> None:
+    asker = Asker(seed)
+    await settle_in(shop, asker)
+    before = everything_of_others(shop)
+    many = WRITES[shop.dialect]
+    assert await writes(shop, asker, many) > many / 8
+    assert everything_of_others(shop) == before
 
 
-def test_without_the_predicate_writes_reach_others(bare: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def go() -> None:
-        asker = Asker(21)
-        await settle_in(bare, asker)
-        before = everything_of_others(bare)
-        monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
-        await writes(bare, asker, LEAKS_WITHIN)
-        assert everything_of_others(bare) != before
-
-    asyncio.run(go())
+async def test_without_the_predicate_writes_reach_others(bare: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    asker = Asker(21)
+    await settle_in(bare, asker)
+    before = everything_of_others(bare)
+    monkeypatch.setattr(Scope, "predicate", lambda *_: sa.true())
+    await writes(bare, asker, LEAKS_WITHIN)
+    assert everything_of_others(bare) != before
 
 
 @pytest.mark.parametrize(
@@ -272,52 +263,45 @@ def test_without_the_predicate_writes_reach_others(bare: Shop, monkeypatch: pyte
     ["id; DROP TABLE orders", "id\" OR 1=1 --", "org_id", "audit", "rowid", "_rowid_", "*", "orders.id", "$.a",
      "a'b", "a\"b", "a[0]", "a.*", "__proto__", "a..b", ".a", "a.", "a b", "ａ", "1=1"],
 )  # fmt: skip
-def test_identifiers_are_never_a_tenants(still: Shop, name: str) -> None:
+async def test_identifiers_are_never_a_tenants(still: Shop, name: str) -> None:
     """Names come from an allow-list: what is not in it is refused before any SQL is made."""
 
-    async def go() -> None:
-        attempt = still.attempt()
-        fields = (
-            [("orders", name)]
-            if name in ("org_id", "audit", "rowid", "_rowid_", "__proto__", "orders.id")
-            else [("orders", name), ("things", name)]
-        )
-        for rows, field in fields:
-            for call in (
-                {"filter": {field: 1}}, {"order": field}, {"order": {field: "desc"}}, {"filter": {"or": [{field: {"in": [1]}}]}},
-            ):  # fmt: skip
-                ok, body, _ = await reported(attempt, "db.find", set=rows, **call)
-                assert (ok, body.get("code")) == (False, "bad_request"), (rows, call)
-            ok, body, _ = await reported(attempt, "db.aggregate", set=rows, groupBy=field)
-            assert (ok, body.get("code")) == (False, "bad_request") if isinstance(body, dict) else not body
-        assert still.asked == 0
-
-    asyncio.run(go())
+    attempt = still.attempt()
+    fields = (
+        [("orders", name)]
+        if name in ("org_id", "audit", "rowid", "_rowid_", "__proto__", "orders.id")
+        else [("orders", name), ("things", name)]
+    )
+    for rows, field in fields:
+        for call in (
+            {"filter": {field: 1}}, {"order": field}, {"order": {field: "desc"}}, {"filter": {"or": [{field: {"in": [1]}}]}},
+        ):  # fmt: skip
+            ok, body, _ = await reported(attempt, "db.find", set=rows, **call)
+            assert (ok, body.get("code")) == (False, "bad_request"), (rows, call)
+        ok, body, _ = await reported(attempt, "db.aggregate", set=rows, groupBy=field)
+        assert (ok, body.get("code")) == (False, "bad_request") if isinstance(body, dict) else not body
+    assert still.asked == 0
 
 
-def test_no_byte_of_a_tenant_is_in_the_sql(shop: Shop) -> None:
+async def test_no_byte_of_a_tenant_is_in_the_sql(shop: Shop) -> None:
     said: list[str] = []
     sa.event.listen(shop.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
     marker = "zzq'\"marker"
 
-    async def go() -> None:
-        attempt = shop.attempt()
-        await reported(
-            attempt, "db.find", set="orders", filter={"note": {"contains": marker}, "state": {"in": [marker]}}
-        )
-        await reported(
-            attempt,
-            "db.find",
-            set="marker",
-            filter={"marker": marker, "or": [{"marker.x": {"startsWith": marker}}]},
-            order="-marker",
-        )
-        await reported(attempt, "db.get", set="marker", id=marker)
-        await reported(attempt, "kv.get", key=marker)
-        await reported(attempt, "db.insert", set="orders", values={"note": marker, "state": "x", "items": 1})
-        with shop.engine.begin() as connection:
-            commit.apply(connection, attempt.journal, now_us=NOW_US)
+    attempt = shop.attempt()
+    await reported(attempt, "db.find", set="orders", filter={"note": {"contains": marker}, "state": {"in": [marker]}})
+    await reported(
+        attempt,
+        "db.find",
+        set="marker",
+        filter={"marker": marker, "or": [{"marker.x": {"startsWith": marker}}]},
+        order="-marker",
+    )
+    await reported(attempt, "db.get", set="marker", id=marker)
+    await reported(attempt, "kv.get", key=marker)
+    await reported(attempt, "db.insert", set="orders", values={"note": marker, "state": "x", "items": 1})
+    with shop.engine.begin() as connection:
+        commit.apply(connection, attempt.journal, now_us=NOW_US)
 
-    asyncio.run(go())
     assert len(said) > 5
     assert not [text for text in said if "marker" in text]

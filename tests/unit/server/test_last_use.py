@@ -34,16 +34,13 @@ def test_what_waits_is_written_together_and_the_same_once(tmp_path: Path) -> Non
         assert engine.context.database.written == before + 1
 
 
-def test_what_is_on_its_way_is_not_written_again() -> None:
-    async def play() -> None:
-        wrote: list[str] = []
-        last_use = LastUse(StoreContext(wrote, begin=lambda: last_use.note("a", lambda _c: wrote.append("again"))).at)
-        last_use.note("a", lambda _connection: wrote.append("a"))
-        await last_use.write()
-        await last_use.write()
-        assert wrote == ["begun", "a"]
-
-    asyncio.run(play())
+async def test_what_is_on_its_way_is_not_written_again() -> None:
+    wrote: list[str] = []
+    last_use = LastUse(StoreContext(wrote, begin=lambda: last_use.note("a", lambda _c: wrote.append("again"))).at)
+    last_use.note("a", lambda _connection: wrote.append("a"))
+    await last_use.write()
+    await last_use.write()
+    assert wrote == ["begun", "a"]
 
 
 def test_a_ledger_that_takes_nothing_is_told_of_and_fails_no_request(caplog: pytest.LogCaptureFixture) -> None:

@@ -36,44 +36,38 @@ def test_a_request_waits_for_no_more_than_a_share_of_a_crowd() -> None:
     assert neighbour_after(Threads(4, CROWD, max_waiting=None)) >= CROWD // 2, "without shares it waits for the crowd"
 
 
-def test_a_full_queue_refuses_its_own_key_only() -> None:
-    async def scene() -> None:
-        threads, over = Threads(2, 1, max_waiting=3), asyncio.Event()
+async def test_a_full_queue_refuses_its_own_key_only() -> None:
+    threads, over = Threads(2, 1, max_waiting=3), asyncio.Event()
 
-        async def one() -> None:
-            async with threads.slot("crowd"):
-                await over.wait()
+    async def one() -> None:
+        async with threads.slot("crowd"):
+            await over.wait()
 
-        crowd = [asyncio.create_task(one()) for _ in range(4)]
-        await asyncio.sleep(0)
-        with pytest.raises(Refused) as refused:
-            async with threads.slot("crowd"):
-                pass
-        assert (refused.value.status, refused.value.code) == (429, "too_many_at_once")
-        assert await threads.run("neighbour", lambda: 7) == 7
-        over.set()
-        await asyncio.gather(*crowd)
-        assert await threads.run("crowd", lambda: 8) == 8, "there is room again"
-
-    asyncio.run(scene())
+    crowd = [asyncio.create_task(one()) for _ in range(4)]
+    await asyncio.sleep(0)
+    with pytest.raises(Refused) as refused:
+        async with threads.slot("crowd"):
+            pass
+    assert (refused.value.status, refused.value.code) == (429, "too_many_at_once")
+    assert await threads.run("neighbour", lambda: 7) == 7
+    over.set()
+    await asyncio.gather(*crowd)
+    assert await threads.run("crowd", lambda: 8) == 8, "there is room again"
 
 
-def test_a_request_that_goes_away_gives_its_place_back() -> None:
-    async def scene() -> None:
-        threads, over = Threads(1, 1, max_waiting=2), asyncio.Event()
+async def test_a_request_that_goes_away_gives_its_place_back() -> None:
+    threads, over = Threads(1, 1, max_waiting=2), asyncio.Event()
 
-        async def one() -> None:
-            async with threads.slot("a"):
-                await over.wait()
+    async def one() -> None:
+        async with threads.slot("a"):
+            await over.wait()
 
-        waiting = [asyncio.create_task(one()) for _ in range(3)]
-        await asyncio.sleep(0)
-        for each in waiting:
-            each.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-        assert await asyncio.wait_for(threads.run("a", lambda: 1), 60) == 1
-
-    asyncio.run(scene())
+    waiting = [asyncio.create_task(one()) for _ in range(3)]
+    await asyncio.sleep(0)
+    for each in waiting:
+        each.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert await asyncio.wait_for(threads.run("a", lambda: 1), 60) == 1
 
 
 def test_a_rate_counts_each_key_and_remembers_a_bounded_number() -> None:
