@@ -8,24 +8,20 @@ outcome.
 import asyncio
 import hashlib
 import json
-import logging
 from collections import OrderedDict
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from lodger.sandbox import frames
-from lodger.sandbox.errors import SandboxError
-from lodger.sandbox.job import Job
-from lodger.sandbox.limits import MIB
-from lodger.sandbox.outcome import Outcome
+from lodger.sandbox.job import Job, Report
+from lodger.sandbox.limits import MIB, Limits
 from lodger.sandbox.runtimes.js.artefact import read_sources, realm_key
 from lodger.sandbox.runtimes.js.image import PART_BYTES
 from lodger.sandbox.wasm.code_cache import CodeCache, packed
-from lodger.sandbox.wasm.compiler import PERMANENT, Compilation
-from lodger.sandbox.workers import codec
+from lodger.sandbox.wasm.compiler import Compilation, Compiler
+from lodger.sandbox.workers import codec, verdict
 from lodger.sandbox.workers.version_image import VersionImage, read_image, read_layout
 from lodger.stdlib import standard_modules
 
@@ -39,7 +35,6 @@ _MAX_KNOWN = 4096
 _MAX_WAITING = 64
 #: Maximum CPU time for an image, which is charged to no run.
 _MAX_CPU_MS = 2000
-_journal = logging.getLogger("lodger.sandbox")
 #: How the state of a warm worker comes about, beside the realm.
 _WARM_UP = ("quickjs.py", "warm_up.py", "js/realm.py", "js/image.py", "js/modules.py")
 
@@ -55,6 +50,13 @@ class ImageCompilation(Compilation):
         """Return the bundle whose modules are compiled."""
         return frames.COMPILE, codec.bundle(replace(self._job.bundle, context=_seen(self._job)))
 
+    def _done(self, payload: bytes) -> None:
+        """End the compilation with its image, if that is complete and has a layout."""
+        if read_layout(self._writer.descriptor, self._writer.size) is None:
+            self._decide(verdict.protocol_error("an image without a layout"))
+        else:
+            super()._done(payload)
+
 
 @cache
 def _realm() -> bytes:
@@ -66,9 +68,10 @@ def _realm() -> bytes:
 
 def _seen(job: Job) -> str:
     """Return all of a job that its modules can see while they are evaluated: the platform's functions, and where memory ends."""
-    context, seen = job.bundle.context, {"memory_bytes": job.limits.memory_bytes}
-    functions = json.loads(context).get("functions", []) if '"functions":' in context else None
-    return json.dumps(seen if functions is None else seen | {"functions": functions})
+    context, memory = job.bundle.context, f'{{"memory_bytes":{job.limits.memory_bytes}'
+    # Admission reads the same text, so this costs less than that; most platforms have no functions.
+    functions = json.loads(context).get("functions") if '"functions":' in context else None
+    return f'{memory},"functions":{json.dumps(functions)}}}' if functions else f"{memory}}}"
 
 
 def binding(job: Job) -> bytes:
@@ -79,108 +82,74 @@ def binding(job: Job) -> bytes:
     return packed((_FORMAT, hashlib.sha256(packed(parts)).digest()))
 
 
-class ScriptImages:
+class ScriptImages(Compiler):
     """The images of one pool's versions.
 
     Args:
-        pool: whose workers compile.
+        pool: whose workers compile, with the limits of each job.
         code_cache: where the images are kept, in memory and on disk; closed by its owner.
     """
 
+    compilation = ImageCompilation
+    at_once = 1
+
     def __init__(self, pool: "WarmPool", code_cache: CodeCache) -> None:
-        self._pool = pool
-        self._cache = code_cache
-        #: Bindings of versions, so that no digest is made for each run; None for versions without an image.
-        self._known: OrderedDict[_Key, bytes | None] = OrderedDict()
-        self._making: dict[_Key, asyncio.Task[bool]] = {}
-        self._turn = asyncio.Semaphore(1)
+        super().__init__(pool, code_cache)
+        #: Cache keys of versions, so that no digest is made for each run.
+        self._bindings: OrderedDict[_Key, bytes] = OrderedDict()
+        self._making: dict[str, asyncio.Task[bool]] = {}  # by tenant
 
     def find(self, job: Job) -> VersionImage | None:
         """Return the image of a job's version if there is one in memory; the caller closes it."""
-        bound = self._known and self._known.get(_key(job))
-        code = bound and self._cache.find(bound)
+        bound = self._bindings and self._bindings.get(_key(job))
+        code = bound and self._code_cache.find(bound)
         return read_image(code.descriptor, code.size) if code else None
 
     def want(self, job: Job) -> None:
         """Make the image of a job's version in the background, unless it is small, known to have none, or its tenant's turn is taken."""
         size = sum(map(len, job.bundle.modules.values()))
-        if size < LEAST_BYTES and not standard_modules.imported(job.bundle.modules):
+        is_small = size < LEAST_BYTES and not standard_modules.imported(job.bundle.modules)
+        if is_small or job.tenant in self._making or len(self._making) >= _MAX_WAITING:
             return
-        key = _key(job)
-        turns = {tenant for tenant, *_ in self._making}
-        if self._known.get(key, b"") is not None and job.tenant not in turns and len(turns) < _MAX_WAITING:
-            self._begin(key, job)
+        if self._bindings.get(_key(job)) not in self._refused:
+            task = self._making[job.tenant] = asyncio.get_running_loop().create_task(self.make(job))
+            task.add_done_callback(partial(self._made, job.tenant))
 
     async def make(self, job: Job) -> bool:
-        """Make the image of a job's version, or wait until it is made; return whether there is one. Raises ZygoteFailed."""
-        key = _key(job)
-        return await asyncio.shield(self._making.get(key) or self._begin(key, job))
+        """Find or make the image of a job's version; return whether there is one. Raises ZygoteFailed."""
+        code = await self.code(replace(job, stop=None))
+        if isinstance(code, Report):
+            return False
+        code.close()
+        return True
 
-    def _begin(self, key: _Key, job: Job) -> "asyncio.Task[bool]":
-        """Start the task that makes the image of a version; return it."""
-        task = self._making[key] = asyncio.get_running_loop().create_task(self._make(key, job))
-        task.add_done_callback(partial(self._made, key))
-        return task
-
-    def _made(self, key: _Key, task: "asyncio.Task[bool]") -> None:
-        """Forget the finished task of an image; its error is reported by the attempts."""
-        self._making.pop(key, None)
+    def _made(self, tenant: str, task: "asyncio.Task[bool]") -> None:
+        """Forget the finished task of an image."""
+        del self._making[tenant]
         if not task.cancelled():
             task.exception()  # a pool that cannot run anything is reported by its attempts
 
-    async def _make(self, key: _Key, job: Job) -> bool:
-        """Find or compile the image of a version, in the turn of its tenant; return whether there is one."""
-        async with self._turn:
-            bound = await asyncio.to_thread(binding, job)
-            code = self._cache.find(bound) or await self._cache.recall(job.tenant, bound)
-            if code:
-                code.close()
-            if code or await self._compile(key, job, bound):
-                self._note(key, bound)
-                return True
-        return False
+    async def _binding(self, job: Job) -> bytes:
+        """Return the cache key of an image."""
+        key = _key(job)
+        if key not in self._bindings:
+            self._bindings[key] = await asyncio.to_thread(binding, job)
+            while len(self._bindings) > _MAX_KNOWN:
+                self._bindings.popitem(last=False)
+        return self._bindings[key]
 
-    def _note(self, key: _Key, bound: bytes | None) -> None:
-        """Remember the cache key of a version's image; None: it has none."""
-        self._known[key] = bound
-        self._known.move_to_end(key)
-        while len(self._known) > _MAX_KNOWN:
-            self._known.popitem(last=False)
-
-    async def _compile(self, key: _Key, job: Job, bound: bytes) -> bool:
-        """Make an image and keep it in the cache; return whether there is one."""
+    def _limits_of(self, job: Job) -> Limits:
+        """Return the limits of an image: those of its attempts, but for CPU time that no run is charged for."""
         cpu_ms, frame_bytes = min(job.limits.cpu_ms, _MAX_CPU_MS), max(job.limits.frame_bytes, PART_BYTES)
-        limits = replace(job.limits, cpu_ms=cpu_ms, frame_bytes=frame_bytes)
-        writer = self._cache.begin(bound)
-        try:
-            order = replace(job, limits=limits, tag=f"compile {job.tag}", trace=None, stop=None)
-            report = await self._pool.attempt(partial(ImageCompilation, writer, order))
-            kept = writer.finish() if report.outcome is Outcome.OK else None
-            if kept is None or read_layout(kept.descriptor, kept.size) is None:
-                if kept or report.outcome in (Outcome.PROTOCOL_ERROR, *PERMANENT):
-                    self._note(key, None)
-                if kept or report.outcome is Outcome.PROTOCOL_ERROR:
-                    why = report.error.message if report.error else "it cannot be read"
-                    _journal.warning("the image of a version of tenant %s was refused: %s", job.tenant, why)
-                if kept:
-                    kept.close()
-                return False
-            given = self._cache.keep(bound, kept)
-            try:
-                await asyncio.to_thread(self._cache.store, job.tenant, bound, given)
-            finally:
-                given.close()
-            return True
-        finally:
-            writer.drop()
+        return replace(job.limits, cpu_ms=cpu_ms, frame_bytes=frame_bytes)
 
     async def close(self) -> None:
         """Stop compiling images; the pool goes on without new ones."""
-        for task in [*self._making.values()]:
+        tasks = [*self._making.values()]
+        for task in tasks:
             task.cancel()
-            with suppress(asyncio.CancelledError, SandboxError):
-                await task
-        self._known.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._bindings.clear()
 
 
 def _key(job: Job) -> _Key:

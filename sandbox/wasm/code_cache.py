@@ -10,7 +10,7 @@ import hashlib
 import logging
 import os
 import platform
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
@@ -68,7 +68,7 @@ class CodeCache:
         self._key = key or os.urandom(SEAL_BYTES)
         self._disk = None if folder is None else DiskCache(self._key, folder)
         self._bytes = 0
-        self._kept: OrderedDict[bytes, SealedCode] = OrderedDict()
+        self._kept: OrderedDict[bytes, tuple[str, SealedCode]] = OrderedDict()
 
     @classmethod
     def lasting(cls, cache: Path | None = None) -> Self:
@@ -102,40 +102,51 @@ class CodeCache:
 
     def find(self, binding: bytes) -> SealedCode | None:
         """Return the code in memory, or None; the caller closes its descriptor."""
-        found = self._kept.get(binding)
-        if found is None:
+        if binding not in self._kept:
             return None
         self._kept.move_to_end(binding)
-        return found.duplicate()
+        return self._kept[binding][1].duplicate()
 
     def begin(self, binding: bytes) -> SealedCodeWriter:
         """Return a writer for the code of a module that is compiled now."""
         return SealedCodeWriter(self._key, binding)
 
-    def keep(self, binding: bytes, code: SealedCode) -> SealedCode:
+    def keep(self, tenant: str, binding: bytes, code: SealedCode) -> SealedCode:
         """Keep code in memory and return it with another descriptor, which the caller closes."""
-        self._forget(self._kept.pop(binding, None))
-        self._kept[binding] = code
+        self._forget(binding)
+        self._kept[binding] = tenant, code
         self._bytes += code.size
         given = code.duplicate()
         while len(self._kept) > 1 and (self._bytes > KEPT_BYTES or len(self._kept) > KEPT):
-            self._forget(self._kept.popitem(last=False)[1])
+            self._forget(self._displaced())
         return given
+
+    def _displaced(self) -> bytes:
+        """Return the binding of the code that leaves memory: the least recently used of the tenant with the largest share.
+
+        The newest code stays. So a tenant with many versions displaces its own code, not that of all others.
+        """
+        shares = Counter[str]()
+        *others, _newest = self._kept.items()
+        for _, (tenant, code) in others:
+            shares[tenant] += code.size * KEPT + KEPT_BYTES  # its parts of both limits
+        largest = shares.most_common(1)[0][0]
+        return next(binding for binding, (tenant, _) in others if tenant == largest)
 
     def drop(self, tenant: str, binding: bytes) -> None:
         """Delete code that could not be loaded, in memory and on disk."""
-        self._forget(self._kept.pop(binding, None))
+        self._forget(binding)
         if self._disk is not None:
             self._disk.drop(tenant, binding)
 
     def close(self) -> None:
         """Release the memory of all kept code; safe to call twice."""
-        while self._kept:
-            self._kept.popitem()[1].close()
-        self._bytes = 0
+        for binding in [*self._kept]:
+            self._forget(binding)
 
-    def _forget(self, code: SealedCode | None) -> None:
-        """Close compiled code that left the cache."""
+    def _forget(self, binding: bytes) -> None:
+        """Remove code from memory, if it is there."""
+        _, code = self._kept.pop(binding, ("", None))
         if code is not None:
             self._bytes -= code.size
             code.close()
@@ -154,7 +165,7 @@ class CodeCache:
         except asyncio.CancelledError:
             reading.add_done_callback(_close_result)  # the thread cannot be stopped: close what it opens
             raise
-        return fetched and self.keep(binding, fetched)
+        return fetched and self.keep(tenant, binding, fetched)
 
     def fetch(self, tenant: str, binding: bytes) -> SealedCode | None:
         """Return the verified code on disk, or None; the caller keeps or closes it. Blocks; safe in another thread."""

@@ -1,6 +1,7 @@
-"""Compiler of tenants' modules, in separate sandbox workers; a module that exceeded its limits is not compiled again."""
+"""Compiler of tenants' modules in sandbox workers; a module that exceeded its limits is not compiled again."""
 
 import asyncio
+import logging
 import os
 from collections import OrderedDict
 from dataclasses import replace
@@ -24,9 +25,12 @@ LIMITS = Limits(cpu_ms=15_000, wall_ms=60_000, memory_bytes=512 * MIB)
 #: Maximum size of compiled code.
 MAX_CODE_BYTES = 128 * MIB
 #: Outcomes that the same module would have again.
-PERMANENT = frozenset({Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE})
+PERMANENT = frozenset({
+    Outcome.COMPILE_ERROR, Outcome.CPU_LIMIT, Outcome.MEMORY_LIMIT, Outcome.SOURCE_TOO_LARGE, Outcome.PROTOCOL_ERROR,
+})  # fmt: skip
 _MAX_REFUSED = 1000
 _SMALL = 1 << 18
+_journal = logging.getLogger("lodger.sandbox")
 
 
 class Compilation(WorkerRun):
@@ -78,14 +82,19 @@ class Compiler:
     """Source of compiled code for jobs: the code cache, or a compilation; one at a time per tenant, each module once.
 
     Args:
-        pool: of runtime ``wasm_compiler``; started and stopped by the owner.
+        pool: whose workers compile, of runtime ``wasm_compiler``; started and stopped by the owner.
         code_cache: cache of compiled code.
         limits: of one compilation.
 
     Attributes:
+        compilation: class of the attempt that compiles.
+        at_once: number of compilations at once.
         compiled: number of compilations, failed ones included.
         cpu_ms: total CPU time of all compilations.
     """
+
+    compilation = Compilation
+    at_once = len(os.sched_getaffinity(0))
 
     def __init__(self, pool: WarmPool, code_cache: CodeCache, limits: Limits = LIMITS) -> None:
         self._pool = pool
@@ -93,22 +102,19 @@ class Compiler:
         self._limits = limits
         self._refused: OrderedDict[bytes, Report] = OrderedDict()
         self._tenant_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._slots = asyncio.Semaphore(len(os.sched_getaffinity(0)))
+        self._slots = asyncio.Semaphore(self.at_once)
         self.compiled = 0
         self.cpu_ms = 0.0
 
     async def code(self, job: Job) -> SealedCode | Report:
         """Return the code of a job's module, which the caller closes, or the report of its failed compilation. Raises ZygoteFailed."""
-        wasm = job.bundle.wasm or b""
-        bind = partial(self._code_cache.binding, job.tenant, wasm)
-        binding = bind() if len(wasm) < _SMALL else await asyncio.to_thread(bind)
+        binding = await self._binding(job)
         known = self._refused.get(binding) or self._code_cache.find(binding)
         if known is not None:
             return known
-        tenant_lock = self._tenant_locks.get(job.tenant)
-        if tenant_lock is None:
-            tenant_lock = self._tenant_locks[job.tenant] = asyncio.Lock()
-        async with tenant_lock:  # one at a time per tenant, so that slow modules do not delay other tenants
+        async with self._tenant_locks.setdefault(
+            job.tenant, asyncio.Lock()
+        ):  # so that slow modules do not delay other tenants
             known = self._refused.get(binding) or self._code_cache.find(binding)
             if known is None:
                 known = await self._code_cache.recall(job.tenant, binding)
@@ -121,16 +127,26 @@ class Compiler:
         """Delete a module's code, so that the next attempt compiles it again."""
         self._code_cache.drop(job.tenant, self._code_cache.binding(job.tenant, job.bundle.wasm or b""))
 
+    async def _binding(self, job: Job) -> bytes:
+        """Return the cache key of a job's code."""
+        wasm = job.bundle.wasm or b""
+        bind = partial(self._code_cache.binding, job.tenant, wasm)
+        return bind() if len(wasm) < _SMALL else await asyncio.to_thread(bind)
+
+    def _limits_of(self, _job: Job) -> Limits:
+        """Return the limits of a job's compilation."""
+        return self._limits
+
     async def _compile(self, job: Job, binding: bytes) -> SealedCode | Report:
-        """Compile a module in a worker; return its code, or the report of a failure."""
+        """Compile in a worker; return the code, or the report of a failure."""
         writer = self._code_cache.begin(binding)
         try:
-            order = replace(job, limits=self._limits, tag=f"compile {job.tag}", trace=None)
-            report = await self._pool.attempt(partial(Compilation, writer, order))
+            order = replace(job, limits=self._limits_of(job), tag=f"compile {job.tag}", trace=None)
+            report = await self._pool.attempt(partial(self.compilation, writer, order))
             self.compiled += 1
             self.cpu_ms += report.usage.cpu_ms
             if report.outcome is Outcome.OK:
-                code = self._code_cache.keep(binding, writer.finish())
+                code = self._code_cache.keep(job.tenant, binding, writer.finish())
                 try:
                     await asyncio.to_thread(self._code_cache.store, job.tenant, binding, code)
                 except BaseException:
@@ -139,11 +155,13 @@ class Compiler:
                 return code
         finally:
             writer.drop()
-        return self._record(binding, report)
+        return self._record(job.tenant, binding, report)
 
-    def _record(self, binding: bytes, report: Report) -> Report:
+    def _record(self, tenant: str, binding: bytes, report: Report) -> Report:
         """Keep the failure of a compilation, so that it is not repeated."""
         error = report.error
+        if error is not None and report.outcome is Outcome.PROTOCOL_ERROR:
+            _journal.warning("compiled code of tenant %s was refused: %s", tenant, error.message)
         if error is not None and report.outcome is not Outcome.COMPILE_ERROR:
             report = replace(report, error=replace(error, message=f"compilation of the module: {error.message}"))
         if report.outcome in PERMANENT:

@@ -55,10 +55,14 @@ class SealedCodeWriter:
     Args:
         key: of the engine.
         binding: tenant, source and compiler of the code.
+
+    Attributes:
+        descriptor: of the file; -1 once it was sealed or discarded.
+        size: bytes written so far.
     """
 
     def __init__(self, key: bytes, binding: bytes) -> None:
-        self._descriptor = _memory_file()
+        self.descriptor = _memory_file()
         self._mac = hmac.new(key, len(binding).to_bytes(8, "little") + binding, "sha256")
         self.size = 0
 
@@ -67,17 +71,17 @@ class SealedCodeWriter:
         self._mac.update(data)
         view = memoryview(data)
         while view:
-            view = view[os.write(self._descriptor, view) :]
+            view = view[os.write(self.descriptor, view) :]
         self.size += len(data)
 
     def finish(self) -> SealedCode:
         """Seal the file and return the code."""
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor, self.descriptor = self.descriptor, -1
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
         return SealedCode(descriptor, self.size, self._mac.digest())
 
     def drop(self) -> None:
         """Discard the file unless it was sealed; safe to call twice."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

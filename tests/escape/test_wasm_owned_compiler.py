@@ -98,7 +98,7 @@ def test_forged_code_does_not_load_and_is_thrown_away(code: bytes) -> None:
         binding = CodeCache.binding("acme", HELLO)
         sealing = code_cache.begin(binding)
         sealing.write(code or b"\0")
-        code_cache.keep(binding, sealing.finish()).close()
+        code_cache.keep("acme", binding, sealing.finish()).close()
         assert wasm(HELLO).outcome is Outcome.WORKER_LOST
         assert wasm(HELLO).outcome is Outcome.OK
         assert wasm.pool.compiler.compiled == 1

@@ -84,7 +84,7 @@ class QuickRealm(HostFunctions):
         _count, _pages, _bytes, *self._facts = IMAGE_HEAD.unpack_from(layout)
 
     def compile(self, bundle: bytes, channel: "Channel") -> None:
-        """Compile the bundle without running any of it, and send the image of the memory; see :mod:`image`."""
+        """Compile the bundle, evaluate modules that see nothing of an attempt, and send the image of the memory; see :mod:`image`."""
         image.compile_into(bundle, self.guest, self._numbers, self._limits, channel)
 
     def replay(self, trace: bytes) -> None:

@@ -31,10 +31,10 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[CodeCache]:
     cache.close()
 
 
-def put(cache: CodeCache, name: bytes, size: int = 10) -> None:
+def put(cache: CodeCache, name: bytes, size: int = 10, tenant: str = "acme") -> None:
     sealing = cache.begin(name)
     sealing.write(name * size)
-    cache.keep(name, sealing.finish()).close()
+    cache.keep(tenant, name, sealing.finish()).close()
 
 
 def closed(found: SealedCode | None) -> bool:
@@ -58,6 +58,15 @@ def test_what_was_used_longest_ago_goes_first(cache: CodeCache) -> None:
     assert is_kept(cache, b"a")
     put(cache, b"d")
     assert [is_kept(cache, name) for name in (b"a", b"b", b"c", b"d")] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("size", [10, 400])
+def test_a_tenant_displaces_its_own_code_before_that_of_others(cache: CodeCache, size: int) -> None:
+    put(cache, b"z", 300, "zeta")
+    for name in (b"a", b"b", b"c", b"d"):
+        put(cache, name, size)
+    assert is_kept(cache, b"z")
+    assert is_kept(cache, b"d")
 
 
 @pytest.mark.parametrize(("size", "kept"), [(499, True), (500, True), (501, False)])
