@@ -73,15 +73,7 @@ class Tenants(
 
 
 class Nouns(
-    alerts.AlertNouns[M],
-    documents.DocumentNouns[M],
-    ledgers.LedgerNouns[M],
-    batches.BatchNouns[M],
-    connections.ConnectionNouns[M],
     locks.LockNouns[M],
-    plans.PlanNouns[M],
-    script_urls.UrlNouns[M],
-    webhooks.WebhookNouns[M],
     table.Nouns[M],
 ):
     """The nouns of every engine and client, with those of the wings."""
@@ -90,6 +82,14 @@ class Nouns(
     scripts: Scripts[M]
     schedules: Schedules[M]
     tenants: Tenants[M]
+    webhooks: webhooks.Webhooks[M]
+    urls: script_urls.Urls[M]
+    plans: plans.Plans[M]
+    connections: connections.Connections[M]
+    batches: batches.Batches[M]
+    ledgers: ledgers.Ledgers[M]
+    documents: documents.Documents[M]
+    alerts: alerts.Alerts[M]
 
 
 def load(part: str) -> None:

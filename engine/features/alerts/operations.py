@@ -1,7 +1,6 @@
 """The verbs on alert rules and raised alerts."""
 
 from collections.abc import Iterable
-from typing import Generic
 
 from sqlalchemy import Connection
 
@@ -145,9 +144,3 @@ class Alerts(Noun[M]):
         with self._reading(tenant_id) as connection:
             found = max(1, min(limit, MAX_LISTED))
             return evaluation.list_raised(connection, tenant_id, open_only=open_only, limit=found)
-
-
-class AlertNouns(Generic[M]):
-    """Alert rules on an engine or a client."""
-
-    alerts: Alerts[M]

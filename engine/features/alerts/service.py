@@ -21,7 +21,7 @@ LOCK = "lodger.alerts"
 LEASE_US = 30_000_000
 
 
-class Alerts(Service):
+class AlertEvaluation(Service):
     """Evaluates alert rules while it holds the lock; without rules it only reads whether there are any."""
 
     name: ClassVar[str] = "alerts"

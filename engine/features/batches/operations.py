@@ -1,7 +1,7 @@
 """The verb that creates many objects at once."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
@@ -55,9 +55,3 @@ class Batches(Noun[M]):
             made = store(self.context, change.connection, prepared, change.audit_context)
             refusals.require_none(total)
             return change.made(made, changed=made.tenants + made.scripts + made.schedules > 0)
-
-
-class BatchNouns(Generic[M]):
-    """Batches on an engine or a client."""
-
-    batches: Batches[M]

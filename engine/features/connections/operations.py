@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Generic
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import Conflict
@@ -126,9 +125,3 @@ class Connections(Noun[M]):
         with self._changing(Connections.delete, tenant_id, name, name) as change:
             change.before(connections.named.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
-
-
-class ConnectionNouns(Generic[M]):
-    """Connections on an engine or a client."""
-
-    connections: Connections[M]

@@ -1,5 +1,5 @@
 """Wing: the documents of collections, read and changed by people."""
 
-from lodger.engine.features.documents.operations import DocumentNouns
+from lodger.engine.features.documents.operations import Documents
 
-__all__ = ["DocumentNouns"]
+__all__ = ["Documents"]

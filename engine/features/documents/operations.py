@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar
 
 from sqlalchemy import Connection
 
@@ -207,9 +207,3 @@ def _refusals() -> Iterator[None]:
         raise InputError("document_refused", reason=refusal.message) from None
     except WriteBlocked as blocked:
         raise Conflict("document_reserved", reason=blocked.message) from None
-
-
-class DocumentNouns(Generic[M]):
-    """Documents on an engine or a client."""
-
-    documents: Documents[M]

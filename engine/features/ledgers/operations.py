@@ -1,7 +1,6 @@
 """The verbs of a system of several ledgers. An engine of one ledger has them, too, and says that it has one only."""
 
 from dataclasses import dataclass
-from typing import Generic
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
@@ -71,9 +70,3 @@ class Ledgers(Noun[M]):
     def list(self) -> LedgerList:
         """List the ledgers in the order of the file that ``LODGER_LEDGERS`` names; none without it."""
         return []
-
-
-class LedgerNouns(Generic[M]):
-    """Ledgers on an engine or a client."""
-
-    ledgers: Ledgers[M]

@@ -1,7 +1,7 @@
 """The verbs on plans."""
 
 from collections.abc import Mapping
-from typing import Any, Generic
+from typing import Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.features.plans import plans
@@ -57,9 +57,3 @@ class Plans(Noun[M]):
         with self._changing(Plans.delete, None, name, name) as change:
             change.before(plans.erase(change.connection, name))
             change.made(None, after=None)
-
-
-class PlanNouns(Generic[M]):
-    """Plans on an engine or a client."""
-
-    plans: Plans[M]

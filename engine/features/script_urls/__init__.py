@@ -1,5 +1,5 @@
 """Wing: URLs of scripts, to each of which a request runs a script."""
 
-from lodger.engine.features.script_urls.operations import UrlNouns
+from lodger.engine.features.script_urls.operations import Urls
 
-__all__ = ["UrlNouns"]
+__all__ = ["Urls"]

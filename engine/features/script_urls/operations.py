@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Generic
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import from_us, to_us
@@ -82,9 +81,3 @@ class Urls(Noun[M]):
         with self._changing(Urls.revoke, tenant_id, name, name) as change:
             change.before(script_urls.named.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
-
-
-class UrlNouns(Generic[M]):
-    """URLs of scripts on an engine or a client."""
-
-    urls: Urls[M]

@@ -1,7 +1,6 @@
 """The verbs on webhooks, the receivers of a tenant's events."""
 
 from collections.abc import Iterable
-from typing import Generic
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.features.webhooks import webhooks
@@ -88,9 +87,3 @@ class Webhooks(Noun[M]):
         with self._changing(Webhooks.delete, tenant_id, name, name) as change:
             change.before(webhooks.named.erase(change.connection, tenant_id, name))
             change.made(None, after=None)
-
-
-class WebhookNouns(Generic[M]):
-    """Webhooks on an engine or a client."""
-
-    webhooks: Webhooks[M]
