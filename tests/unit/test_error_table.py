@@ -24,12 +24,12 @@ CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*(\.[a-z0-9_]+)*", re.ASCII)
 #: Errors whose texts stand in the table, with the position of the code among their arguments.
 EXPLAINED = {
     "InputError": 0, "NotFound": 0, "Conflict": 0, "Unavailable": 0, "Usage": 0, "RuleInvalid": 0, "RuleNeverFires": 0,
-    "Repeated": 0, "Stale": 0, "Refused": 1, "UrlRefused": 1,
+    "Repeated": 0, "Stale": 0, "Refused": 1,
 }  # fmt: skip
 #: Modules that they are imported from; the same words name other things elsewhere.
 HOMES = ("core.errors", "rule_errors", "failure", "problems")
 #: Arguments that are no values of placeholders.
-OTHER = {"near", "index", "details", "headers", "retry_s"}
+OTHER = {"near", "index", "details", "headers"}
 
 
 def raising_places(path: Path, tree: ast.Module) -> Iterator[tuple[str, ast.expr, set[str]]]:

@@ -3,14 +3,15 @@
 import asyncio
 import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
 from lodger.engine.core.errors import NotFound
 from lodger.engine.core.events import Event
-from lodger.engine.features.script_urls.url_requests import UrlRefused
 from lodger.engine.server.operation_call import Calls
+from lodger.engine.server.problems import Refused
 from lodger.engine.store.actions import actions
 from lodger.engine.store.records import Action
 from lodger.engine.store.schema.scheduling import OPEN
@@ -35,64 +36,54 @@ SANDBOX = {
 }
 
 
-class Answers:
-    """Waits for the ends of actions.
+async def wait(engine: "Engine", calls: Calls, tenant_id: str, action_id: str) -> Response:
+    """Return the response of an action's script, once the action has ended.
 
     Args:
         calls: its threads read the ledger.
+
+    Raises:
+        Refused: url_answer_late, url_answer_failed, url_answer_invalid.
     """
+    loop, written = asyncio.get_running_loop(), asyncio.Event()
 
-    def __init__(self, engine: "Engine", calls: Calls) -> None:
-        self._engine = engine
-        self._calls = calls
+    def read_action() -> Action | None:
+        """Return the action as it is now, None if it was deleted."""
+        with engine.context.database.read() as connection:
+            try:
+                return actions.get(connection, action_id, tenant_id)
+            except NotFound:  # a deleted tenant
+                return None
 
-    async def wait(self, tenant_id: str, action_id: str) -> Response:
-        """Return the response of an action's script.
+    def note_end(event: Event) -> None:
+        """Wake the waiting request at an event of its action."""
+        if event.action_id == action_id:
+            loop.call_soon_threadsafe(written.set)
 
-        Raises:
-            UrlRefused: url_answer_late, url_answer_failed, url_answer_invalid.
-        """
-        loop, written = asyncio.get_running_loop(), asyncio.Event()
-
-        def read_action() -> Action | None:
-            """Return the action as it is now, None if it was deleted."""
-            with self._engine.context.database.read() as connection:
-                try:
-                    return actions.get(connection, action_id, tenant_id)
-                except NotFound:  # a deleted tenant
-                    return None
-
-        def note_end(event: Event) -> None:
-            """Wake the waiting request at an event of its action."""
-            if event.action_id == action_id:
-                loop.call_soon_threadsafe(written.set)
-
-        forget = self._engine.on_event(note_end)
-        try:
-            async with asyncio.timeout(ANSWER_S):
-                while True:
-                    written.clear()
-                    action = await self._calls.run(tenant_id, read_action)
-                    if action is None or action.state not in OPEN:
-                        break
-                    try:
-                        await asyncio.wait_for(written.wait(), POLL_S)
-                    except TimeoutError:
-                        continue
-        except TimeoutError:
-            raise UrlRefused(504, "url_answer_late", action=action_id, seconds=ANSWER_S) from None
-        finally:
-            forget()
-        if action is None or action.outcome is not Outcome.OK:
-            raise UrlRefused(502, "url_answer_failed", action=action_id)
-        return response(action.result)
+    forget = engine.on_event(note_end)
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            while True:
+                written.clear()
+                action = await calls.run(tenant_id, read_action)
+                if action is None or action.state not in OPEN:
+                    break
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(written.wait(), POLL_S)
+    except TimeoutError:
+        raise Refused(504, "url_answer_late", action=action_id, seconds=ANSWER_S) from None
+    finally:
+        forget()
+    if action is None or action.outcome is not Outcome.OK:
+        raise Refused(502, "url_answer_failed", action=action_id)
+    return response(action.result)
 
 
 def response(result: Any) -> Response:
     """Return the response that a script's result describes: ``{status, headers, body}``, or any other value as a body.
 
     Raises:
-        UrlRefused: url_answer_invalid.
+        Refused: url_answer_invalid.
     """
     if (
         not isinstance(result, dict)
@@ -105,16 +96,16 @@ def response(result: Any) -> Response:
     if status is None:
         status = 204 if body is None else 200
     if not isinstance(status, int) or isinstance(status, bool) or not 200 <= status <= 599:
-        raise UrlRefused(502, "url_answer_invalid", reason="status must be a whole number from 200 to 599")
+        raise Refused(502, "url_answer_invalid", reason="status must be a whole number from 200 to 599")
     if not isinstance(headers, dict):
-        raise UrlRefused(502, "url_answer_invalid", reason="headers must be an object of texts")
+        raise Refused(502, "url_answer_invalid", reason="headers must be an object of texts")
     given: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()
         if lower not in ALLOWED and not _OWN.fullmatch(lower):
-            raise UrlRefused(502, "url_answer_invalid", reason=f"the header {name[:60]!r} cannot be set")
+            raise Refused(502, "url_answer_invalid", reason=f"the header {name[:60]!r} cannot be set")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
-            raise UrlRefused(
+            raise Refused(
                 502, "url_answer_invalid", reason=f"the value of the header {lower} is not one line of Latin-1 text"
             )
         given[lower] = value

@@ -6,9 +6,9 @@ from fastapi import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from lodger.engine.features.script_urls.answers import Answers, accepted
+from lodger.engine.features.script_urls import answers
 from lodger.engine.features.script_urls.script_urls import PATH, ScriptUrl
-from lodger.engine.features.script_urls.url_requests import MAX_BODY, UrlRefused, UrlRequest, UrlRequests, unknown
+from lodger.engine.features.script_urls.url_requests import MAX_BODY, UrlRequest, UrlRequests, unknown
 from lodger.engine.server import app, auth
 from lodger.engine.server.app import Api
 from lodger.engine.server.auth import client
@@ -65,14 +65,14 @@ def _add(api: Api) -> None:
                 received = UrlRequest(request.method, request.url.query, given, body)
                 action_id = await api.calls.write(url.tenant_id, lambda: requests.receive(text, received))
             if url.answers:
-                answer = await Answers(requests.engine, api.calls).wait(url.tenant_id, action_id)
+                answer = await answers.wait(requests.engine, api.calls, url.tenant_id, action_id)
             else:
-                answer = accepted(action_id)
-        except UrlRefused as refused:
+                answer = answers.accepted(action_id)
+        except Refused as refused:
             if refused.status == 404:
                 api.limits.failure(address)
-            retry = {} if refused.retry_s is None else {"Retry-After": str(refused.retry_s)}
-            raise Refused.with_texts_of(refused, refused.status, headers | retry) from None
+            refused.headers |= headers
+            raise
         answer.headers.update(headers)
         return answer
 

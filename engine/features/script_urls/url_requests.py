@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from lodger.engine.core.errors import Explained, InputError
+from lodger.engine.core.errors import InputError
 from lodger.engine.core.refusal import CallRefused
 from lodger.engine.egress.signature import NotVerified, verify_request
 from lodger.engine.features.script_urls import script_urls
 from lodger.engine.features.script_urls.script_urls import ScriptUrl
+from lodger.engine.server.problems import Refused
 from lodger.engine.store.actions import actions, later_runs
 from lodger.engine.store.actions.later_runs import LaterRun
 from lodger.engine.store.queue import ready_queue
@@ -49,18 +50,9 @@ class UrlRequest:
     body: bytes
 
 
-class UrlRefused(Explained):
-    """A request that runs nothing; ``status`` is that of the answer."""
-
-    def __init__(self, status: int, code: str, *, retry_s: int | None = None, **values: Any) -> None:
-        super().__init__(code, **values)
-        self.status = status
-        self.retry_s = retry_s
-
-
-def unknown() -> UrlRefused:
+def unknown() -> Refused:
     """Return the one refusal of URLs that are unknown, revoked, expired, or of a tenant that is not active."""
-    return UrlRefused(404, "url_unknown")
+    return Refused(404, "url_unknown")
 
 
 class UrlRequests:
@@ -89,7 +81,7 @@ class UrlRequests:
         """Store the action that a request asks for; return its id. A repeated delivery returns the id of the first one.
 
         Raises:
-            UrlRefused: url_unknown, url_method, signature_invalid, url_body_too_large, url_script, url_full.
+            Refused: url_unknown, url_method, signature_invalid, url_body_too_large, url_script, url_full.
             Unavailable: the keys of secrets are not available.
         """
         context, now_us, digest = self._context, self._context.clock.now_us(), script_urls.digest_of(text) or ""
@@ -99,7 +91,7 @@ class UrlRequests:
             ready_queue.lock(connection, [url.tenant_id])
             url = self._open(connection, digest)  # a revocation or suspension may have been committed meanwhile
             if request.method == "GET" and not url.get:
-                raise UrlRefused(405, "url_method")
+                raise Refused(405, "url_method")
             key = _request_key(url, self._verified(connection, url, request, now_us), request)
             before = actions.find_request(connection, url.tenant_id, key)
             if before is not None:
@@ -113,7 +105,7 @@ class UrlRequests:
             except CallRefused as refused:
                 if refused.code == "too_many_waiting":
                     raise _full(60) from None
-                raise UrlRefused(422, "url_script") from None
+                raise Refused(422, "url_script") from None
             ready_queue.refresh(connection, [url.tenant_id])
             script_urls.record_use(connection, url, now_us)
             context.database.hints.send(connection, context.clock.elapsed_s())
@@ -141,7 +133,7 @@ class UrlRequests:
         try:
             return param_checks.checked_text(self._context, connection, url.tenant_id, value) or ""
         except InputError as error:
-            raise UrlRefused(413, "url_body_too_large", reason=error.why) from None
+            raise Refused(413, "url_body_too_large", reason=error.why) from None
 
     def _charge(self, connection: Connection, tenant_id: str, now_us: int) -> list[usage.Warned]:
         """Count the run on the tenant's day, and return the budgets to warn of; refuse it if the day's budget or the storage is used up."""
@@ -157,14 +149,14 @@ class UrlRequests:
         return usage.charge(context, connection, {(tenant_id, day): Counter({BUDGET: 1})})
 
 
-def _not_verified() -> UrlRefused:
+def _not_verified() -> Refused:
     """Return the refusal of a request with a wrong signature."""
-    return UrlRefused(401, "signature_invalid")
+    return Refused(401, "signature_invalid")
 
 
-def _full(retry_s: int) -> UrlRefused:
+def _full(retry_s: int) -> Refused:
     """Return the refusal of a request while too many runs wait."""
-    return UrlRefused(429, "url_full", retry_s=retry_s)
+    return Refused(429, "url_full", headers={"Retry-After": str(retry_s)})
 
 
 def _request_key(url: ScriptUrl, signed: str | None, request: UrlRequest) -> str | None:

@@ -22,7 +22,7 @@ from lodger.engine.core.events import Event
 from lodger.engine.core.settings import Settings
 from lodger.engine.egress import signature
 from lodger.engine.features.script_urls import answers
-from lodger.engine.features.script_urls.url_requests import UrlRefused
+from lodger.engine.server.problems import Refused
 from lodger.engine.store.actions import later_runs
 from lodger.engine.store.records import Action
 from lodger.engine.sync import Engine
@@ -330,7 +330,7 @@ def live(tmp_path: Path) -> Iterator[RunningApi]:
     ],
 )  # fmt: skip
 def test_a_header_that_browsers_or_proxies_obey_is_refused(name: str) -> None:
-    with pytest.raises(UrlRefused, match="cannot be sent"):
+    with pytest.raises(Refused, match="cannot be sent"):
         answers.response({"status": 200, "headers": {name: "x"}})
 
 
@@ -359,6 +359,8 @@ def test_a_script_answers_its_sender_where_the_url_says_so(live: RunningApi) -> 
     first, again = (post(lodge, made.path + "?as=text", idempotency_key="one") for _ in range(2))
     assert (first.text, again.text) == ("<b>hello</b>", "<b>hello</b>"), "a repeated delivery has the same answer"
 
+    large = post(lodge, made.path, "x" * 300_000, origin="https://shop.example")
+    assert (large.status_code, large.headers["access-control-allow-origin"]) == (413, "https://shop.example")
     wish = {"access_control_request_method": "POST"}
     asked = post(lodge, made.path, method="OPTIONS", origin="https://shop.example", **wish)
     assert (asked.status_code, asked.headers["access-control-allow-methods"]) == (204, "GET, POST")
