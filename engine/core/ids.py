@@ -34,11 +34,7 @@ class Identities:
 
     def new(self) -> str:
         """Return a fresh id: 36 characters, lower case."""
-        ms, us = divmod(self._now_us(), 1000)
-        stamp = ms << 12 | (us << 12) // 1000
-        with self._lock:
-            stamp = self._last = max(stamp, self._last + 1)
-        return _text(stamp, self._entropy(8))
+        return self.new_batch(1)[0]
 
     def new_batch(self, number: int) -> list[str]:
         """Return several fresh ids, ascending, with one call of ``entropy``: every call releases the interpreter's lock."""

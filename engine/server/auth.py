@@ -266,7 +266,7 @@ class LastUse:
         self._at = at
         self._pending: dict[Hashable, Use] = {}
         self._under_way: dict[Hashable, Use] = {}
-        self._alone: asyncio.Lock | None = None
+        self._alone = asyncio.Lock()
         self._thread: CapacityLimiter | None = None
 
     def note(self, key: Hashable, write: Callable[[Connection], object], tenant_id: str | None = None) -> None:
@@ -281,7 +281,6 @@ class LastUse:
 
     async def write(self) -> None:
         """Write the queued uses. If the database is unavailable it is logged and dropped: the next use queues it again."""
-        self._alone = self._alone or asyncio.Lock()
         self._thread = self._thread or CapacityLimiter(1)
         async with self._alone:
             self._under_way, self._pending = self._pending, {}

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -96,27 +96,20 @@ class _Share:
     users: int = 0
 
 
-@dataclass(slots=True)
-class _Loop:
-    """Limiter that belongs to the event loop which uses a :class:`Threads` first."""
-
-    total: asyncio.Semaphore
-    threads: CapacityLimiter
-    shares: dict[str, _Share] = field(default_factory=dict)
-
-
 class Threads:
     """Blocking work in threads: ``total`` at once, ``share`` of one key.
 
     First in, first out between the keys; since no key holds or waits for more than its share of the total, a request waits for at most
-    ``share`` requests of each other key, however many one of them sent.
+    ``share`` requests of each other key, however many one of them sent. Belongs to the event loop that uses it first.
     """
 
     def __init__(self, total: int, share: int, *, max_waiting: int | None = MAX_WAITING) -> None:
         self._total = total
         self._share = share
         self._max_waiting = max_waiting
-        self._loop: _Loop | None = None
+        self._slots = asyncio.Semaphore(total)
+        self._shares: dict[str, _Share] = {}
+        self._threads: CapacityLimiter | None = None
 
     async def run(self, key: str, work: Callable[[], T]) -> T:
         """Run blocking work in a thread, in the present context.
@@ -129,7 +122,8 @@ class Threads:
 
     async def run_held(self, work: Callable[[], T]) -> T:
         """Run blocking work in a thread; the caller is within :meth:`slot`."""
-        return await to_thread.run_sync(work, limiter=self._own().threads)
+        self._threads = self._threads or CapacityLimiter(self._total)
+        return await to_thread.run_sync(work, limiter=self._threads)
 
     @asynccontextmanager
     async def slot(self, key: str) -> AsyncIterator[None]:
@@ -138,23 +132,16 @@ class Threads:
         Raises:
             Refused: too_many_at_once.
         """
-        loop = self._own()
-        share = loop.shares.setdefault(key, _Share(asyncio.Semaphore(self._share)))
+        share = self._shares.setdefault(key, _Share(asyncio.Semaphore(self._share)))
         if self._max_waiting is not None and share.users >= self._share + self._max_waiting:
             raise Refused(
                 429, "too_many_at_once", share=self._share, waiting=self._max_waiting, headers={"Retry-After": "1"}
             )
         share.users += 1
         try:
-            async with share.semaphore, loop.total:
+            async with share.semaphore, self._slots:
                 yield
         finally:
             share.users -= 1
             if not share.users:
-                del loop.shares[key]
-
-    def _own(self) -> _Loop:
-        """Return the limiter of the running event loop."""
-        if self._loop is None:
-            self._loop = _Loop(asyncio.Semaphore(self._total), CapacityLimiter(self._total))
-        return self._loop
+                del self._shares[key]

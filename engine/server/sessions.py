@@ -1,6 +1,6 @@
 """Sessions for browsers: begun with a token, held in a cookie that scripts cannot read and other sites cannot send."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter
@@ -139,7 +139,4 @@ def _body(caller: Caller, csrf: str, expires: datetime | None) -> dict[str, Any]
     session = BrowserSession(
         name=caller.name, role=caller.role, tenant_id=caller.tenant_id, csrf=csrf, expires_at=expires
     )
-    body = session.model_dump(mode="json")
-    if expires is not None:
-        body["expires_at"] = expires.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return body
+    return session.model_dump(mode="json")

@@ -136,11 +136,6 @@ class Hooks:
             except Exception:  # noqa: BLE001 - code of the platform; the next hook must be called
                 _log.exception("a hook for %s raised an error", event.kind)
 
-    @property
-    def there(self) -> bool:
-        """Whether the hooks' thread exists: a hook was set, and the hooks are not closed."""
-        return self._thread is not None
-
     def close(self) -> None:
         """Call the waiting hooks, then end the thread; a hook that takes longer than ten seconds is abandoned. Safe to call twice."""
         with self._lock:
