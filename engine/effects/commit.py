@@ -29,10 +29,12 @@ from lodger.engine.effects import database_errors, holds, kv_store
 from lodger.engine.effects.commit_errors import ConflictFound, EffectRefused, WriteBlocked
 from lodger.engine.effects.database_errors import (
     CONSTRAINT_AT_COMMIT,
+    ENDS_TRANSACTION,
     HELD,
     NO_WRITES,
     TOO_LONG,
     TOO_SLOW,
+    TransactionLost,
     is_read_only_view,
     is_refusal,
 )
@@ -85,7 +87,7 @@ def apply(connection: Connection, pending: Journal | WriteSet, *, now_us: int, v
         with savepoint(connection):
             return write(connection, pending, now_us=now_us, verify=verify)
     except DBAPIError as error:
-        if database_errors.is_transaction_lost(connection):
+        if driver_of(connection).is_transaction_lost(connection):
             raise database_errors.root_cause(error) from None
         raise
 
@@ -246,8 +248,9 @@ class _Commit:
         if placed is None:
             return
         index, effect = placed.index, placed.effect
-        if is_refusal(error) and database_errors.is_transaction_lost(self.connection):
-            raise database_errors.transaction_lost(_name(effect), index=index, place=effect.line) from error
+        if is_refusal(error) and self.driver.is_transaction_lost(self.connection):
+            said = f"{_name(effect)}: {ENDS_TRANSACTION}"
+            raise TransactionLost(EffectRefused("rolled_back", said, index=index, place=effect.line)) from error
         if is_read_only_view(error) or self.driver.is_read_only_view(error):
             raise EffectRefused("read_only", f"{_name(effect)}: {NO_WRITES}", index=index, place=effect.line) from None
         if state_of(error) == TOO_LONG and self.write_set.home is None:

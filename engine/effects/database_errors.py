@@ -8,15 +8,17 @@ run at fault begins again. PostgreSQL ends only the statement.
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from lodger.engine.data.sets.foreign import state_of
 from lodger.engine.effects.commit_errors import EffectRefused
-from lodger.engine.store.drivers import driver_of
 
 #: For constraints checked at the end of a transaction, which no single call of the script violates.
 CONSTRAINT_AT_COMMIT = "a constraint of the table forbids a change of this run"
+ENDS_TRANSACTION = (
+    "a trigger or a constraint of the table ends the whole transaction, which is not supported; "
+    "use RAISE(ABORT) or ON CONFLICT ABORT"
+)
 TOO_SLOW = "the platform's table took too long to store the changes of this run; write less in one run"
 NO_WRITES = (
     "the exposed view is not writable; the platform can add INSTEAD OF triggers to it, or expose it as read-only"
@@ -45,9 +47,6 @@ def is_read_only_view(error: DBAPIError) -> bool:
     return state_of(error) == "55000"
 
 
-_WHAT = "a trigger or a constraint of the table ends the whole transaction, which is not supported; use RAISE(ABORT) or ON CONFLICT ABORT"
-
-
 class TransactionLost(Exception):
     """The database has rolled back the whole transaction.
 
@@ -60,16 +59,6 @@ class TransactionLost(Exception):
         super().__init__(refused.message)
         self.refused = refused
         self.action_id: str | None = None
-
-
-def transaction_lost(named: str, *, index: int, place: str | None) -> TransactionLost:
-    """Return the error for an effect that ended the transaction."""
-    return TransactionLost(EffectRefused("rolled_back", f"{named}: {_WHAT}", index=index, place=place))
-
-
-def is_transaction_lost(connection: Connection) -> bool:
-    """Whether the database has ended a transaction that the connection still considers open."""
-    return driver_of(connection).is_transaction_lost(connection)
 
 
 def root_cause(error: BaseException) -> BaseException:

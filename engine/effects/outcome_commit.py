@@ -244,7 +244,7 @@ def _apply_effects(
     except WriteBlocked:
         raise
     except Exception as error:
-        if database_errors.is_transaction_lost(connection):
+        if driver_of(connection).is_transaction_lost(connection):
             problem = database_errors.root_cause(error)
             if isinstance(problem, TransactionLost):
                 problem.action_id = claim.action_id

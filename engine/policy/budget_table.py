@@ -242,10 +242,14 @@ class Used:
 
 
 @lru_cache(maxsize=1024)
-def limits_of_day(allowance: Allowance) -> tuple[tuple[str, int], ...]:
-    """Return each budget that has a daily limit, with the limit."""
-    limits = ((name, allowance.of_day(name)) for name in NAMES)
-    return tuple((name, limit) for name, limit in limits if limit is not None)
+def limits_of_day(allowance: Allowance) -> tuple[tuple[str, int, int], ...]:
+    """Return each counted amount of a day that is limited, with its limit, and how many counted units are one unit of the limit."""
+    limits = (
+        ("runs", allowance.runs_per_day, 1),
+        ("cpu_us", allowance.cpu_s_per_day, 1_000_000),
+        *((name, allowance.of_day(name), 1) for name in NAMES),
+    )
+    return tuple((name, limit, scale) for name, limit, scale in limits if limit is not None)
 
 
 def exhausted(allowance: Allowance, used: Used) -> str | None:

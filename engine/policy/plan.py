@@ -4,20 +4,19 @@ The missed policy decides for a whole tick that comes late, so that an engine th
 not with a burst; the overlap policy decides for slots that are on time. A backfill runs the slots of a range that did not run.
 """
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from lodger.engine.core.errors import InputError
 from lodger.engine.policy.defaults import whole, word
+from lodger.engine.recurrence.duration import DAY_US, SECOND_US, parse_duration
 from lodger.engine.recurrence.rule import Answer, Recurrence
+from lodger.engine.recurrence.rule_errors import RuleInvalid
 from lodger.engine.recurrence.search import SearchedTo
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_WITHIN = re.compile(r"within:\s*((?:\d{1,9}\s*[smhd]\s*)+)")
-_PART = re.compile(r"(\d+)\s*([smhd])")
+#: Longest window of the missed policy ``within``, microseconds.
+_MAX_WINDOW_US = 366 * DAY_US
 
 
 class MissedKind(StrEnum):
@@ -43,7 +42,7 @@ class Missed:
 
 
 def parse_missed(text: str) -> Missed:
-    """Read ``skip``, ``latest``, ``all`` or ``within:10m`` (units s m h d, several may follow each other).
+    """Read ``skip``, ``latest``, ``all`` or ``within:10m``, with a duration of whole seconds.
 
     Raises:
         InputError: missed_invalid.
@@ -51,10 +50,13 @@ def parse_missed(text: str) -> Missed:
     text = text.strip().lower()
     if text in {MissedKind.SKIP, MissedKind.LATEST, MissedKind.ALL}:
         return Missed(MissedKind(text))
-    match = _WITHIN.fullmatch(text)
-    seconds = sum(int(count) * _UNITS[unit] for count, unit in _PART.findall(match[1])) if match else 0
-    if 0 < seconds <= 366 * 86_400:
-        return Missed(MissedKind.WITHIN, timedelta(seconds=seconds))
+    kind, _, window = text.partition(":")
+    try:
+        window_us = parse_duration(window.strip()) if kind == MissedKind.WITHIN else 0
+    except RuleInvalid:
+        window_us = 0
+    if 0 < window_us <= _MAX_WINDOW_US and window_us % SECOND_US == 0:
+        return Missed(MissedKind.WITHIN, timedelta(microseconds=window_us))
     raise InputError("missed_invalid", text=text)
 
 
@@ -306,7 +308,6 @@ def _on_time(
     spacing: Spacing | None,
 ) -> list[Step]:
     """Decide each slot from ``first`` to ``now`` by the overlap policy; beyond catch_up_max slots, the rest is one gap."""
-    decide = _DECIDE[terms.overlap]
     steps: list[Step] = []
     busy, waiting, number = standing.busy, standing.waiting, 0
     slot: datetime | None = first
@@ -321,7 +322,7 @@ def _on_time(
             _append_skip(steps, Skip(slot, MIN_INTERVAL))
             slot = following
             continue
-        step = decide(slot, busy, waiting, following is None, terms.queue_max)
+        step = _decide(terms.overlap, slot, busy, waiting, terms.queue_max, last=following is None)
         if isinstance(step, Run):
             waiting += step.held
             busy += not step.held
@@ -342,47 +343,24 @@ def _append_skip(steps: list[Step], skip: Skip) -> None:
         steps.append(skip)
 
 
-def _skip(slot: datetime, busy: int, waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
-    """Skip a slot while an earlier run has not ended."""
-    return Skip(slot, OVERLAP) if busy or waiting else Run(slot)
+def _decide(overlap: Overlap, slot: datetime, busy: int, waiting: int, queue_max: int, *, last: bool) -> Run | Skip:
+    """Decide a slot by the overlap policy.
 
-
-def _queue_one(slot: datetime, busy: int, waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
-    """Run a slot, wait for the running one, or skip if one waits already."""
-    if waiting:
-        return Skip(slot, OVERLAP)
-    return Run(slot, held=bool(busy))
-
-
-def _queue_all(slot: datetime, busy: int, waiting: int, _last: bool, queue_max: int) -> Run | Skip:
-    """Run a slot or wait, up to the maximum of waiting slots."""
-    if waiting >= queue_max:
-        return Skip(slot, QUEUE_FULL)
-    return Run(slot, held=bool(busy or waiting))
-
-
-def _cancel_running(slot: datetime, busy: int, waiting: int, last: bool, _queue_max: int) -> Run | Skip:
-    """Run the last owed slot and cancel the unfinished ones; skip the others."""
-    # A run that the next slot of the same tick would cancel is never begun.
-    return Run(slot, cancels=bool(busy or waiting)) if last else Skip(slot, OVERLAP)
-
-
-def _cancel_other(slot: datetime, busy: int, waiting: int, last: bool, _queue_max: int) -> Run | Skip:
-    """Run the last owed slot after the unfinished ones have ended gracefully; skip the others."""
+    Args:
+        busy, waiting: unfinished actions, as of :class:`UnfinishedCounts`.
+        last: whether it is the last owed slot. A run that the next slot of the same tick would cancel is never begun.
+    """
     unfinished = bool(busy or waiting)
-    return Run(slot, held=unfinished, cancels=unfinished) if last else Skip(slot, OVERLAP)
-
-
-def _allow(slot: datetime, _busy: int, _waiting: int, _last: bool, _queue_max: int) -> Run | Skip:
-    """Run a slot at once, beside earlier runs."""
-    return Run(slot)
-
-
-_DECIDE: dict[Overlap, Callable[[datetime, int, int, bool, int], Run | Skip]] = {
-    Overlap.SKIP: _skip,
-    Overlap.QUEUE_ONE: _queue_one,
-    Overlap.QUEUE_ALL: _queue_all,
-    Overlap.CANCEL_OTHER: _cancel_other,
-    Overlap.CANCEL_RUNNING: _cancel_running,
-    Overlap.ALLOW: _allow,
-}
+    match overlap:
+        case Overlap.ALLOW:
+            return Run(slot)
+        case Overlap.SKIP:
+            return Skip(slot, OVERLAP) if unfinished else Run(slot)
+        case Overlap.QUEUE_ONE:
+            return Skip(slot, OVERLAP) if waiting else Run(slot, held=bool(busy))
+        case Overlap.QUEUE_ALL:
+            return Skip(slot, QUEUE_FULL) if waiting >= queue_max else Run(slot, held=unfinished)
+        case Overlap.CANCEL_RUNNING:
+            return Run(slot, cancels=unfinished) if last else Skip(slot, OVERLAP)
+        case Overlap.CANCEL_OTHER:
+            return Run(slot, held=unfinished, cancels=unfinished) if last else Skip(slot, OVERLAP)

@@ -1,15 +1,14 @@
 """Cache of compiled schedule revisions: recurrence, policies, retries, limits. A revision never changes."""
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from sqlalchemy import Connection, select
+from sqlalchemy.util import LRUCache
 
 from lodger.engine.core.clock import from_us, to_us
 from lodger.engine.core.serialization import adapter
@@ -28,7 +27,7 @@ from lodger.engine.store.schema.scheduling import schedule_revisions
 #: ``compile_schedule(rules, now=…)`` of :mod:`lodger.engine.recurrence.compile`.
 Compile = Callable[..., CompiledSchedule]
 
-#: Maximum number of cached revisions; with more schedules than that the most recently used stay.
+#: Number of cached revisions; with half as many more, all but the most recently used leave.
 KEPT = 20_000
 #: Maximum number of cached compiled rules; schedules with equal rules share them.
 _KEPT_RULES = 4096
@@ -120,11 +119,11 @@ class RevisionCache:
 
     def __init__(self, settings: Settings, compile_schedule: Compile | None = None) -> None:
         self._settings = settings
-        self._compile = compile_schedule
-        self._kept: OrderedDict[tuple[str, str, int], Revision] = OrderedDict()
-        self._compiled: OrderedDict[ScheduleRules, CompiledSchedule] = OrderedDict()
+        self._compile = compile_schedule or _compile
+        self._kept: LRUCache[tuple[str, str, int], Revision] = LRUCache(KEPT)
+        #: Compiles rules without relative times, which therefore do not depend on the present.
+        self._compile_absolute = lru_cache(_KEPT_RULES)(partial(self._compile, now=from_us(0)))
         self._generations: dict[str, int] = {}
-        self._lock = threading.Lock()
 
     def without_compiler(self) -> "RevisionCache":
         """Return a cache that does not compile rules: its revisions have no slots. For rows that may be rolled back."""
@@ -143,9 +142,8 @@ class RevisionCache:
 
     def forget(self, tenant: str) -> None:
         """Drop the cached revisions of a tenant."""
-        with self._lock:
-            for key in [each for each in self._kept if each[0] == tenant]:
-                del self._kept[key]
+        for key in [each for each in list(self._kept) if each[0] == tenant]:
+            self._kept.pop(key, None)
 
     def compile_rules(self, rules: ScheduleRules, anchor: datetime) -> CompiledSchedule:
         """Return the compiled rules, from the cache if possible; ``anchor`` is the start of rules without their own.
@@ -153,23 +151,10 @@ class RevisionCache:
         Raises:
             RuleInvalid: a rule is invalid.
         """
-        if self._compile is None:
-            self._compile = _compiler()
         try:
-            rules = with_absolute_times(rules, anchor)
-            with self._lock:
-                kept = self._compiled.get(rules)
-                if kept is not None:
-                    self._compiled.move_to_end(rules)
-                    return kept
+            return self._compile_absolute(with_absolute_times(rules, anchor))
         except TypeError:  # unhashable values from JSON: the compiler reports them
             return self._compile(rules, now=anchor)
-        made = self._compile(rules, now=anchor)
-        with self._lock:
-            self._compiled[rules] = made
-            if len(self._compiled) > _KEPT_RULES:
-                self._compiled.popitem(last=False)
-        return made
 
     def prepare(
         self,
@@ -206,23 +191,19 @@ class RevisionCache:
         """
         found: dict[str, Revision] = {}
         absent: set[tuple[str, str, int]] = set()
-        # Used by the writer, by readers and by the thread that compiles revisions ahead of their slots.
-        with self._lock:
-            for tenant, schedule, number in wanted:
-                kept = self._kept.get((tenant, schedule, number))
-                if kept is None:
-                    absent.add((tenant, schedule, number))
-                else:
-                    self._kept.move_to_end((tenant, schedule, number))
-                    found[schedule] = kept
+        for key in wanted:
+            kept = self._kept.get(key)
+            if kept is None:
+                absent.add(key)
+            else:
+                found[key[1]] = kept
         if absent:
             found |= self._read(connection, absent)
         return found
 
     def uncached(self, wanted: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
         """Return those of these revisions that are not cached; each is (tenant, schedule, number)."""
-        with self._lock:
-            return [each for each in wanted if each not in self._kept]
+        return [each for each in wanted if self._kept.get(each) is None]
 
     def revision(self, connection: Connection, tenant: str, schedule: str, number: int) -> Revision:
         """Return a revision of a schedule, compiled."""
@@ -234,11 +215,8 @@ class RevisionCache:
         for row in _rows(connection, absent):
             if (row.tenant_id, row.schedule_id, row.revision) not in absent:
                 continue
-            found[row.schedule_id] = made = self.read(row)
-            with self._lock:
-                self._kept[row.tenant_id, row.schedule_id, row.revision] = made
-                if len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
+            made = self._kept[row.tenant_id, row.schedule_id, row.revision] = self.read(row)
+            found[row.schedule_id] = made
         return found
 
     def read(self, row: AnyRow) -> Revision:
@@ -334,8 +312,8 @@ def _refuse_to_compile(_rules: ScheduleRules, *, now: datetime) -> CompiledSched
     raise ValueError(f"rules are not compiled here, {now}")
 
 
-def _compiler() -> Compile:
-    """Return the compiler of rules, imported at first use."""
+def _compile(rules: ScheduleRules, *, now: datetime) -> CompiledSchedule:
+    """Compile rules by the compiler, which is imported at first use."""
     from lodger.engine.recurrence.compile import compile_schedule
 
-    return compile_schedule
+    return compile_schedule(rules, now=now)

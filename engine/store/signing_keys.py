@@ -1,5 +1,6 @@
 """The ledger's signing key, shared by every process that has it open, and the cursors that are signed with it."""
 
+import hashlib
 from contextvars import ContextVar
 from functools import lru_cache
 
@@ -21,14 +22,7 @@ def signing_key(connection: Connection) -> bytes:
 @lru_cache(16)
 def _serializer(secret: bytes, salt: str) -> URLSafeSerializer:
     """Return a signer of texts for one purpose, which ``salt`` names."""
-    return URLSafeSerializer(secret, salt=f"lodger.{salt}", signer_kwargs={"digest_method": _sha256})
-
-
-def _sha256(data: bytes = b"") -> object:
-    """Return a SHA-256 object of hashlib, which is imported at first use."""
-    import hashlib
-
-    return hashlib.sha256(data)
+    return URLSafeSerializer(secret, salt=f"lodger.{salt}", signer_kwargs={"digest_method": hashlib.sha256})
 
 
 #: The list and the position that :func:`decode_cursor` returns, while an engine of several ledgers asks one of them.

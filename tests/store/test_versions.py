@@ -86,6 +86,9 @@ def test_limits_bound_scripts_and_versions(bench: Bench) -> None:
         with pytest.raises(Conflict) as refused:
             put(bench, ONE, name=name)
         assert refused.value.code == code
+    bench.engine.tenants.edit("acme", limits={"scripts": 1, "versions": 1})
+    with pytest.raises(Conflict, match="limit of 1 versions"):
+        put(bench, ONE)
 
 
 @pytest.mark.parametrize("name", ["", " a", "a/b", "..", ".", "a\\b", "a\n", "x" * 201, "\u202e", "a\0"])

@@ -127,11 +127,15 @@ def row_maker(statement: Any, dialect: Dialect) -> Callable[[Sequence[Any]], Any
     )
 
 
+def _is_listened_to(connection: Connection) -> bool:
+    """Whether SQLAlchemy has to send the statements of a connection, because listeners hear of them, and may replace them."""
+    listeners = connection.engine.dispatch
+    return bool(listeners.before_cursor_execute or listeners.after_cursor_execute)
+
+
 def fetch(connection: Connection, statement: str, values: Any, **options: Any) -> Sequence[Any]:
     """Return all rows of a statement in the DBAPI's own parameter style, as tuples; ``options`` are its cursor's."""
-    listeners = connection.engine.dispatch
-    if listeners.before_cursor_execute or listeners.after_cursor_execute:
-        # A listener may replace statements: then SQLAlchemy sends them.
+    if _is_listened_to(connection):
         result = connection.exec_driver_sql(statement, values)
         return result.all() if result.returns_rows else []
     counted["statements"] += 1
@@ -187,8 +191,7 @@ def send(
             for next, the commit at the latest.
     """
     raw: Any = connection.connection.dbapi_connection
-    listeners = connection.engine.dispatch
-    if not hasattr(raw, "send") or listeners.before_cursor_execute or listeners.after_cursor_execute:
+    if not hasattr(raw, "send") or _is_listened_to(connection):
         return None
     counted["statements"] += 1
     try:
@@ -213,10 +216,10 @@ def send(
     return read_rows
 
 
-def later(connection: Connection, statement: str, values: Any = None) -> int:
+def later(connection: Connection, statement: str) -> int:
     """Execute a statement whose rows are not needed, at the latest with the next one that is waited for; return :func:`sent`."""
-    if send(connection, statement, values, is_awaited=False) is None:
-        connection.exec_driver_sql(statement, values)
+    if send(connection, statement, is_awaited=False) is None:
+        connection.exec_driver_sql(statement)
     return sent(connection)
 
 
@@ -234,16 +237,10 @@ def sent(connection: Connection) -> int:
     return int(getattr(connection.connection.dbapi_connection, "sent", 0))
 
 
-def pending(connection: Connection) -> int:
-    """Return the number of statements that wait to be sent."""
-    raw: Any = connection.connection.dbapi_connection
-    return int(getattr(raw, "pending", 0))
-
-
 def flush(connection: Connection) -> None:
     """Send the statements that wait; raise the error of one that failed."""
-    if pending(connection):
-        raw: Any = connection.connection.dbapi_connection
+    raw: Any = connection.connection.dbapi_connection
+    if getattr(raw, "pending", 0):
         try:
             raw.flush()
         except Exception as error:
@@ -280,8 +277,7 @@ def mark_of(error: BaseException | None) -> Any:
 
 def run_each(connection: Connection, statement: str, rows: Sequence[Any]) -> None:
     """Run a statement in the DBAPI's own parameter style for each of these tuples."""
-    listeners = connection.engine.dispatch
-    if listeners.before_cursor_execute or listeners.after_cursor_execute:
+    if _is_listened_to(connection):
         connection.exec_driver_sql(statement, list(rows))
         return
     counted["statements"] += 1

@@ -159,7 +159,7 @@ def check_name(tenant_id: str, name: str, *, offered: bool = False) -> None:
 def _check_counts(connection: Connection, tenant_id: str, before: ScriptVersion | None, allowed: Allowance) -> None:
     """Refuse a further version of a script, or a further script, beyond the tenant's allowance."""
     if before is not None and before.version >= allowed.versions:
-        raise Conflict("versions_full", name=before.name, maximum=before.version)
+        raise Conflict("versions_full", name=before.name, maximum=allowed.versions)
     if before is None:
         exist = connection.scalar(select(func.count()).select_from(scripts).where(scripts.c.tenant_id == tenant_id))
         if (exist or 0) >= allowed.scripts:
@@ -241,16 +241,10 @@ def module(connection: Connection, tenant_id: str, name: str, version: int | Non
         NotFound: script_unknown.
         InputError: no_module.
     """
-    wasm = _wasm(connection, get(connection, tenant_id, name, version))
+    wasm = content(connection, get(connection, tenant_id, name, version)).wasm
     if wasm is None:
         raise InputError("no_module", name=name)
     return wasm
-
-
-def _wasm(connection: Connection, version: ScriptVersion) -> bytes | None:
-    """Read the WebAssembly module of a version; None for a script."""
-    found = connection.scalar(select(script_versions.c.wasm).where(*_same(version)))
-    return None if found is None else bytes(found)
 
 
 def find_latest(connection: Connection, tenant_id: str, name: str) -> ScriptVersion | None:

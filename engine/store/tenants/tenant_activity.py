@@ -131,20 +131,8 @@ def _by_budget(
         raise InputError("limit_invalid", limit=limit, maximum=MAX_ROWS)
     driver_of(connection).allow_scans(connection)
     matching = today.where(tenants.c.state != "deleted", tenants.c.id != PLATFORM, *wanted.conditions)
-    limits: dict[str, list[tuple[str, float, float]]] = {}  # few tenants have some of their own
-    shares = []
-    for row in connection.execute(matching, {"day": now_us // DAY_US}):
-        if row.limits not in limits:
-            budgets = ((each.budget, each.limit) for each in day_usage(context, row).rows() if each.limit is not None)
-            limits[row.limits] = [
-                ("cpu_us", 1e6, limit) if name == "cpu_s" else (name, 1, limit) for name, limit in budgets
-            ]
-        used = row._mapping
-        share = max(
-            ((used[name] or 0) / unit / limit if limit else 1.0 for name, unit, limit in limits[row.limits]),
-            default=_UNLIMITED,
-        )
-        shares.append((share, row.id))
+    rows = connection.execute(matching, {"day": now_us // DAY_US})
+    shares = [(_UNLIMITED if (share := day_usage(context, row).share) is None else share, row.id) for row in rows]
     places = sorted(shares, reverse=wanted.falls)
     if place is not None:
         here = (float(place[0]), str(place[1]))
@@ -152,16 +140,9 @@ def _by_budget(
     return [name for _share, name in places[:limit]], len(places) > limit
 
 
-def _share(usage: DayUsage) -> float | None:
-    """Return the used part of the fullest budget; None if none is limited."""
-    return max(
-        (each.used / each.limit if each.limit else 1.0 for each in usage.rows() if each.limit is not None), default=None
-    )
-
-
 def _made(row: Any, usage: DayUsage) -> TenantActivity:
     """Return a tenant's activity from its row and the usage of its day."""
     latest = None if str(row.latest) == _NEVER else str(row.latest)
     latest_at = None if latest is None else from_us(id_time_us(latest))
     labels = tuple(row.labels.split())
-    return record(TenantActivity, row, labels=labels, budget=_share(usage), latest=latest, latest_at=latest_at)
+    return record(TenantActivity, row, labels=labels, budget=usage.share, latest=latest, latest_at=latest_at)

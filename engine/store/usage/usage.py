@@ -101,7 +101,16 @@ class DayUsage:
     @property
     def limited(self) -> dict[str, tuple[int, int]]:
         """Limit and use of each budget with a limit a day."""
-        return {name: (limit, self.used[name]) for name, limit in limits_of_day(self.allowed)}
+        limits = limits_of_day(self.allowed)
+        return {name: (limit, self.used[name]) for name, limit, _scale in limits if name in BY_NAME}
+
+    @property
+    def share(self) -> float | None:
+        """The used part of the fullest budget; None if none is limited."""
+        parts = (
+            self.used[name] / scale / limit if limit else 1.0 for name, limit, scale in limits_of_day(self.allowed)
+        )
+        return max(parts, default=None)
 
 
 #: Allowances and usage of a day: rows for :func:`day_usage`.
@@ -159,10 +168,11 @@ def charge(
 
 def _warned(connection: Connection, used: Charges, allowed: Mapping[str, Allowance]) -> list[Warned]:
     """Return the warnings, with a query only if one of the charged budgets is limited."""
+    limits = {tenant: limits_of_day(allowance) for tenant, allowance in allowed.items()}
     watched = {
         (tenant, day): near
         for (tenant, day), counts in used.items()
-        if tenant in allowed and (near := _limited_budgets(allowed[tenant], counts))
+        if (near := [each for each in limits.get(tenant, ()) if counts[each[0]] > 0])
     }
     if not watched:
         return []
@@ -174,19 +184,6 @@ def _warned(connection: Connection, used: Charges, allowed: Mapping[str, Allowan
             if crossed(limit * scale, after - used[row.tenant_id, row.day][name], after):
                 found.append(Warned(row.tenant_id, "cpu_s" if name == "cpu_us" else name, limit, after // scale))
     return found
-
-
-def _limited_budgets(allowed: Allowance, counts: Counter[str]) -> list[tuple[str, int, int]]:
-    """Return the charged budgets that have a limit: usage column, limit, and how many units of the column are one unit of the limit."""
-    drawn = ((name, *_scaled(allowed, name)) for name, amount in counts.items() if amount > 0)
-    return [(name, limit, scale) for name, limit, scale in drawn if limit is not None]
-
-
-def _scaled(allowed: Allowance, name: str) -> tuple[int | None, int]:
-    """Return the limit of a budget's day, and how many units of its usage column are one unit of that limit."""
-    if name == "cpu_us":
-        return allowed.cpu_s_per_day, 1_000_000
-    return allowed.runs_per_day if name == "runs" else allowed.of_day(name), 1
 
 
 def of_tenant(connection: Connection, tenant_id: str, since: date | None, until: date | None) -> list[UsageDay]:

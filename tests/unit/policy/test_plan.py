@@ -127,7 +127,13 @@ def test_within_reads_what_it_writes(seconds: int) -> None:
     assert parse_missed(str(missed)) == missed
 
 
-@pytest.mark.parametrize("text", ["", "never", "within:", "within:0s", "within:400d", "within:ten", "latest,all"])
+def test_within_takes_a_length_of_time_in_words() -> None:
+    assert str(parse_missed("within: 1 hour 30 minutes")) == "within:5400s"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "never", "within:", "within:0s", "within:400d", "within:ten", "within:500ms", "latest,all"]
+)
 def test_a_word_that_is_no_policy_is_refused(text: str) -> None:
     with pytest.raises(InputError) as refused:
         parse_missed(text)
