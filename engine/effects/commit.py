@@ -102,7 +102,8 @@ def write(connection: Connection, pending: Journal | WriteSet, *, now_us: int, v
             return _Commit(connection, write_set, now_us).run(verify=verify)
     except DBAPIError as error:
         if write_set.home is None and state_of(error) in HELD:
-            raise WriteBlocked("rows that this run changes are locked by another transaction") from error
+            said = "rows that this run changes are locked by another transaction"
+            raise WriteBlocked(ConflictFound("conflict", said, index=0)) from error
         if write_set.home is None and state_of(error) == TOO_LONG:
             raise EffectRefused("too_slow", TOO_SLOW, index=len(write_set.effects) - 1) from error
         raise

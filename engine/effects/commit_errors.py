@@ -44,15 +44,9 @@ class ConflictFound(NotApplied):
 class WriteBlocked(Exception):
     """A row that the journal writes is locked by another transaction; the same journal may be applied a little later.
 
-    ``message`` is for the author, ``index`` and ``place`` are as for :class:`NotApplied`.
+    ``conflict`` is the end of an attempt that has waited long enough.
     """
 
-    def __init__(self, message: str, *, index: int = 0, place: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.index = index
-        self.place = place
-
-    def as_conflict(self) -> ConflictFound:
-        """Return the conflict for an attempt that has waited long enough."""
-        return ConflictFound("conflict", self.message, index=self.index, place=self.place)
+    def __init__(self, conflict: ConflictFound) -> None:
+        super().__init__(conflict.message)
+        self.conflict = conflict

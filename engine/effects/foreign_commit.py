@@ -65,22 +65,16 @@ def apply(database: ForeignDatabase, write_set: WriteSet, attempt: int, *, now_u
         except DBAPIError as error:
             if is_transient(error):
                 raise
-            if not is_refusal(error):
+            if is_refusal(error):  # by a constraint that is checked at the end of a transaction
+                verdict = Receipt(Outcome.EFFECT_REFUSED, ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT))
+            else:
                 _log.error("%s: action %s cannot be applied", database.place, write_set.action_id, exc_info=error)
-            verdict = Receipt(
-                Outcome.EFFECT_REFUSED if is_refusal(error) else Outcome.ENGINE_FAULT, _script_error(error)
-            )
+                said = f"the commit in the platform's database failed: {type(error).__name__}"
+                verdict = Receipt(Outcome.ENGINE_FAULT, ScriptError("EngineFault", said))
         with database.write() as connection:
             return _claim(connection, write_set, attempt, verdict, now_us) or verdict
     except DBAPIError as error:
         raise DatabaseUnavailable(f"{database.place}: {str(error.orig).strip().splitlines()[0]}") from error
-
-
-def _script_error(error: DBAPIError) -> ScriptError:
-    """Return a database's refusal as the script's error."""
-    if is_refusal(error):  # a constraint that is checked at the end of a transaction
-        return ScriptError("EffectRefused", CONSTRAINT_AT_COMMIT)
-    return ScriptError("EngineFault", f"the commit in the platform's database failed: {type(error).__name__}")
 
 
 def _claim(connection: Connection, write_set: WriteSet, attempt: int, verdict: Receipt, now_us: int) -> Receipt | None:

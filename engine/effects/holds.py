@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from lodger.engine.data.sets.dataset import Collection
-from lodger.engine.effects.commit_errors import WriteBlocked
+from lodger.engine.effects.commit_errors import ConflictFound, WriteBlocked
 from lodger.engine.effects.effect import Consumed, Effect, KvAdd, KvSet
 from lodger.engine.effects.write_set import ROW_EFFECTS, Place, WriteSet
 from lodger.engine.store.drivers.prepared import Answer, Prepared
@@ -54,7 +54,7 @@ def ask(connection: Connection, write_set: WriteSet) -> Callable[[], None]:
             if met is not None:
                 index, effect = met
                 said = f"{row.kind} '{row.key}' is reserved by a run that is being committed to another database"
-                raise WriteBlocked(said, index=index, place=effect.line)
+                raise WriteBlocked(ConflictFound("conflict", said, index=index, place=effect.line))
 
     return require_free
 

@@ -175,8 +175,7 @@ def commit(
             if claim.action_id not in waited_long:
                 waiting.append(claim)
                 continue
-            conflict = blocked.as_conflict()
-            end = _ending(row, replace(finished, outcome=conflict.outcome, error=conflict.as_error()))
+            end = _ending(row, _refused(finished, blocked.conflict))
         outcome = Outcome.OK if isinstance(end, SealedAttempt) else end.end.outcome
         fetches.store(connection, claim, finished.fetched, outcome)
         if isinstance(end, SealedAttempt):
@@ -240,7 +239,7 @@ def _apply_effects(
                 return sealed_commits.seal(context, connection, row, claim, finished, journal.write_set(), now_us)
             journal_commit.write(connection, journal, now_us=now_us)
     except NotApplied as refused:
-        finished = replace(finished, outcome=refused.outcome, error=refused.as_error())
+        finished = _refused(finished, refused)
     except WriteBlocked:
         raise
     except Exception as error:
@@ -257,6 +256,11 @@ def _apply_effects(
                    extra={"tenant_id": claim.tenant_id, "action_id": claim.action_id})  # fmt: skip
         finished = failed_commit(finished, error)
     return _ending(row, finished)
+
+
+def _refused(finished: Finished, refusal: NotApplied) -> Finished:
+    """Return the end of an attempt whose journal was not applied."""
+    return replace(finished, outcome=refusal.outcome, error=refusal.as_error())
 
 
 def _ending(row: AnyRow, finished: Finished) -> Ending:

@@ -1,4 +1,4 @@
-"""Statements on many rows, in as few round trips as the database allows (:mod:`lodger.engine.store.drivers`)."""
+"""Statements on rows by key and on many rows, in as few round trips as the database allows (:mod:`lodger.engine.store.drivers`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, select, true, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from lodger.engine.store.drivers import Driver, PerDriver, driver_of
+from lodger.engine.store.drivers import Driver, PerDriver, driver_of, prepared
 from lodger.engine.store.drivers.features import RowQuery, RowWriter
 
 Row = dict[str, Any]
@@ -101,6 +101,12 @@ def insert_many(connection: Connection, table: Table, rows: Sequence[Row], *, ab
 def insert_absent(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
     """Insert rows, all with the same columns; skip rows with existing unique keys."""
     insert_many(connection, table, rows, absent=True)
+
+
+def update_row(connection: Connection, table: Table, /, *key: object, **values: Any) -> None:
+    """Update the row with this primary key; a server does so with the next statement that is waited for."""
+    mine = (column == part for column, part in zip(table.primary_key.columns, key, strict=True))
+    prepared.write(connection, update(table).where(*mine).values(values))
 
 
 def add_many(connection: Connection, table: Table, keys: tuple[str, ...], rows: Sequence[Row]) -> None:

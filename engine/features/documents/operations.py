@@ -206,4 +206,4 @@ def _refusals() -> Iterator[None]:
     except CallRefused as refusal:
         raise InputError("document_refused", reason=refusal.message) from None
     except WriteBlocked as blocked:
-        raise Conflict("document_reserved", reason=blocked.message) from None
+        raise Conflict("document_reserved", reason=blocked.conflict.message) from None

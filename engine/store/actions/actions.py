@@ -15,9 +15,8 @@ from lodger.engine.core.states import Origin
 from lodger.engine.policy.conduct import parse_priority
 from lodger.engine.policy.plan import Overlap
 from lodger.engine.store import list_filter, pages
-from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import prepared
 from lodger.engine.store.drivers.expressions import indexed_by
 from lodger.engine.store.lifecycle.running_lines import LogStream, decode_lines
 from lodger.engine.store.pages import LimitedList
@@ -222,9 +221,7 @@ def retry(context: StoreContext, connection: sa.Connection, tenant_id: str, acti
         "state": "ready", "held": int(held), "due_at": now_us, "reason": RETRIED, "finished_us": None, "expires_at": None,
         "tenant_faults": 0, "engine_faults": 0, "conflicts": 0,
     }  # fmt: skip
-    prepared.write(
-        connection, sa.update(tables.actions).where(_a.tenant_id == tenant_id, _a.id == action_id).values(values)
-    )
+    update_row(connection, tables.actions, tenant_id, action_id, **values)
     ready_queue.add_queues(connection, [(tenant_id, row.requires)])
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, action_id, tenant_id)

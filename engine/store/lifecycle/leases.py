@@ -96,7 +96,7 @@ def relabel(connection: sa.Connection, lease: Lease, labels: Iterable[str]) -> L
 
 def unregister(connection: sa.Connection, lease: Lease, now_us: int) -> list[tuple[str, str]]:
     """Release the lease; running actions become ready again without a fault. Return them, by tenant and id."""
-    own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    own = _running_under(lease)
     # Nodes are locked before tenants, as everywhere, so that a concurrent rescue of this node finishes first.
     connection.execute(sa.select(nodes.c.epoch).where(nodes.c.id == lease.node_id).with_for_update())
     _lock_tenants(connection, *own)
@@ -113,6 +113,11 @@ def unregister(connection: sa.Connection, lease: Lease, now_us: int) -> list[tup
     return [(row.tenant_id, row.id) for row in rows]
 
 
+def _running_under(lease: Lease) -> tuple[Any, ...]:
+    """Return the conditions that an action runs under a lease."""
+    return actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch
+
+
 def _lock_tenants(connection: sa.Connection, *which: sa.ColumnElement[bool] | sa.TextClause) -> None:
     """Lock the tenants of the actions that satisfy these conditions."""
     lock_matching(connection, sa.select(actions.c.tenant_id).where(*which).distinct())
@@ -127,7 +132,7 @@ _return = (
 
 def return_unstarted(connection: sa.Connection, lease: Lease, attempts: Iterable[tuple[str, int]]) -> None:
     """Make attempts (action id, number) of this lease ready again that never started because the answer to their claim was lost."""
-    own = (actions.c.node_id == lease.node_id, is_running, actions.c.lease_epoch == lease.epoch)
+    own = _running_under(lease)
     _lock_tenants(connection, *own)
     rows = connection.execute(sa.select(actions.c.tenant_id, actions.c.id, actions.c.attempt).where(*own)).all()
     wanted = set(attempts)
@@ -193,11 +198,7 @@ def _cancel_superseded(connection: sa.Connection, now_us: int) -> None:
 
 def running_attempts(connection: sa.Connection, lease: Lease) -> set[tuple[str, int]]:
     """Return the attempts (action id, number) that run under this lease according to the ledger."""
-    rows = connection.execute(
-        sa.select(actions.c.id, actions.c.attempt).where(
-            actions.c.node_id == lease.node_id, actions.c.lease_epoch == lease.epoch, is_running
-        )
-    )
+    rows = connection.execute(sa.select(actions.c.id, actions.c.attempt).where(*_running_under(lease)))
     return {(row.id, row.attempt) for row in rows}
 
 

@@ -54,32 +54,12 @@ _unsent = exists().where(
 )
 _dispensable = _over & ~func.coalesce(_last_done, False) & ~_unsent
 _columns = (actions.c.tenant_id, actions.c.id, actions.c.schedule_id, actions.c.slot, actions.c.slot_to)
-_older = (
-    select(*_columns)
-    .where(
-        actions.c.tenant_id == bindparam("tenant"),
-        # Ids begin with their creation time: an action created later cannot have ended before.
-        actions.c.id < bindparam("horizon"),
-        _ended < bindparam("before"),
-        _dispensable,
-    )
-    .limit(MAX_ROWS)
-)
-_further = (
-    select(*_columns)
-    .where(
-        actions.c.schedule_id == bindparam("schedule"),
-        actions.c.id < bindparam("oldest"),
-        _dispensable,
-    )
-    .limit(MAX_ROWS)
-)
-_first = (
-    select(*_columns)
-    .where(actions.c.tenant_id == bindparam("tenant"), _dispensable)
-    .order_by(actions.c.id)
-    .limit(MAX_ROWS)
-)
+_some = select(*_columns).where(_dispensable).limit(MAX_ROWS)
+_of_tenant = _some.where(actions.c.tenant_id == bindparam("tenant"))
+# Ids begin with their creation time: an action created later cannot have ended before.
+_older = _of_tenant.where(actions.c.id < bindparam("horizon"), _ended < bindparam("before"))
+_further = _some.where(actions.c.schedule_id == bindparam("schedule"), actions.c.id < bindparam("oldest"))
+_first = _of_tenant.order_by(actions.c.id)
 _oldest = (
     select(actions.c.id)
     .where(actions.c.schedule_id == bindparam("schedule"), _over)

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam
 
 from lodger.engine.core.clock import from_us
 from lodger.engine.recurrence.calendar.zones import tzdata_version
+from lodger.engine.store.bulk import UpdateMany
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.queue.due import clocks
 from lodger.engine.store.schema.scheduling import schedule_clock
@@ -29,15 +30,10 @@ _stale = (
     # Locked, because a concurrent pause or tick would be overwritten.
     .with_for_update(of=schedule_clock)
 )
-_retime = (
-    update(schedule_clock)
-    .where(_clock.tenant_id == bindparam("tenant"), _clock.schedule_id == bindparam("schedule"))
-    .values(
-        next_at=bindparam("at"),
-        state=bindparam("become"),
-        tzdata=bindparam("release"),
-        searching=bindparam("searching"),
-    )
+_retime = UpdateMany(
+    schedule_clock,
+    {"k_tenant": "tenant_id", "k_schedule": "schedule_id"},
+    ("next_at", "state", "tzdata", "searching"),
 )
 
 
@@ -59,16 +55,9 @@ def retime(context: StoreContext, connection: Connection) -> tuple[int, list[Mov
             state = "ended" if at is None else state
             if at != row.next_at:
                 moved.append(Moved(row.tenant_id, row.schedule_id, row.next_at, at))
-        moves.append(
-            {
-                "tenant": row.tenant_id,
-                "schedule": row.schedule_id,
-                "at": at,
-                "become": state,
-                "release": release,
-                "searching": int(searching),
-            }
-        )
-    if moves:
-        connection.execute(_retime, moves)
+        moves.append({
+            "k_tenant": row.tenant_id, "k_schedule": row.schedule_id, "next_at": at, "state": state, "tzdata": release,
+            "searching": int(searching),
+        })  # fmt: skip
+    _retime.run(connection, moves)
     return len(rows), moved

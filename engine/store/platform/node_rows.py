@@ -4,14 +4,15 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select
 
 from lodger.engine.core.access.labels import SET
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.states import NodeState
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.connection.database import Database
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import driver_of, prepared
+from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.records import AnyRow
 from lodger.engine.store.rows import record
 from lodger.engine.store.schema.nodes import node_figures, nodes, sets
@@ -145,12 +146,12 @@ def namesakes(context: StoreContext, connection: Connection, name: str, node_id:
 
 def set_paused(connection: Connection, node_id: str, paused_us: int | None) -> None:
     """Pause a node from an instant on, or let it claim again (None)."""
-    prepared.write(connection, update(nodes).where(nodes.c.id == node_id).values(paused_us=paused_us))
+    update_row(connection, nodes, node_id, paused_us=paused_us)
 
 
 def set_held(connection: Connection, node_id: str, held: str | None) -> None:
     """Note why a node plans and starts nothing; None: it works."""
-    prepared.write(connection, update(nodes).where(nodes.c.id == node_id).values(held=held))
+    update_row(connection, nodes, node_id, held=held)
 
 
 def delete_stopped(context: StoreContext, connection: Connection, now_us: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, select, update
+from sqlalchemy import Connection, Select, delete, select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -19,7 +19,7 @@ from lodger.engine.policy.plan import parse_missed, parse_overlap
 from lodger.engine.policy.retry import parse_retry
 from lodger.engine.recurrence.on_changes import named
 from lodger.engine.recurrence.search import SearchedTo
-from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.context import StoreContext, dump_json
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
@@ -61,10 +61,8 @@ class ScheduleFields:
     grants: Iterable[str] | None = None
 
 
-def steps_of(
-    context: StoreContext, wish: Any, params: Json, bound: Callable[[str, int | None], BoundScript]
-) -> list[Step]:
-    """Read the steps of a schedule; check that scripts exist, limits are valid, and the params fit the first script.
+def steps_of(wish: Any, params: Json, bound: Callable[[str, int | None], BoundScript]) -> list[Step]:
+    """Read the steps of a schedule; check that scripts exist, and the params fit the first script.
 
     Args:
         bound: returns the script with a name and a version, and records the binding of one of the platform.
@@ -78,33 +76,28 @@ def steps_of(
         unknown = sorted(set(step) - {"script", "limits", "version"})
         if unknown or not isinstance(step.get("script"), str):
             raise InputError("steps_invalid", step=each)
-        limits = step.get("limits") or None
-        if limits:
-            context.content_cache.limits("{}", json.dumps(limits, sort_keys=True))
         version = pinned_version(step.get("version"))
         script = bound(step["script"], version)
         if not steps:
             validate_params(script.fields, params)
         pin = ({} if version is None else {"version": version}) | ({"on": script.requires} if script.requires else {})
-        steps.append({"script_id": script.script_id, "limits": limits} | pin)
+        steps.append({"script_id": script.script_id, "limits": step.get("limits") or None} | pin)
     return steps
 
 
 def require_within(
     context: StoreContext, tenant_limits: Mapping[str, Any], wished: Iterable[Mapping[str, Any] | None]
 ) -> None:
-    """Check that limits do not exceed those of the tenant.
+    """Check that limits are valid, and do not exceed those of the tenant.
 
     Raises:
-        InputError: limit_above_tenant: the limit would be stored and shown without effect.
+        InputError: limit_above_tenant: the limit would be stored and shown without effect; limit_out_of_range and others.
     """
     allowed = json.dumps(dict(tenant_limits), sort_keys=True)
     maximum = asdict(context.content_cache.limits(allowed, None)) | context.content_cache.budgets(allowed, None)
     for limits in wished:
         if limits:
-            context.content_cache.limits(
-                "{}", json.dumps(dict(limits), sort_keys=True)
-            )  # validates the names and values
+            context.content_cache.limits("{}", json.dumps(dict(limits), sort_keys=True))
         for name, value in sorted((limits or {}).items()):
             if name in maximum and value > maximum[name]:
                 raise InputError(
@@ -163,12 +156,7 @@ def store_revision(
     # Revisions that external SQL inserted give way.
     later = (_r.tenant_id == tenant_id, _r.schedule_id == schedule_id, _r.revision >= number)
     prepared.write(connection, delete(tables.schedule_revisions).where(*later))
-    prepared.write(
-        connection,
-        update(tables.schedules)
-        .where(tables.schedules.c.tenant_id == tenant_id, tables.schedules.c.id == schedule_id)
-        .values(revision=number, script_id=steps[0]["script_id"]),
-    )
+    update_row(connection, tables.schedules, tenant_id, schedule_id, revision=number, script_id=steps[0]["script_id"])
     insert_many(connection, tables.schedule_revisions, [row])
     followers.bind(connection, tenant_id, schedule_id, named(wish.rules.rules), now_us)
     return next_us, searching
@@ -181,8 +169,6 @@ def revision_row(
     """Check the policies of a revision; return its row, and its first slot as :func:`store_revision`."""
     first = wish.rules.first_from(from_us(owed_us))
     searching = isinstance(first, SearchedTo)
-    if wish.limits:
-        context.content_cache.limits("{}", json.dumps(dict(wish.limits), sort_keys=True))
     conduct = parse_conduct(wish.conduct)
     require_placement(conduct, tenant_id)
     row = {

@@ -24,7 +24,8 @@ from lodger.engine.store.schema.nodes import nodes
 MAX_COUNTED = 10_000
 #: States of an existing schedule.
 STATES = ("armed", "paused", "suspended", "ended")
-_s, _r, _k, _a = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c, tables.actions.c
+_s, _r, _k = tables.schedules.c, tables.schedule_revisions.c, tables.schedule_clock.c
+_a, _t = tables.actions.c, tables.attempts.c
 #: The column of a schedule's id.
 IDENTITY = _s.id
 
@@ -208,26 +209,16 @@ def counters(connection: Connection, schedule: Schedule) -> Counters:
 
 #: Found by the end of an index, whatever the length of the history.
 _last_run = (
-    select(
-        tables.actions.c.id, tables.actions.c.slot, tables.actions.c.due_at, tables.actions.c.state, tables.actions.c.outcome,
-        tables.actions.c.started_us, tables.actions.c.finished_us, nodes.c.name,
-    )
+    select(_a.id, _a.slot, _a.due_at, _a.state, _a.outcome, _a.started_us, _a.finished_us, nodes.c.name)
     .outerjoin_from(
-        tables.actions,
-        tables.attempts,
-        (tables.attempts.c.tenant_id == tables.actions.c.tenant_id)
-        & (tables.attempts.c.action_id == tables.actions.c.id)
-        & (tables.attempts.c.n == tables.actions.c.attempt),
+        tables.actions, tables.attempts, (_t.tenant_id == _a.tenant_id) & (_t.action_id == _a.id) & (_t.n == _a.attempt)
     )
     # The node of a running action is in its own row.
-    .outerjoin(nodes, nodes.c.id == func.coalesce(tables.actions.c.node_id, tables.attempts.c.node_id))
-    .where(
-        tables.actions.c.schedule_id == bindparam("schedule"),
-        tables.actions.c.started_us.is_not(None),
-    )
-    .order_by(tables.actions.c.started_us.desc(), tables.actions.c.id.desc())
+    .outerjoin(nodes, nodes.c.id == func.coalesce(_a.node_id, _t.node_id))
+    .where(_a.schedule_id == bindparam("schedule"), _a.started_us.is_not(None))
+    .order_by(_a.started_us.desc(), _a.id.desc())
     .limit(1)
-)  # fmt: skip
+)
 
 
 def last_run(connection: Connection, schedule_id: str) -> LastRun | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, select
 
 from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
@@ -14,11 +14,10 @@ from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence import on_changes as changes
 from lodger.engine.recurrence.calendar.zones import tzdata_version
-from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.connection.database import read_together
 from lodger.engine.store.content_cache import combined
 from lodger.engine.store.context import StoreContext, dump_params
-from lodger.engine.store.drivers import prepared
 from lodger.engine.store.lifecycle import tick
 from lodger.engine.store.queue import followers, ready_queue, schedule_concurrency
 from lodger.engine.store.queue.stops import stop_waiting
@@ -108,7 +107,7 @@ def new_rows(
     """
     allowed = context.content_cache.allowance(limits)
     check_spacing(wish.rules.gap_below_s, allowed)
-    steps = revisions.steps_of(context, wish.script, wish.params, bound)
+    steps = revisions.steps_of(wish.script, wish.params, bound)
     revisions.require_within(context, combined(limits), [wish.limits, *(step["limits"] for step in steps)])
     if number >= allowed.schedules:
         raise Conflict("schedules_full", tenant=tenant_id, maximum=allowed.schedules)
@@ -171,7 +170,7 @@ def edit(
     tenant, clock, steps, _present, unfinished = read_together(
         partial(tenants.require_active, connection, tenant_id),
         partial(_clock, connection, before),
-        partial(revisions.steps_of, context, wish.script, wish.params, partial(bind, connection, tenant_id)),
+        partial(revisions.steps_of, wish.script, wish.params, partial(bind, connection, tenant_id)),
         partial(context.revision_cache.revision, connection, tenant_id, before.id, before.revision),
         partial(schedule_concurrency.unfinished, connection, [before.id]),
         connection=connection,
@@ -184,8 +183,7 @@ def edit(
     revisions.require_within(context, tenant.limits_in_effect, [each for each in wished if each not in old])
     if name != before.name:
         _named(connection, tenant_id, name)
-        mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == before.id)
-        prepared.write(connection, mine.values(name=name))
+        update_row(connection, tables.schedules, tenant_id, before.id, name=name)
     if clock.state == "armed":
         tick.account(context, connection, [clock], now_us, unfinished=lambda: dict(unfinished))
     else:
@@ -196,12 +194,8 @@ def edit(
     )
     coming = {"state": "armed", "next_at": next_us, "searching": int(searching)}
     armed = coming if clock.state in {"armed", "ended"} else {}
-    prepared.write(
-        connection,
-        update(tables.schedule_clock)
-        .where(_k.tenant_id == tenant_id, _k.schedule_id == before.id)
-        .values(revision=number, accounted_us=owed_us - 1, **armed),
-    )
+    moved = {"revision": number, "accounted_us": owed_us - 1} | armed
+    update_row(connection, tables.schedule_clock, tenant_id, before.id, **moved)
     return get(connection, tenant_id, before.id)
 
 
@@ -222,8 +216,7 @@ def pause(
     if until_us is not None and until_us <= now_us:
         raise InputError("until_past")
     tick.disarm(context, connection, _clock(connection, found), now_us, "paused", until_us)
-    mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id)
-    prepared.write(connection, mine.values(note=note))
+    update_row(connection, tables.schedules, tenant_id, found.id, note=note)
     return get(connection, tenant_id, found.id)
 
 
@@ -236,8 +229,7 @@ def resume(context: StoreContext, connection: Connection, tenant_id: str, schedu
         if fault is not None:
             raise Unavailable("rule_unreadable", name=found.name, reason=fault)
         tick.arm(context, connection, _clock(connection, found), now_us, gap_reason="paused")
-        mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id)
-        prepared.write(connection, mine.values(note=None, failures=0))
+        update_row(connection, tables.schedules, tenant_id, found.id, note=None, failures=0)
     return get(connection, tenant_id, found.id)
 
 
@@ -253,8 +245,7 @@ def erase(context: StoreContext, connection: Connection, found: Schedule, now_us
     tick.disarm(context, connection, clock, now_us, "deleted")
     followers.unbind(connection, tenant_id, found.id)
     stop_waiting(connection, tenant_id, found.id, now_us)
-    mine = update(tables.schedules).where(_s.tenant_id == tenant_id, _s.id == found.id)
-    prepared.write(connection, mine.values(deleted_us=now_us))
+    update_row(connection, tables.schedules, tenant_id, found.id, deleted_us=now_us)
     ready_queue.refresh(connection, [tenant_id])
     return deleted(connection, tenant_id, found.id)
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from sqlalchemy import Connection
 
@@ -104,13 +105,10 @@ def _library(connection: Connection, tenant_id: str, root: str, at: str) -> Scri
     owner = PLATFORM if name.startswith(PLATFORM_PREFIX) else tenant_id
     own_name = name.removeprefix(PLATFORM_PREFIX) if owner == PLATFORM else name
     newest = scripts.find_latest(connection, owner, own_name) if own_name else None
-    if newest is not None and owner != tenant_id and not scripts.is_offered(connection, newest.script_id):
-        newest = None
-    if newest is not None and newest.kind == "library" and number.isascii() and number.isdecimal() and len(number) < 10:
-        try:
+    hidden = owner != tenant_id and newest is not None and not scripts.is_offered(connection, newest.script_id)
+    if newest is None or hidden or newest.kind != "library":
+        raise InputError("import_unknown", root=root, at=at)
+    if number.isascii() and number.isdecimal() and len(number) < 10:
+        with suppress(NotFound):
             return scripts.get(connection, owner, own_name, int(number))
-        except NotFound:
-            pass
-    if newest is not None and newest.kind == "library":
-        raise InputError("import_unknown.version", root=root, at=at, name=name, newest=newest.version)
-    raise InputError("import_unknown", root=root, at=at)
+    raise InputError("import_unknown.version", root=root, at=at, name=name, newest=newest.version)

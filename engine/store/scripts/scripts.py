@@ -16,7 +16,7 @@ from lodger.engine.core.ids import PLATFORM, PLATFORM_PREFIX
 from lodger.engine.core.params import Field, dump_fields
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.store import list_filter, pages
-from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList
@@ -95,8 +95,7 @@ def put(
     else:
         # Tenants that have bound it run the newest version too.
         prepared.write(connection, update(scripts).where(scripts.c.id == script_id, _is_bound).values(version=version))
-        mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
-        prepared.write(connection, update(scripts).where(*mine).values(version=version, offered=int(offered)))
+        update_row(connection, scripts, tenant_id, script_id, version=version, offered=int(offered))
     row = version_row(tenant_id, script_id, version, content, now_us, audit_context, held, typed)
     insert_many(connection, script_versions, [row])
     return get(connection, tenant_id, name, version)
@@ -352,7 +351,7 @@ def suspend(connection: Connection, tenant_id: str, name: str, now_us: int) -> S
     if found.state != "active":
         return found
     tenants = _lock_users(connection, tenant_id, found.script_id)
-    _set_suspended(connection, tenant_id, found.script_id, now_us)
+    update_row(connection, scripts, tenant_id, found.script_id, suspended_us=now_us)
     mine = actions.c.tenant_id.in_(tenants) & (actions.c.script_id == found.script_id)
     hand_back(connection, mine, now_us)
     ready_queue.refresh(connection, tenants)
@@ -367,7 +366,7 @@ def resume(connection: Connection, tenant_id: str, name: str) -> ScriptVersion:
     """
     found = get(connection, tenant_id, name)
     tenants = _lock_users(connection, tenant_id, found.script_id)
-    _set_suspended(connection, tenant_id, found.script_id, None)
+    update_row(connection, scripts, tenant_id, found.script_id, suspended_us=None)
     ready_queue.refresh(connection, tenants)
     return get(connection, tenant_id, name)
 
@@ -380,9 +379,3 @@ def _lock_users(connection: Connection, tenant_id: str, script_id: str) -> list[
         tenants = sorted(connection.scalars(select(scripts.c.tenant_id).where(scripts.c.id == script_id)))
     ready_queue.lock(connection, tenants)
     return tenants
-
-
-def _set_suspended(connection: Connection, tenant_id: str, script_id: str, suspended_us: int | None) -> None:
-    """Store when a script was suspended; None resumes it."""
-    mine = (scripts.c.tenant_id == tenant_id, scripts.c.id == script_id)
-    prepared.write(connection, update(scripts).where(*mine).values(suspended_us=suspended_us))

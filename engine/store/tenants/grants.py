@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection
 
 from lodger.engine.core.access import grants
 from lodger.engine.core.access.origins import with_ascii_domain
 from lodger.engine.core.errors import InputError
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.schema.scheduling import tenants as rows
 from lodger.engine.store.tenants import tenants
@@ -34,7 +34,7 @@ def store_grants(connection: Connection, tenant_id: str, held: Iterable[str] | N
     """
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
-    _store(connection, tenant_id, grants=encode(held))
+    update_row(connection, rows, tenant_id, grants=encode(held))
 
 
 def change_grants(
@@ -53,7 +53,7 @@ def change_grants(
         for each in list_grants(context, connection, tenant_id)
         if each not in taken and not any(grants.same_host(each, other) for other in (*taken, *given))
     ]
-    _store(connection, tenant_id, grants=encode({*kept, *given}))
+    update_row(connection, rows, tenant_id, grants=encode({*kept, *given}))
 
 
 def encode(held: Iterable[str] | None) -> str | None:
@@ -70,7 +70,7 @@ def store_people(connection: Connection, tenant_id: str, addresses: Iterable[str
     """
     ready_queue.lock(connection, [tenant_id])
     tenants.get(connection, tenant_id)
-    _store(connection, tenant_id, people=encode_people(addresses))
+    update_row(connection, rows, tenant_id, people=encode_people(addresses))
 
 
 def encode_people(addresses: Iterable[str]) -> str | None:
@@ -96,8 +96,3 @@ def is_one_of(people: Iterable[str], address: str) -> bool:
     """Whether an address is one of these people's, or of one of their domains."""
     wanted = address.lower()
     return bool({wanted, "*@" + wanted.rpartition("@")[2]} & set(people))
-
-
-def _store(connection: Connection, tenant_id: str, **values: str | None) -> None:
-    """Set these columns of a tenant's row."""
-    prepared.write(connection, update(rows).where(rows.c.id == tenant_id).values(values))

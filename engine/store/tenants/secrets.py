@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Table, insert, select, update
 from lodger.engine.core.access.origins import Origin, parse_origin
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.egress.headers import is_value
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.queue import ready_queue
 from lodger.engine.store.rows import record
@@ -123,8 +124,7 @@ def reencrypt(vault: Vault, connection: Connection) -> int:
                 for name in columns
                 if row[name] is not None
             }
-            mine = [column == row[column.name] for column in key]
-            prepared.write(connection, update(table).where(*mine).values(key_id=newest, **values))
+            update_row(connection, table, *(row[column.name] for column in key), key_id=newest, **values)
         if rows:
             return len(rows)
     return 0

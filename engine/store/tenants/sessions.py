@@ -4,10 +4,11 @@ import hmac
 import secrets
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select
 
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.store import signing_keys
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.schema.access import sessions
 from lodger.engine.store.schema.access import tokens as token_table
@@ -75,7 +76,7 @@ def find_caller(connection: Connection, text: str, now_us: int) -> tuple[Caller,
 
 def record_seen(connection: Connection, text: str, now_us: int) -> None:
     """Update the time of the last request."""
-    prepared.write(connection, update(sessions).where(_t.digest == tokens.digest(text)).values(seen_us=now_us))
+    update_row(connection, sessions, tokens.digest(text), seen_us=now_us)
 
 
 def end(connection: Connection, text: str) -> str | None:

@@ -17,7 +17,7 @@ from lodger.engine.policy.budget_table import ALLOWANCE_NAMES as ALLOWED
 from lodger.engine.policy.budget_table import Allowance
 from lodger.engine.recurrence.calendar.zones import zone
 from lodger.engine.store import list_filter
-from lodger.engine.store.bulk import insert_many
+from lodger.engine.store.bulk import insert_many, update_row
 from lodger.engine.store.content_cache import PROCESS_LIMITS, ContentCache, combined
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
@@ -57,8 +57,7 @@ def create(connection: Connection, values: dict[str, Any], turn: dict[str, Any])
         except IntegrityError:  # created by a concurrent transaction
             raise Conflict("tenant_exists", tenant=tenant_id) from None
     else:
-        mine = update(tenants).where(tenants.c.id == tenant_id)
-        prepared.write(connection, mine.values(values | {"generation": before.generation + 1}))
+        update_row(connection, tenants, tenant_id, **(values | {"generation": before.generation + 1}))
     insert_many(connection, turn_rows, [turn])
     return get(connection, tenant_id)
 
@@ -270,7 +269,7 @@ def edit(context: StoreContext, connection: Connection, tenant_id: str, wanted: 
         values["labels"] = bound = written(parse_labels(wanted["labels"]))
         prepared.write(connection, update(turn_rows).where(turn_rows.c.tenant_id == tenant_id).values(bound=bound))
     if values:
-        prepared.write(connection, update(tenants).where(tenants.c.id == tenant_id).values(values))
+        update_row(connection, tenants, tenant_id, **values)
     ready_queue.refresh(connection, [tenant_id])
     return get(connection, tenant_id)
 
@@ -337,12 +336,7 @@ def erase(connection: Connection, tenant_id: str) -> None:
     if tenant_id == PLATFORM:
         raise Conflict("platform_stays")
     _set_state(connection, tenant, "deleted")
-    prepared.write(
-        connection,
-        update(tenants)
-        .where(tenants.c.id == tenant_id)
-        .values(name="", limits="{}", grants=None, people=None, plan=None),
-    )
+    update_row(connection, tenants, tenant_id, name="", limits="{}", grants=None, people=None, plan=None)
     for table in reversed(metadata.sorted_tables):
         if "tenant_id" in table.c:
             prepared.write(connection, delete(table).where(table.c.tenant_id == tenant_id))
@@ -352,7 +346,4 @@ def _set_state(connection: Connection, tenant: Tenant, state: str) -> None:
     """Store the state of a tenant, with the next generation; raises Conflict (tenant_moving) during a move."""
     if tenant.state == MOVING:
         raise Conflict("tenant_moving", tenant=tenant.id)
-    prepared.write(
-        connection,
-        update(tenants).where(tenants.c.id == tenant.id).values(state=state, generation=tenant.generation + 1),
-    )
+    update_row(connection, tenants, tenant.id, state=state, generation=tenant.generation + 1)

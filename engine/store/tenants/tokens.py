@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, insert, or_, select, update
 from lodger.engine.core.access.roles import Caller, Role
 from lodger.engine.core.errors import InputError, NotFound
 from lodger.engine.core.ids import is_id
+from lodger.engine.store.bulk import update_row
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import prepared
 from lodger.engine.store.pages import LimitedList, read
@@ -115,7 +116,7 @@ def revoke(connection: Connection, token: str, now_us: int) -> Token:
     """Revoke a token and its sessions at once; a revoked one is left unchanged."""
     found = get(connection, token)
     if found.revoked_at is None:
-        prepared.write(connection, update(tokens).where(_t.id == found.id).values(revoked_us=now_us))
+        update_row(connection, tokens, found.id, revoked_us=now_us)
     prepared.write(connection, sessions.delete().where(sessions.c.token_id == found.id))
     return get(connection, found.id)
 

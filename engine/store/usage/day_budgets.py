@@ -7,7 +7,7 @@ from sqlalchemy import Connection, and_, bindparam, case, select, update
 
 from lodger.engine.policy.budget_table import Used, exhausted
 from lodger.engine.store.context import StoreContext
-from lodger.engine.store.drivers import PerDriver
+from lodger.engine.store.drivers.prepared import Prepared
 from lodger.engine.store.queue.candidates import running
 from lodger.engine.store.schema.scheduling import actions, is_startable, usage_days
 from lodger.engine.store.usage.usage import DAY_US, usages_of_day
@@ -15,10 +15,12 @@ from lodger.engine.store.usage.usage import DAY_US, usages_of_day
 #: Maximum number of waiting actions that one claim ends for a tenant.
 MAX_ROWS = 1000
 
-_of_day = select(usage_days.c.tenant_id, usage_days.c.runs, usage_days.c.cpu_us).where(
-    usage_days.c.day == bindparam("day")
+_d = usage_days.c
+_spent = Prepared(
+    lambda driver: select(_d.tenant_id, _d.runs, _d.cpu_us).where(
+        _d.day == bindparam("day"), driver.among(_d.tenant_id, "tenants")
+    )
 )
-_spent = PerDriver(lambda driver: _of_day.where(driver.among(usage_days.c.tenant_id, "tenants")))
 
 
 def exhausted_tenants(
@@ -33,9 +35,8 @@ def exhausted_tenants(
     wanted = sorted(tenant for tenant, each in allowed.items() if each.limits_starts)
     if not wanted:
         return {}
-    rows = connection.execute(_spent.of(connection), {"day": now_us // DAY_US, "tenants": wanted}).all()
     found = {}
-    for tenant, runs, cpu_us in rows:
+    for tenant, runs, cpu_us in _spent.rows(connection, {"day": now_us // DAY_US, "tenants": wanted}):
         reason = exhausted(allowed[tenant], Used(runs, cpu_us))
         if reason is not None:
             found[tenant] = reason
