@@ -124,8 +124,7 @@ _take = (
 
 def ask_next_due(connection: Connection) -> Callable[[], int | None]:
     """Ask for the earliest instant at which a sealed attempt may be taken up, None if there is none."""
-    asked = _next_due.ask(connection, {})
-    return lambda: next((int(row[0]) for row in asked()), None)
+    return _next_due.answer(connection, {}, lambda rows: int(rows[0][0]) if rows else None)
 
 
 _next_due = Prepared(lambda _driver: select(_s.next_us).order_by(_s.next_us).limit(1))

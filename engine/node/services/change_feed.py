@@ -21,7 +21,7 @@ from lodger.engine.node.context import NodeContext
 from lodger.engine.node.service import Service
 from lodger.engine.store.actions import change_triggers
 from lodger.engine.store.actions.change_triggers import TriggerResult
-from lodger.engine.store.queue import followers
+from lodger.engine.store.queue import followers, schedule_concurrency
 from lodger.engine.store.queue.followers import Follower, Position
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ class ChangeFeed(Service):
     async def _over(self, follower: Follower) -> bool:
         """Request a run of a schedule if it has unread changes; return False if it must be looked at again even without a new change."""
         context, rows = self.context, self._datasets.named(follower.name)
-        if await context.db.read(partial(change_triggers.busy, schedule_id=follower.schedule_id)):
+        if await context.db.read(partial(schedule_concurrency.has_unfinished, schedule_id=follower.schedule_id)):
             return False
         owner = _owner(rows, follower.tenant_id)
         if owner is None or not feed.kept(rows):

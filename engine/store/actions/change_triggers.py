@@ -20,12 +20,6 @@ from lodger.engine.store.schema import scheduling as tables
 _k, _a = tables.schedule_clock.c, tables.actions.c
 
 
-def busy(connection: Connection, schedule_id: str) -> bool:
-    """Whether a schedule has an unfinished action, one that waits for a retry included."""
-    of = (_a.schedule_id == schedule_id, _a.state.in_(tables.OPEN))
-    return connection.scalar(select(_a.id).where(*of).limit(1)) is not None
-
-
 class TriggerResult(StrEnum):
     """Result of a request for a run of a schedule with unread changes."""
 
@@ -60,7 +54,7 @@ def request_run(
     revision = context.revision_cache.revision(connection, follower.tenant_id, follower.schedule_id, clock.revision)
     if not revision.recurrence.is_open(from_us(now_us)):
         return TriggerResult.RESTS
-    if busy(connection, follower.schedule_id):
+    if schedule_concurrency.has_unfinished(connection, follower.schedule_id):
         return TriggerResult.BUSY
     limits = connection.scalar(select(tables.limits_in_effect).where(tables.tenants.c.id == follower.tenant_id))
     gap_us = context.content_cache.allowance(limits or "{}").min_interval_s * 1_000_000

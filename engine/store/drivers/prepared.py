@@ -7,7 +7,7 @@ of them in the processor's caches, and pays for their number rather than for the
 from collections import Counter, namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
@@ -16,6 +16,7 @@ from sqlalchemy.sql.selectable import Select
 
 from lodger.engine.store.drivers import Driver, PerDriver, driver_of
 
+T = TypeVar("T")
 Values = Mapping[str, Any]
 #: Returns the rows of a query that was asked, and waits for them if they have not come.
 Answer = Callable[[], list[Any]]
@@ -42,6 +43,11 @@ class Prepared:
     def ask(self, connection: Connection, values: Values) -> Answer:
         """Send the query, and let a server answer later, together with the next statements; call the returned answer for the rows."""
         return self._compiled.of(connection).ask(connection, values)
+
+    def answer(self, connection: Connection, values: Values, make: Callable[[list[Any]], T]) -> Callable[[], T]:
+        """Send the query as :meth:`ask` does; the returned function returns what ``make`` makes of the rows."""
+        asked = self.ask(connection, values)
+        return lambda: make(asked())
 
     def run(self, connection: Connection, values: Values) -> None:
         """Execute a statement without rows; a server does so with the next one that is waited for."""

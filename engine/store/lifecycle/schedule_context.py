@@ -80,5 +80,5 @@ def ask_schedule_runs(
     wanted = sorted(set(schedule_ids))
     if not wanted:
         return dict
-    asked = _of_schedules.ask(connection, {"schedules": wanted})
-    return lambda: {row[0]: (row[1], row[2], row[3], row[4], row[5]) for row in asked()}
+    values = {"schedules": wanted}
+    return _of_schedules.answer(connection, values, lambda rows: {row[0]: tuple(row[1:]) for row in rows})

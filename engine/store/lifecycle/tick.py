@@ -447,8 +447,7 @@ def arm(context: StoreContext, connection: Connection, row: AnyRow, now_us: int,
 def ask_any_due(connection: Connection, now_us: int) -> Callable[[], bool]:
     """Query whether a clock is due or its pause has ended, which after a tick is one whose tenant is locked; the returned function
     returns the answer."""
-    asked = _any_due.ask(connection, {"now": now_us})
-    return lambda: bool(asked()[0][0])
+    return _any_due.answer(connection, {"now": now_us}, lambda rows: bool(rows[0][0]))
 
 
 #: A suspended tenant's pauses do not end. Not a join: without statistics PostgreSQL would begin with all tenants.

@@ -73,8 +73,7 @@ def list_followers(
 
 def ask_any_followers(connection: Connection) -> Callable[[], bool]:
     """Query whether any schedule follows a dataset; the returned function returns the answer."""
-    asked = _any_follower.ask(connection, {})
-    return lambda: bool(asked())
+    return _any_follower.answer(connection, {}, bool)
 
 
 _any_follower = Prepared(lambda _driver: select(_f.name).limit(1))

@@ -80,8 +80,7 @@ def due_lanes(connection: Connection, kind: str, now_us: int, busy: Collection[L
 
 def ask_next_due(connection: Connection, kind: str) -> Callable[[], int | None]:
     """Ask for the earliest due instant of a kind, None if no row waits."""
-    asked = _next_due.ask(connection, {"kind": kind})
-    return lambda: asked()[0][0]
+    return _next_due.answer(connection, {"kind": kind}, lambda rows: rows[0][0])
 
 
 _next_due = Prepared(

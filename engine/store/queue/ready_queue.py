@@ -236,14 +236,13 @@ def next_startable(connection: sa.Connection, labels: Collection[str] = ()) -> i
 
 def ask_startable(connection: sa.Connection) -> Callable[[], tuple[int | None, bool]]:
     """Ask when an action that requires no label may start; the answer also says whether there are any labels in use."""
-    asked = _first_sets.ask(connection, {"after": "", "now": 0})
 
-    def read_startable() -> tuple[int | None, bool]:
+    def make_startable(rows: list[AnyRow]) -> tuple[int | None, bool]:
         """Return when the next action may start, None for never, and whether actions are for certain nodes."""
-        (first,) = asked()
+        (first,) = rows
         return first.startable, first.required is not None or first.bound is not None
 
-    return read_startable
+    return _first_sets.answer(connection, {"after": "", "now": 0}, make_startable)
 
 
 _next_startable = (

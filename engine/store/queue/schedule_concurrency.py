@@ -108,8 +108,7 @@ def unfinished(connection: Connection, schedule_ids: list[str]) -> dict[tuple[st
 
 def ask_unfinished(connection: Connection) -> Callable[[], dict[tuple[str, str], Unfinished]]:
     """Ask for what :func:`unfinished` returns, of the schedules that were handed on as ``clocks``."""
-    asked = _unfinished_handed.ask(connection, {})
-    return lambda: _counted(asked())
+    return _unfinished_handed.answer(connection, {}, _counted)
 
 
 def _counted(rows: Iterable[Any]) -> dict[tuple[str, str], Unfinished]:

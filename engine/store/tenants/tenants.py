@@ -168,16 +168,14 @@ def get(connection: Connection, tenant_id: str) -> Tenant:
 
 def ask(connection: Connection, tenant_id: str) -> Callable[[], Tenant]:
     """Ask for a tenant; the returned function returns it, or raises as :func:`get`."""
-    asked = _one.ask(connection, {"tenant": tenant_id})
 
-    def read_tenant() -> Tenant:
+    def make_tenant(rows: list[AnyRow]) -> Tenant:
         """Return the tenant; raises NotFound."""
-        rows = asked()
         if not rows or rows[0].state == "deleted":
             raise NotFound("tenant_unknown", tenant=tenant_id)
         return _tenant(rows[0])
 
-    return read_tenant
+    return _one.answer(connection, {"tenant": tenant_id}, make_tenant)
 
 
 def require_active(connection: Connection, tenant_id: str) -> Tenant:

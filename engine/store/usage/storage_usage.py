@@ -17,6 +17,7 @@ from lodger.engine.store.bulk import add_many
 from lodger.engine.store.context import StoreContext
 from lodger.engine.store.drivers import driver_of
 from lodger.engine.store.drivers.prepared import Prepared
+from lodger.engine.store.records import AnyRow
 from lodger.engine.store.schema.attempt_records import attempt_records
 from lodger.engine.store.schema.scheduling import actions, attempt_logs, attempts, limits_in_effect, tenants
 from lodger.engine.store.schema.script_data import outbox, storage
@@ -87,11 +88,9 @@ def excess(context: StoreContext, connection: Connection, tenant_id: str) -> Exc
 
 def ask_excess(context: StoreContext, connection: Connection, tenant_id: str) -> Callable[[], Excess]:
     """Ask how a tenant's bytes compare with its limit; the returned function returns the answer."""
-    asked = _limited.ask(connection, {"tenant": tenant_id})
 
-    def read_excess() -> Excess:
+    def make_excess(rows: list[AnyRow]) -> Excess:
         """Return how the tenant's stored bytes compare with its limit."""
-        rows = asked()
         if not rows:
             return Excess(context.settings.storage_bytes)
         (row,) = rows
@@ -102,7 +101,7 @@ def ask_excess(context: StoreContext, connection: Connection, tenant_id: str) ->
             total + MAX_CHANGE > limit,
         )  # fmt: skip
 
-    return read_excess
+    return _limited.answer(connection, {"tenant": tenant_id}, make_excess)
 
 
 def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str, int]:
@@ -112,8 +111,8 @@ def kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> dict[str,
 
 def ask_kept_bytes(connection: Connection, tenant_ids: Collection[str]) -> Callable[[], dict[str, int]]:
     """Ask for the kept bytes of tenants; the returned function returns them."""
-    asked = _kept.ask(connection, {"tenants": sorted(tenant_ids)})
-    return lambda: {row.tenant_id: row.kept_bytes for row in asked()}
+    values = {"tenants": sorted(tenant_ids)}
+    return _kept.answer(connection, values, lambda rows: {row.tenant_id: row.kept_bytes for row in rows})
 
 
 _kept = Prepared(lambda driver: select(_c.tenant_id, _c.kept_bytes).where(driver.among(_c.tenant_id, "tenants")))

@@ -131,8 +131,8 @@ def ask_usages_of_day(
     context: StoreContext, connection: Connection, tenant_ids: Iterable[str], day: int
 ) -> Callable[[], dict[str, DayUsage]]:
     """Ask for the day's usage of tenants; the returned function returns it."""
-    asked = _usages.ask(connection, {"day": day, "tenants": sorted(set(tenant_ids))})
-    return lambda: {row.id: day_usage(context, row) for row in asked()}
+    values = {"day": day, "tenants": sorted(set(tenant_ids))}
+    return _usages.answer(connection, values, lambda rows: {row.id: day_usage(context, row) for row in rows})
 
 
 def day_usage(context: StoreContext, row: AnyRow) -> DayUsage:
