@@ -36,7 +36,7 @@ _ONCE_SENTENCE = r"(?i)once, (at \S{1,40})(?: \((\S{1,40})\))?"
 _SCHYNTAX = r"(?i)[a-z]+[ \t]*\(|\{"
 _EVERY = r"(?i)every[ \t]"
 _AMAZON_CRON = r"(?i)cron\("
-_CRON = rf"@|(?:CRON_TZ|{'|'.join(_CRON_SETTINGS)})=|[0-9*?][0-9*?,/-]*[ \t]+[0-9*?][^ \t\r\n&]*[ \t]+\S"
+_CRON = rf"@|(?:CRON_TZ|{'|'.join(_CRON_SETTINGS)})=|[0-9*?](?:[0-9*?,/-]*[0-9*?])?[ \t]+[0-9*?][^ \t\r\n&]*[ \t]+\S"
 #: Name of a property or of a part, and the sign after it.
 _HEAD = re.compile(r"([A-Za-z-]+)([:;=])")
 

@@ -24,12 +24,13 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import pairwise
 
 from lodger.engine.recurrence.calendar import civil
 from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.calendar.zones import known_zone, zone_names
 from lodger.engine.recurrence.duration import UNITS as LENGTHS
-from lodger.engine.recurrence.english.meaning import in_quarter, meant
+from lodger.engine.recurrence.english.meaning import in_quarter, meant, series_text
 from lodger.engine.recurrence.english.phrase import HOUR_S, WORKDAYS, Date, Days, Phrase
 from lodger.engine.recurrence.english.vocabulary import UNITS, WORDS, Token, Unread, tokens
 from lodger.engine.recurrence.english.words import counted
@@ -104,7 +105,7 @@ class _Grammar:
         self.left = tokens(text)
         self.at = 0
         self.drafts = [Draft()]
-        self.zone: tuple[str, int, int] | None = None
+        self.zone: str | None = None
         self.excepting = False
 
     # Tokens
@@ -200,7 +201,7 @@ class _Grammar:
                         "",
                     )
             self.part(strong)
-        return meant(self.text, self.drafts, self.zone[0] if self.zone else None)
+        return meant(self.text, self.drafts, self.zone)
 
     def part(self, strong: bool) -> None:
         """Read one part of a clause, such as its days or times."""
@@ -229,33 +230,39 @@ class _Grammar:
     def add(self, kind: str, first: int, strong: bool = False) -> Draft:
         """Add a part to its clause: the present one, or the next when the kind comes again."""
         draft, span = self.drafts[-1], self.since(first)
-        main = kind in ("days", "times", "interval", "step")
+        main = kind in ("days", "times", "interval", "step", "window")
         # "every Monday, every 2 weeks on Friday": the step has days of its own.
         strong = strong or (
             kind == "step" and "days" in draft.parts and self.peek().kind in ("on", "weekday", "days", "the")
         )
-        if kind in draft.parts or (strong and main and draft.parts):
-            if not main or (draft.last_kind == kind and not strong):
-                said = self.text[slice(*span)]
-                before = self.text[slice(*draft.parts.get(kind, span))]
+        bound = kind == "days" and self._binds(draft, first, strong)
+        if bound and any(each.kind == "to" for each in self.left[first : self.at]):
+            draft.days.clear()
+        elif kind in draft.parts or (strong and main and kind != "window" and draft.parts):
+            if not main or bound or (draft.last_kind == kind and not strong):
                 place, end = draft.parts[kind]
-                what = f"{before!r} and {said!r} are two of a kind"
-                if kind == "window" and self.text[end : span[0]].strip(" ,;") in ("", "and", "&"):
-                    rest = self.text[span[1] :]
-                    both = f"{self.text[:end]}{rest}; {self.text[:place]}{self.text[slice(*span)]}{rest}"
-                    raise self.whole(what, span[0], both)
-                texts = (self.text[:place] + self.text[end:], self.text[: span[0]] + self.text[span[1] :])
-                raise Unread(what, *span, texts, whole=True, drops=True)
+                what = f"{self.text[place:end]!r} and {self.text[slice(*span)]!r} are two of a kind"
+                if not main or bound:  # they contradict each other
+                    texts = (self.text[:place] + self.text[end:], self.text[: span[0]] + self.text[span[1] :])
+                    raise Unread(what, *span, texts, whole=True, drops=True)
+                alike = self.left[first - 1].kind == self.left[first].kind
+                raise self.whole(what, span[0], *([f"{self.text[:end]},{self.text[end:]}"] if alike else []))
             draft = Draft()
             self.drafts.append(draft)
         draft.parts[kind] = span
         draft.last_kind = kind
         return draft
 
+    def _binds(self, draft: Draft, first: int, strong: bool) -> bool:
+        """Whether the days from a token on have no times of their own, and so bind ``every day`` before them."""
+        timed = "times" in draft.parts and self.peek().kind in ("at", "clock", "number", "moment")
+        return tuple(draft.days) == _ALL and not timed and (not strong or self.left[first - 1].text == ",")
+
     # Steps and intervals
 
     def every(self, strong: bool, first: int) -> None:
         """Read a part that begins with ``every``."""
+        self.take("on")
         self.next()
         if self.peek(-1).text == "all" and self.peek().text == "day":
             raise self.unexpected("days", "days")
@@ -265,7 +272,7 @@ class _Grammar:
             if self.kinds("unit"):
                 self.unit(2, strong, first)
             elif self.kinds("weekday"):
-                self._every_nth_weekday(2, strong, first)
+                self._every_other_weekday(strong, first)
             else:
                 raise self.unexpected("a unit or a weekday", "day")
         elif self.peek().kind == "length" or (self.kinds("number") and self.peek(1).kind in ("unit", "number")):
@@ -353,12 +360,12 @@ class _Grammar:
             )  # fmt: skip
         self.unit(count, strong, first)
 
-    def _every_nth_weekday(self, count: int, strong: bool, first: int) -> None:
-        """Read the weekdays of a step of weeks, such as ``every 2 Mondays``."""
+    def _every_other_weekday(self, strong: bool, first: int) -> None:
+        """Read the weekdays of a step of two weeks, such as ``every other Monday``."""
         begin = self.at
         found = self.day_list()
         draft = self.add("step", first, strong or "days" in self.drafts[-1].parts)
-        draft.step, draft.unit = (count, "week"), "week"
+        draft.step, draft.unit = (2, "week"), "week"
         draft.days += found
         draft.parts["days"] = self.since(begin)
         draft.last_kind = "days"
@@ -480,6 +487,10 @@ class _Grammar:
         return kinds[0] == "date" or (
             kinds[0] == "month" and kinds[1] in ("number", "nth") and self.peek(ahead + 2).kind not in ("past", "clock")
         )
+
+    def _is_year(self, ahead: int) -> bool:
+        """Whether a following token is a year."""
+        return self.peek(ahead).kind == "number" and 1000 <= self.peek(ahead).value <= 9999
 
     def day(self) -> list[Days]:
         """Read one day, or several that share a noun: ``the first and third Monday of the month``."""
@@ -661,7 +672,9 @@ class _Grammar:
             self.next()
         elif after.kind == "number" and self.peek(1).kind in ("unit", "weekday", "days") and abs(numbers[0]) == 1:
             raise self._first_of_many(numbers[0], begin)
-        elif numbers[-1] == -1 and not self._of_month(0):
+        elif self.excepting and not (self._of_month(0) or self.kinds("month") or self.peek().kind in ("of", "in")):
+            self._excepted_weekdays(numbers, begin)
+        if numbers[-1] == -1 and after.value != "day" and not self._of_month(0):
             raise self.unread("what the last one is of is not said", self.peek(-1), "last day")
         found = self._numbered(numbers)
         if (
@@ -676,6 +689,21 @@ class _Grammar:
                 f"every {numbers[0]} days", f"on the {ordinal(numbers[0])} of the month",
             )  # fmt: skip
         return self._in_month(found)
+
+    def _excepted_weekdays(self, numbers: list[int], begin: int) -> None:
+        """Refuse ``every Monday except the first``, which may be a Monday or a day of the month."""
+        weekdays = 0
+        for each in self.drafts[-1].days:
+            weekdays |= 0 if each.month_days or each.nth else each.weekdays
+        if weekdays.bit_count() != 1 or not all(abs(each) <= 5 for each in numbers):
+            return
+        name, said = WEEKDAYS[weekdays.bit_length() - 1], joined([counted(each) for each in numbers])
+        if self.peek().text in ("one", "ones"):
+            self.next()
+        raise self.unread(
+            f"the {said} may be a {name} or a day of the month", self.since(begin),
+            f"{said} {name}", f"{said}{' day' * (numbers[-1] < 0)} of the month",
+        )  # fmt: skip
 
     def _nth_weekdays(self, numbers: list[int], places: list[Token], breaks: list[int], begin: int) -> list[Days]:
         """Return the days for ordinals before weekdays, such as ``first and third Monday``."""
@@ -807,7 +835,7 @@ class _Grammar:
             self.at = begin
             raise self.unexpected("a date such as 2027-12-25", "2027-12-25")
         year, ahead = None, 1 if self.kinds(",", "number") else 0
-        if self.peek(ahead).kind == "number" and 1000 <= self.peek(ahead).value <= 9999:
+        if self._is_year(ahead):
             year = self.peek(ahead).value
             self.at += ahead + 1
         return self._real(Date(year, month, day.value), begin)
@@ -839,10 +867,12 @@ class _Grammar:
     def _slashed(self) -> Unread:
         """Return the error of a date with slashes, which can be read in two ways."""
         token = self.next()
-        first, second, year = (int(each) for each in token.value.replace(".", "/").split("/"))
-        year += 2000 if year < 100 else 0
+        first, second, *rest = (int(each) for each in token.value.replace(".", "/").split("/"))
         ways = ((second, first),) if "." in token.value else ((first, second), (second, first))
-        texts = [f"{year:04d}-{month:02d}-{day:02d}" for month, day in ways if 1 <= month <= 12 and 1 <= day <= 31]
+        real = [(month, day) for month, day in ways if 1 <= month <= 12 and 1 <= day <= 31]
+        texts = [f"{day} {MONTHS[month]}" for month, day in real]
+        for year in rest:
+            texts = [f"{year + 2000 * (year < 100):04d}-{month:02d}-{day:02d}" for month, day in real]
         return self.unread(f"{token.value} is read differently in different countries", token, *dict.fromkeys(texts))
 
     def month_list(self) -> int:
@@ -910,7 +940,7 @@ class _Grammar:
                 )
             if self.take("clock"):
                 end = self.peek(-1).end
-            if self.kinds("half day"):
+            if self.kinds("ampm"):
                 half, end = self.next().value, self.peek(-1).end
             minutes = self.peek()
             follows = minutes.kind == "number" and self.peek(1).kind not in ("unit", "month")
@@ -923,7 +953,7 @@ class _Grammar:
         if hour == 12 and not (minute or half) and self.kinds("moment"):
             moment = self.next()
             return _Time(moment.value // HOUR_S, 0, 0, "", True, place, moment.end)
-        if token.kind == "clock" and self.peek().text in ("hours", "hrs"):
+        if token.kind == "clock" and self.peek().text in ("hours", "hrs", "h"):
             end = self.next().end
         return self._valid(
             _Time(hour, minute, second, half, fixed or (hour > 12 and not half) or hour == 0, place, end)
@@ -996,7 +1026,7 @@ class _Grammar:
             return at.text.endswith("h") and at.text[:-1].isdigit()
         if at.kind != "number":
             return False
-        return after.kind in ("clock", "half day") or (
+        return after.kind in ("clock", "ampm") or (
             bare and after.kind not in ("month", "unit") and after.text != "times" and not self._is_date(ahead)
         )
 
@@ -1020,6 +1050,11 @@ class _Grammar:
     def _halves(self, found: list[_Time]) -> list[_Time]:
         """Apply the half of the day that is written after them, as in ``1, 3 and 5 pm``, where the order allows it."""
         said = any(each.half for each in found)
+        of_24 = said or any(each.fixed and each.hour != 12 for each in found)
+        for before, each in pairwise(found):
+            if not of_24 and each.second_of_day() < before.second_of_day():
+                texts = (f"{hour:02d}:{each.minute:02d}" for hour in (each.hour + 12, each.hour))
+                raise self.unread("the hours may be before or after noon", (each.place, each.end), *texts)
         for place in range(len(found) - 1, -1, -1):
             each = found[place]
             if each.half or each.fixed or not said:
@@ -1048,7 +1083,7 @@ class _Grammar:
         """Read what follows ``at``: times, minutes of the hour, weekends, or the end of the month."""
         after = self.peek(1)
         ranged = self.kinds("at", "number", "to") and self.peek(3).kind in ("number", "clock", "moment")
-        if ranged and after.value < 60 and not self._minutes_past(1):
+        if ranged and after.value < 60 and not (self._minutes_past(1) or self._is_date(3) or self._is_year(3)):
             self.next()
             raise self._minutes_to()
         if after.value == "minute" or after.kind == "past" or (self._past_the_hour(1) and not self._minutes_past(1)):
@@ -1099,19 +1134,12 @@ class _Grammar:
 
     def window(self, strong: bool, first: int) -> None:
         """Read ``from 9 to 17``: bounds of an interval in each day; with dates, months or days the other meanings of *from*."""
-        between = self.take("between")
-        from_ = between or self.take("from")
+        from_ = self.take("from")
         if self._is_time(0, bare=True) and not self._is_date():
-            begin = self.time()
-            if not (self.take("and") if between else self.take("to") or self.take("until")):
-                raise self.unexpected("the end of the time", "to 17:00")
-            if not self._is_time(0, bare=True):
-                raise self.unexpected("a time of day", "17:00")
-            end = self.time()
-            self.add("window", first).window = self._window_halves(begin, end)
+            self._times_between(strong, first)
         elif self._is_date() or self.peek().kind in ("slashed", "date") or (self.kinds("weekday", ",")):
             begins = self._starting(first)
-            if self.take("and") if between else self.take("to"):
+            if self.take("to"):
                 ends = self.drafts[-1].last = self.date()
                 self.add("last", self.at - 1)
                 if not (begins.year or ends.year):
@@ -1128,11 +1156,29 @@ class _Grammar:
         else:
             raise self.unexpected("a time or a date", "9:00 to 17:00")
 
+    def _times_between(self, strong: bool, first: int) -> None:
+        """Read the ends of a window after ``from`` or ``starting at``."""
+        begin = self.time()
+        if not (self.take("to") or self.take("until")):
+            if "interval" in self.drafts[-1].parts or self.kinds("every"):
+                text = f"from {self.text[begin.place : begin.end]} to 23:59"
+                raise self.unread("a time of day has an end, too", self.since(first), text)
+            raise Unread(
+                "a time of day has an end, too",
+                *self.since(first),
+                (f"at {self.text[begin.place : begin.end]}",),
+                example=True,
+            )
+        if not self._is_time(0, bare=True):
+            raise self.unexpected("a time of day", "17:00")
+        end = self.time()
+        self.add("window", first, strong).window = self._window_halves(begin, end)
+
     def _window_halves(self, begin: _Time, end: _Time) -> tuple[_Time, _Time]:
         """Return the ends of a window with am or pm settled; refuse a window whose hours people understand differently."""
         start, stop = begin.second_of_day(), end.second_of_day()
         loose = [each for each in (begin, end) if not each.half and not each.fixed]
-        if not loose or (not begin.half and not end.half and (start < stop or begin.fixed or end.fixed)):
+        if not loose or (not begin.half and not end.half and (start < stop or begin.hour > 12 or end.fixed)):
             return begin, end
         if begin in loose and end.half and not begin.fixed:
             begin.half = end.half
@@ -1150,10 +1196,14 @@ class _Grammar:
 
     # Bounds, exceptions, zone
 
-    def starting(self, _strong: bool, first: int) -> None:
-        """Read ``starting`` or ``counted from`` with its date."""
+    def starting(self, strong: bool, first: int) -> None:
+        """Read ``starting`` or ``counted from`` with its date, or ``starting at`` with the times of a window."""
         counted = self.next().text == "counted"
         self.take("from")
+        if not counted and self._is_time(self.kinds("at"), bare=True):
+            self.take("at")
+            self._times_between(strong, first)
+            return
         self._starting(first)
         self.drafts[-1].bounded = not counted
 
@@ -1186,6 +1236,12 @@ class _Grammar:
             raise self.unread(
                 "the day is not said", self.peek(-1), f"{civil.days_in_month(2001, month)} {MONTHS[month]}"
             )
+        if self._is_time(0, bare=True):
+            time = self.time()
+            if not ("interval" in self.drafts[-1].parts or self.kinds("every")):
+                raise self.unread("a day ends the rule, and no time", self.since(first))
+            text = f"from 00:00 to {self.text[time.place : time.end]}"
+            raise self.unread("a time of day has a begin, too", self.since(first), text)
         date = self.date()
         if ranged:
             days, (place, _) = self.drafts[-1].days[-1], self.drafts[-1].parts["days"]
@@ -1200,22 +1256,11 @@ class _Grammar:
     def except_(self, _strong: bool, first: int) -> None:
         """Read the days that are left out."""
         self.next()
-        self.skip("not", "for")
-        if self.kinds("in", "month") or (self.kinds("month") and not self._is_date()):
-            self.take("in")
-            but = [Days(months=self.month_list())]
-        elif self._range_of_dates(self.peek().kind in ("from", "between")) and (found := self._date_range()):
-            but = found
-        elif self._is_time(self.peek().kind in ("at", "from", "between"), bare=True):
-            raise self._except_times()
-        else:
-            begin = self.at
-            if not (self._more_days_here()):
-                raise self.unexpected("days or months after except", "Sundays", "25 December")
-            self.at = begin
-            self.excepting = True
-            but = self.day_list()
-            self.excepting = False
+        self.skip("not", "for", "from")
+        but = self._excepted(first)
+        while self._more_excepted():
+            self.at += self.separators()
+            but += self._excepted(first)
         self.add("but", first).but += but
         if self.kinds("in", "month") or self.kinds("from", "month"):
             begin = self.at
@@ -1228,18 +1273,42 @@ class _Grammar:
                 f"{self.text[:there].rstrip()} {self.text[place:end]} {self.text[there:place].rstrip()}{self.text[end:]}",
             )  # fmt: skip
 
-    def _range_of_dates(self, ahead: int) -> bool:
-        """Whether a range of dates begins at a following token."""
-        shared = [self.peek(ahead + each).kind for each in range(4)]
-        return self._is_date(ahead) or (shared[0] in ("number", "nth") and shared[1] == "to" and shared[3] == "month")
+    def _more_excepted(self) -> bool:
+        """Whether a separator comes and then days or months, which the exception goes on with."""
+        ahead = self.separators()
+        after, next_but_one = self.peek(ahead), self.peek(ahead + 1)
+        months = ahead > 0 and (after.kind == "month" or (after.kind == "in" and next_but_one.kind == "month"))
+        return self.peek().text != ";" and after.kind != "every" and (months or self._more_days())
+
+    def _excepted(self, first: int) -> list[Days]:
+        """Read days, months or a range of dates that are left out."""
+        if self.kinds("in", "month") or (self.kinds("month") and not self._is_date()):
+            self.take("in")
+            return [Days(months=self.month_list())]
+        if self._range_of_dates() and (found := self._date_range()):
+            return found
+        if self._is_time(self.kinds("at"), bare=True):
+            raise self._except_times(first)
+        begin = self.at
+        if not self._more_days_here():
+            raise self.unexpected("days or months after except", "Sundays", "25 December")
+        self.at = begin
+        self.excepting = True
+        found = self.day_list()
+        self.excepting = False
+        return found
+
+    def _range_of_dates(self) -> bool:
+        """Whether a range of dates comes next."""
+        shared = [self.peek(each).kind for each in range(4)]
+        return self._is_date() or (shared[0] in ("number", "nth") and shared[1] == "to" and shared[3] == "month")
 
     def _date_range(self) -> list[Days]:
-        """Read ``from 20 December to 5 January``; return an empty list when a single date comes."""
-        begin, between = self.at, self.take("between")
-        between or self.take("from")
+        """Read ``20 December to 5 January``; return an empty list when a single date comes."""
+        begin = self.at
         day = self.next().value if self.peek().kind in ("number", "nth") and self.peek(1).kind == "to" else 0
         first = self.date() if not day else None
-        if not (self.take("and") if between else self.take("to") or self.take("until")):
+        if not (self.take("to") or self.take("until")):
             self.at = begin
             return []
         last = self.date()
@@ -1259,13 +1328,12 @@ class _Grammar:
             found.append(Days(month_days=tuple(range(begins, ends + 1)), months=1 << month))
         return found
 
-    def _except_times(self) -> Unread:
+    def _except_times(self, first: int) -> Unread:
         """Refuse times that are left out, naming the times that stay."""
-        place, draft = self.peek(-1).place, self.drafts[-1]
-        between = self.take("between")
-        between or self.take("from") or self.take("at")
+        place, draft = self.left[first].place, self.drafts[-1]
+        self.take("at")
         times = [self.time()]
-        times += [self.time()] if self.take("and" if between else "to") or self.take("until") else []
+        times += [self.time()] if self.take("to") or self.take("until") else []
         out, end = [each.second_of_day() for each in times], times[-1].end
         what, step = "times are not excepted: the times that stay are named", draft.interval_s
         rest = self.text[end:]
@@ -1284,13 +1352,7 @@ class _Grammar:
         every = self.text[slice(*draft.parts["interval"])]
         if before and after and not (draft.window or tail):
             return self.whole(what, place, f"{every} from {clock(after[0])} to {clock(before[-1])}{rest}")
-        parts = [
-            f"{every} from {clock(each[0])} to {clock(each[-1])}{tail}"
-            if len(each) > 1
-            else f"at {clock(each[0])}{tail or ' every day'}"
-            for each in (before, after)
-            if each
-        ]
+        parts = [series_text(every, each, tail) for each in (before, after) if each]
         return self.whole(what, place, "; ".join(parts) + rest)
 
     def _more_days_here(self) -> bool:
@@ -1306,11 +1368,11 @@ class _Grammar:
         self.take("time")
         span = self.since(first)
         token = token._replace(value=self._known_zone(token))
-        if self.zone is not None and self.zone[0] != token.value:
-            first_only = self.text[: span[0]].rstrip() + self.text[span[1] :]
-            second_only = self.text[: self.zone[1]] + self.text[slice(*span)] + self.text[span[1] :]
-            raise Unread("two zones are named", *span, (first_only, second_only), whole=True, drops=True)
-        self.zone = (token.value, *span)
+        if self.zone not in (None, token.value):
+            before = self.left[first - 1]
+            texts = self.text[: before.place] + self.text[span[0] :], self.text[: before.end] + self.text[span[1] :]
+            raise self.whole("two zones are named", span[0], *(texts if before.kind == "zone" else ()))
+        self.zone = token.value
 
     def _known_zone(self, token: Token) -> str:
         """Return the IANA name of the zone that a token names, refusing unknown ones."""
@@ -1327,21 +1389,21 @@ class _Grammar:
 
 #: What begins each part, the first that fits.
 _PARTS: tuple[tuple[str, Callable[[_Grammar, bool, int], None]], ...] = (
-    ("every", _Grammar.every),
+    ("every | on every other", _Grammar.every),
     ("adverb", lambda grammar, strong, first: grammar.unit(1, strong, first)),
     ("zone | in zone", _Grammar.zone_of),
     ("at", _Grammar.at_part),
     ("in month", _Grammar.months_of),
     ("start every | unit number", _Grammar.days),
     ("start", _Grammar.starting),
-    ("edge date | edge number | edge month | edge on | edge from", _Grammar.starting),
+    ("edge date | edge number | edge month | edge on | edge from | edge at", _Grammar.starting),
     ("until | to date | to number month | to month number | to the nth | to nth", _Grammar.until),
     ("except", _Grammar.except_),
-    ("from | between", _Grammar.window),
+    ("from", _Grammar.window),
     ("number past number | number past clock | number past moment", _Grammar.times),
     ("number unit past | number past", _Grammar.past_the_hour),
     ("clock to | number to number | number to clock | number to moment | moment to | number half", _Grammar.window),
-    ("clock | moment | number clock | half past", _Grammar.times),
+    ("clock | moment | number clock | number ampm | number moment | half past | half number", _Grammar.times),
     ("on | the | weekday | days | nth | last | date | slashed | business unit", _Grammar.days),
     ("number month | month number | month nth | number of month", _Grammar.days),
     ("month", _Grammar.months_of),

@@ -10,7 +10,7 @@ from lodger.engine.recurrence.calendar.civil import DAY_S
 from lodger.engine.recurrence.english.phrase import HOUR_S, Clause, Date, Days, Phrase, Series
 from lodger.engine.recurrence.english.vocabulary import Unread
 from lodger.engine.recurrence.english.words import counted
-from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock
+from lodger.engine.recurrence.words import MONTHS, WEEKDAYS, clock, listed
 
 if TYPE_CHECKING:
     from lodger.engine.recurrence.english.grammar import Draft
@@ -37,6 +37,8 @@ def meant(text: str, drafts: Sequence["Draft"], zone: str | None) -> Phrase:
                 raise _without(text, drafts[place], "a rule names only times that another one names")
     for place, (one, other) in enumerate(pairwise(clauses)):
         before, after = drafts[place : place + 2]
+        if one.step[1] in ("week", "month") and "days" in after.parts and "step" not in after.parts:
+            _step_of_each(text, one, after)
         joined = text[_span(before)[1] : _span(after)[0]].strip()
         if joined in (",", ";") and not {"interval", "step"} & {*before.parts, *after.parts} and _narrower(other, one):
             raise _instead_or_too(text, before, after)
@@ -70,6 +72,18 @@ def _instead_or_too(text: str, before: "Draft", after: "Draft") -> Unread:
     )
 
 
+def _step_of_each(text: str, stepped: Clause, after: "Draft") -> None:
+    """Refuse days that follow a step without ``every``: the step may be theirs, too."""
+    begin, end = after.parts["days"]
+    if re.match("(?:every|each) |.* of (?:the|every|each) month$", text[begin:end], re.IGNORECASE):
+        return
+    place, (count, unit) = _span(after)[0], stepped.step
+    days = text[begin:end].removeprefix("on ")
+    each = f"every {days}" if unit == "week" else f"on {days} of the month"
+    texts = f"{text[:place]}every {count} {unit}s {text[place:]}", f"{text[:begin]}{each}{text[end:]}"
+    raise Unread(f"the step may belong to {days!r} too", begin, end, texts, whole=True)
+
+
 def _complete(text: str, drafts: Sequence["Draft"]) -> None:
     """Refuse two rules in one text if one of them lacks days, times or bounds that the other has."""
     for kinds, name in ((_WHEN, "times"), (_DAYS, "days")):
@@ -98,8 +112,7 @@ def _lacking(text: str, lacking: "Draft", given: "Draft", kinds: Sequence[str], 
     words = " ".join(text[slice(*span)] for kind, span in given.parts.items() if kind in kinds)
     place, end = _span(lacking)
     own = text[place:end]
-    every_day = name == "times" and tuple(given.days) == _EVERY
-    texts = (f"{own} {words}" if every_day else f"{text[:end]} {words}{text[end:]}",)
+    texts = (f"{text[:end]} {words}{text[end:]}",)
     if name == "days" and "but" in given.parts:
         but = _EXCEPT.sub("", text[slice(*given.parts["but"])], count=1)
         if [each.second_of_day() for each in lacking.times] == [each.second_of_day() for each in given.times]:
@@ -107,6 +120,13 @@ def _lacking(text: str, lacking: "Draft", given: "Draft", kinds: Sequence[str], 
         else:
             texts = (f"{text[:place].rstrip(' ,;')}; {but} {own}{text[end:]}",)
     return Unread(f"{own!r} has no {name} of its own", place, place, texts, whole=True)
+
+
+def series_text(every: str, times: Sequence[int], tail: str) -> str:
+    """Return the rule for a series of times of day, in seconds, on the days that ``tail`` names."""
+    if len(times) == 1:
+        return f"at {clock(times[0])}{tail or ' every day'}"
+    return f"{every} from {clock(times[0])} to {clock(times[-1])}{tail}"
 
 
 def _dated(days: Days) -> Days:
@@ -250,21 +270,23 @@ class _Meaning:
 
     def _minutes_of_series(self, every: str, tail: str) -> Unread:
         """Refuse minutes of the hour beside a window or a step that is not an hour; a window says them with its ends."""
-        minute, step = self.draft.minutes[0], self.draft.interval_s
+        step, series = self.draft.interval_s, []
         begin, end = 0, 23 * HOUR_S + 3599
         if self.draft.window:
             begin, end = (each.second_of_day() for each in self.draft.window)
-        first = begin + (minute * 60 - begin) % HOUR_S
-        last = end - (end - first) % step
-        # A step that is no longer than the minute begins at no other time because of it.
-        shifts = minute * 60 < step and first < last
-        series = f"{every} from {clock(first)} to {clock(last)}{tail}" if shifts else ""
+        for minute in self.draft.minutes:
+            first = begin + (minute * 60 - begin) % HOUR_S
+            last = end - (end - first) % step
+            # A step that is no longer than the minute begins at no other time because of it.
+            if minute * 60 < step and first < last:
+                series.append(f"{every} from {clock(first)} to {clock(last)}{tail}")
+        all_series = "; ".join(series) if len(series) == len(self.draft.minutes) else ""
         hourly = (
             ()
             if self.draft.window or self.draft.interval_s > HOUR_S
             else (f"every hour {self.words('minutes')}{tail}",)
         )
-        return self.other("minutes of the hour go with every hour", "minutes", series, *hourly, whole=True)
+        return self.other("minutes of the hour go with every hour", "minutes", all_series, *hourly, whole=True)
 
     def _window(self, step: int) -> tuple[Series, ...]:
         """Return the times of an interval within a window of the day."""
@@ -276,8 +298,9 @@ class _Meaning:
             text = f"every day at {clock(first)}{self._tail()}"
             raise Unread("the step is longer than this time", *draft.parts["window"], (text,), whole=True, drops=True)
         if last < first and (draft.months or draft.but or (draft.days and tuple(draft.days) != _EVERY)):
-            halves = (f"from {clock(first)} to 23:59", f"from 00:00 to {clock(last)}")
-            raise Unread("a time over midnight belongs to two days", *draft.parts["window"], halves, drops=True)
+            raise self.other(
+                "a time over midnight belongs to two days", "window", *self._nights(first, last, step), whole=True
+            )
         if last < first:
             return (
                 Series(
@@ -287,6 +310,18 @@ class _Meaning:
                 ),
             )
         return (Series(first, first + length // step * step, step),)
+
+    def _nights(self, first: int, last: int, step: int) -> Iterable[str]:
+        """Yield the rules of each weekday's evening and the morning after it."""
+        bits = self.draft.days[0].weekdays if len(self.draft.days) == 1 else 0
+        if self.draft.days != [Days(bits)] or self.draft.months or self.draft.but:
+            return
+        every, times = self.words("interval"), range(first, last + DAY_S + 1, step)
+        evening, morning = ([each % DAY_S for each in times if each // DAY_S == day] for day in (0, 1))
+        after = (bits << 1 | bits >> 6) & 127
+        rules = [series_text(every, evening, f" on {listed(bits, WEEKDAYS)}")]
+        rules += [series_text(every, morning, f" on {listed(after, WEEKDAYS)}")] if morning else []
+        yield "; ".join(rules)
 
     # Steps
 

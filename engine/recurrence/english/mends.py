@@ -75,7 +75,7 @@ def _wordings_in(text: str) -> Iterator[Wording]:
     return (each for each in _wordings() if each.pattern.search(text))
 
 
-#: Words that change what is meant, so that a text without them is another wish.
+#: Words with a meaning of their own, which are no misspelt ones.
 _MEANT = {
     "nearest", "next", "this", "if", "unless", "when", "while", "night", "then", "any", "odd", "even", "before", "after", "never",
     "outside",
@@ -113,7 +113,7 @@ def refused(text: str, unread: Unread) -> RuleInvalid:
     texts = texts or list(_accepted(_respelt(text), 1))
     if texts:
         return RuleInvalid(code, what=what, texts=_quoted(texts), index=unread.place)
-    texts = list(_accepted(_shortened(text, unread), 2))
+    texts = list(_accepted(_instead(text, unread), 2))
     if texts:
         return RuleInvalid("english_unclear.example", what=what, texts=_quoted(texts), index=unread.place)
     return RuleInvalid("english_unclear.hint", what=what, index=unread.place)
@@ -189,23 +189,6 @@ def _instead(text: str, unread: Unread) -> Iterator[str]:
     """Yield the whole rule with each proposed text in place of the unread one."""
     for each in unread.instead:
         yield each if unread.whole else text[: unread.place] + each + text[unread.end :]
-
-
-def _shortened(text: str, unread: Unread) -> Iterator[str]:
-    """Yield examples for an unknown place, then the text without its unknown words."""
-    try:
-        unknown = [each for each in tokens(text) if each.kind == "unknown"]
-    except Unread as failed:
-        yield text[: failed.place]
-        return
-    if any(each.text in _MEANT for each in unknown):
-        return
-    yield from _instead(text, unread)
-    if unknown and not re.search(r"\b(?:every|each|all)\s*$", text[: unknown[0].place], re.IGNORECASE):
-        rest = text
-        for token in reversed(unknown):
-            rest = rest[: token.place] + rest[token.end :]
-        yield rest
 
 
 def _respelt(text: str) -> Iterator[str]:

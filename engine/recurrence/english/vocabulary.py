@@ -1,6 +1,7 @@
 """Words of English rules, and the split of a text into tokens: each word has one kind, by which the grammar goes on."""
 
 import re
+from itertools import islice
 from typing import Any, NamedTuple
 
 from lodger.engine.recurrence.english.phrase import HOUR_S, WEEKEND, WORKDAYS, Date
@@ -47,10 +48,10 @@ _ADVERBS = {
 _DAY_SETS = {"weekday": WORKDAYS, "workday": WORKDAYS, "weekend": WEEKEND}
 _KINDS = {
     "every": "every each all", "other": "other alternate", "at": "at @", "on": "on", "the": "the", "of": "of", "in": "in during within",
-    "from": "from", "between": "between", "start": "starting beginning counted since", "until": "until till",
+    "from": "from between", "start": "starting beginning counted since", "until": "until till",
     "to": "to through thru - –", "and": "and & or / plus also", ",": ", ;", "except": "except excluding without but",
     "not": "not", "for": "for", "last": "last", "edge": "start end beginning", "business": "business working work",
-    "past": "past", "half": "half", "half day": "am pm", "clock": "o'clock oclock", "a": "a an", "once": "once",
+    "past": "past", "half": "half", "ampm": "am pm", "clock": "o'clock oclock", "a": "a an", "once": "once",
     "per": "per", "time": "time", "run": "run",
 }  # fmt: skip
 _NUMBER_WORDS = {
@@ -87,7 +88,7 @@ _TOKEN = re.compile(
     r"[ \t\r\n]*(?:"
     r"(?P<zone>\([^()]{1,80}\)|(?:" + AREAS + r")(?:/[a-z0-9_+-]+)+|utc\b|gmt\b)"
     r"|(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"|(?P<slashed>[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4})"
+    r"|(?P<slashed>[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4}|(?<!at )[0-9]{1,2}/[0-9]{1,2}(?![0-9/]))"
     r"|(?P<clock>(?P<hour>[0-9]{1,2})(?:[:.](?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?)?[ ]?(?P<half>a\.m\.?|p\.m\.?|am\b|pm\b)"
     r"|(?P<xhour>[0-9]{1,2})[:.](?P<xminute>[0-9]{2})(?::(?P<xsecond>[0-9]{2}))?(?![0-9]))"
     r"|(?P<hours>[0-9]{1,2}h[0-9]{2})\b"
@@ -145,6 +146,11 @@ def tokens(text: str) -> list[Token]:
             raise Unread("fractions stand in a rule of their own, such as every 90 minutes", at - 1, end)
         if match["sign"] != ".":  # of an abbreviation
             found.append(_token(match, text))
+    for place, each in enumerate(found):  # "between x and y" is "from x to y"
+        if each.text == "between":
+            ends = (after for after in range(place, len(found)) if found[after].text in ("and", "&"))
+            for after in islice(ends, 1):
+                found[after] = found[after]._replace(kind="to", text="to")
     return [_second(found, place) if each.text == "second" else each for place, each in enumerate(found)]
 
 
