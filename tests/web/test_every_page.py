@@ -133,8 +133,11 @@ def test_without_a_script_no_button_is_shown_that_does_nothing(hostile: RunningA
     with opened(browser) as page:
         _as_admin(hostile, page)
         session = page.context.storage_state()
+    every = paths(hostile)
     with opened(browser, java_script_enabled=False, storage_state=session) as plain:
-        for path in paths(hostile):
+        for path in (
+            each for each in every if f"/t/acme{each}" not in every
+        ):  # a page of all tenants looks like that of one
             plain.goto(hostile.url + path)
             dead = plain.locator("button[type=button]:not([formaction])").filter(visible=True)
             assert dead.all_inner_texts() == [], path

@@ -44,8 +44,9 @@ def lodge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApi]:
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(lodge: RunningApi, browser: Browser) -> Iterator[Page]:
+    """A page that is signed in as an administrator."""
     with opened(browser, viewport={"width": 1280, "height": 800}) as made:
         made.on("dialog", lambda dialog: dialog.accept())
         made.goto(lodge.url + str(sign_in.link(lodge.engine)))
@@ -168,6 +169,7 @@ def test_a_list_has_a_total_pages_an_order_and_files(page: Page, lodge: RunningA
 
 
 def test_what_failed_is_retried_from_the_overview_in_two_clicks(lodge: RunningApi, page: Page) -> None:
+    page.goto(lodge.url + "/")
     page.get_by_role("link", name="of them failed").click()
     expect(page.locator(".found").first).to_contain_text("7 actions")
     page.get_by_label("Reason").fill("mended")
@@ -306,6 +308,7 @@ def test_a_list_is_sorted_on_a_phone(page: Page, lodge: RunningApi) -> None:
     found = page.locator("tbody td:first-child > a:not(.aside)").all_inner_texts()
     assert found == sorted(found, reverse=True)
     assert len(found) == 50
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 def test_a_schedule_is_paused_resumed_changed_and_run_by_its_page(lodge: RunningApi, page: Page) -> None:
