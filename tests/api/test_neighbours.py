@@ -14,7 +14,7 @@ import pytest
 from tests.api.running_api import RunningApi, running_api
 
 from lodger.engine.server import app
-from lodger.engine.service.checks.trial_runs import TrialRuns
+from lodger.engine.service.nouns.scripts import Scripts
 from lodger.engine.store.records import Checked
 from lodger.engine.store.schedules import schedules
 from lodger.engine.store.scripts import scripts
@@ -130,7 +130,7 @@ def test_runs_that_take_seconds_leave_threads_to_everybody(
         barrier.through()
         return Checked(ok=True, problems=())
 
-    monkeypatch.setattr(TrialRuns, "check", held)
+    monkeypatch.setattr(Scripts, "check", held)
     asks = [
         request_of(api_of_three, tenant_id, "POST", "/check-script", {"source": "1"}) for tenant_id in ("acme", "bolt")
     ]

@@ -1,10 +1,13 @@
 """The verbs on scripts and their versions."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -13,7 +16,7 @@ from lodger.engine.core.access import names
 from lodger.engine.core.access.audit_context import AuditContext
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.clock import to_us
-from lodger.engine.core.errors import Conflict, InputError
+from lodger.engine.core.errors import Conflict, InputError, Unavailable
 from lodger.engine.core.handlers import Handler
 from lodger.engine.core.ids import PLATFORM
 from lodger.engine.core.params import read_fields
@@ -23,7 +26,7 @@ from lodger.engine.service.bulk import Matched
 from lodger.engine.service.checks.module_check import ModuleCheck
 from lodger.engine.service.checks.source_check import SourceCheck
 from lodger.engine.service.checks.trial_budget import TrialBudget
-from lodger.engine.service.checks.trial_runs import TrialRuns
+from lodger.engine.service.effect_diff import lines
 from lodger.engine.service.nouns.base import Noun, aware
 from lodger.engine.service.operations.declaration import UNCHANGED, M, also, local, operation
 from lodger.engine.store import list_filter, pages, signing_keys
@@ -33,19 +36,31 @@ from lodger.engine.store.records import Checked, DryRun, Json, Page, Script, Scr
 from lodger.engine.store.scripts import differences, scripts
 from lodger.engine.store.scripts.content import Content, ScriptInput, read
 from lodger.engine.store.scripts.linking import link
+from lodger.engine.store.stored_modules import runnable
 from lodger.engine.store.tenants import tenants
 from lodger.engine.store.tenants.grants import encode
 from lodger.engine.store.usage import trials
+from lodger.sandbox.errors import SandboxError
+from lodger.sandbox.job import ScriptError
 from lodger.sandbox.limits import Limits
+from lodger.sandbox.source_names import unknown_names
 
 if TYPE_CHECKING:
+    from lodger.engine.core.execution import Claim
+    from lodger.engine.effects.finished import Finished
     from lodger.engine.service.engine import Engine
+
+#: Maximum number of concurrent trials in a process, and how long another one waits, seconds.
+AT_ONCE = 2
+PATIENCE_S = 60.0
+#: Maximum number of hints of a check.
+MAX_HINTS = 20
 
 
 def _compared(version: ScriptVersion) -> dict[str, str]:
     """Return the text of each part by which two versions are compared: files, and the versions of imported scripts."""
-    lines = "\n".join(f"{root} version {number}" for root, number in sorted(version.uses.items()))
-    return version.modules | ({"imports:": lines} if lines else {})
+    imports = "\n".join(f"{root} version {number}" for root, number in sorted(version.uses.items()))
+    return version.modules | ({"imports:": imports} if imports else {})
 
 
 # Inside the class ``list`` is a verb.
@@ -124,7 +139,7 @@ class Scripts(Noun[M]):
         self._budget = TrialBudget(engine.context)
         self.module_check = ModuleCheck(engine.context.settings, self._budget)
         self.source_check = SourceCheck(engine.context.settings, self._budget)
-        self.trial_runs = TrialRuns(engine)
+        self._trials = threading.BoundedSemaphore(AT_ONCE)
 
     @also("PUT", "/tenants/{tenant_id}/scripts/{name}/module", Role.EDITOR, raw="source", media="application/wasm")
     @operation("PUT", "/tenants/{tenant_id}/scripts/{name}", Role.EDITOR, slow=True, tagged=True, stores=True)
@@ -259,7 +274,22 @@ class Scripts(Noun[M]):
             InputError: script_empty, entry_missing, source_not_text, source_too_large, not_webassembly.
             Unavailable: this host cannot set up the sandbox.
         """
-        return self.trial_runs.check(tenant_id, source)
+        with self.context.database.read() as connection:
+            limits = scripts.limits_of(self.context, connection, tenant_id)
+            content = link(connection, tenant_id, "", read(source, limits), limits)
+        self._budget.require(tenant_id)
+        if content.wasm is not None:
+            try:
+                self.module_check.require(tenant_id, content.wasm, limits)
+            except InputError as refused:
+                return Checked(ok=False, problems=(ScriptError("CompileError", f"{refused.what}: {refused.why}"),))
+            return Checked(ok=True, problems=())
+        content, problem = self.source_check.strip(tenant_id, content)
+        if problem is None:
+            problem = self.source_check.problem(tenant_id, content.modules, limits)
+        spaces = {name.partition(".")[0] for name in self._engine.datasets.function_names}
+        hints = tuple(islice(unknown_names(runnable(content.modules), spaces), MAX_HINTS))
+        return Checked(ok=problem is None, problems=() if problem is None else (problem,), hints=hints)
 
     @operation("POST", "/tenants/{tenant_id}/scripts/{name}/dry-run", Role.EDITOR, reads=True, slow=True)
     def dry_run(
@@ -291,15 +321,65 @@ class Scripts(Noun[M]):
             InputError: not_rehearsable, instant_out_of_range, offline_fetches, and errors of the source.
             Unavailable: this host cannot set up the sandbox.
         """
+        from lodger.engine.trials import claims
+
         pretended = aware(now)
         pretended_us = None if pretended is None else to_us(pretended)
         if pretended_us is not None and pretended_us < 0:
             raise InputError("instant_out_of_range")
         if fetches and offline:
             raise InputError("offline_fetches")
-        return self.trial_runs.dry_run(
-            tenant_id, name, params, version, source, fetches=fetches, offline=offline, pretended_us=pretended_us
+        context = self.context
+        with context.database.read() as connection:
+            terms_of = partial(claims.read_terms, context, connection, tenant_id)
+            if source is None:
+                stored = partial(claims.read_version, connection, tenant_id, name, version)
+                terms, (found, content) = read_together(terms_of, stored, connection=connection)
+            else:
+                terms, limits, found = read_together(
+                    terms_of,
+                    partial(scripts.limits_of, context, connection, tenant_id),
+                    partial(scripts.find_latest, connection, tenant_id, name),
+                    connection=connection,
+                )
+                content = link(connection, tenant_id, name, read(source, limits, name), limits)
+        self._budget.require(tenant_id)
+        if source is not None:
+            content = self.source_check.require_stripped(tenant_id, name, content)
+        ended = self._run_trial(
+            claims.claim_in_ledger(
+                context, terms, name, found, content, params,
+                fetches=fetches, offline=offline, pretended_us=pretended_us, edited=source is not None,
+            )
+        )  # fmt: skip
+        self._budget.charge(tenant_id, ended.usage.cpu_ms)
+        return DryRun(
+            outcome=ended.outcome,
+            result=None if ended.result is None else json.loads(ended.result),
+            error=ended.error,
+            logs=ended.logs,
+            usage=ended.usage,
+            effects=ended.effects,
+            diff=tuple(lines(ended.effects)),
         )
+
+    def _run_trial(self, claim: "Claim") -> "Finished":
+        """Run the claim of a trial on the ledger's data."""
+        from lodger.engine.trials.trial import on_ledger, run
+
+        async def run_trial() -> "Finished":
+            """Run the claim once on the ledger's data, without effects."""
+            async with on_ledger(self._engine.host) as executor:
+                return (await run(executor, claim)).finished
+
+        if not self._trials.acquire(timeout=PATIENCE_S):
+            raise Unavailable("rehearsals_busy", at_once=AT_ONCE)
+        try:
+            return asyncio.run(run_trial())
+        except SandboxError as problem:
+            raise Unavailable.of(problem) from problem
+        finally:
+            self._trials.release()
 
     @operation("GET", "/tenants/{tenant_id}/sets", Role.VIEWER)
     def sets(self, tenant_id: str) -> SetList:
