@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, literal, select, tuple_
 
 from lodger.engine.core.errors import Conflict
 from lodger.engine.core.ids import PLATFORM
@@ -109,8 +109,6 @@ def _rows(connection: Connection, table: Table, tenant_id: str) -> Iterator[Any]
 
 def _behind(key: list[Any], place: list[Any]) -> Any:
     """Return the SQL condition that a row's key comes after a place, for reading page by page."""
-    from sqlalchemy import literal, tuple_
-
     values = [literal(value, column.type) for column, value in zip(key, place, strict=True)]
     return tuple_(*key) > tuple_(*values)
 

@@ -338,24 +338,15 @@ class TenantImport:
                 self._context.content_cache.grants(made.grants)
                 for step in range(max(1, len(made.steps))):
                     self._context.content_cache.limits("{}", made.limits_of(step))
-                absent = {row.script_id, *_scripts(made.steps)} - scripts or _pinned(made.steps) - self._known
+                named = {row.script_id, *(each["script_id"] for each in made.steps)}
+                pinned = {(each["script_id"], each["version"]) for each in made.steps if "version" in each}
             except Exception as error:
                 raise bad(f"a revision cannot be read: {error}") from error
-            if absent or len(made.steps) > MAX_STEPS:
+            if named - scripts or pinned - self._known or len(made.steps) > MAX_STEPS:
                 raise bad("a revision refers to a script or a version that it does not have, or has too many")
             keys.add((row.schedule_id, row.revision))
         if {tuple(row) for each in needed for row in each} - keys:
             raise bad("a schedule refers to a revision that it does not have")
-
-
-def _scripts(steps: tuple[dict[str, Any], ...]) -> set[str]:
-    """Return the scripts that steps name."""
-    return {each["script_id"] for each in steps}
-
-
-def _pinned(steps: tuple[dict[str, Any], ...]) -> set[tuple[str, int]]:
-    """Return the script versions that steps are pinned to."""
-    return {(each["script_id"], each["version"]) for each in steps if "version" in each}
 
 
 def _by_table(lines: _Lines) -> Iterator[tuple[Table, Iterator[dict[str, Any]]]]:

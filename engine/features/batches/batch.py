@@ -278,19 +278,14 @@ def _known(connection: Connection, ids: list[str]) -> dict[str, AnyRow]:
     return {row.id: row for row in _tenants.rows(connection, {"tenants": ids}) if row.state != "deleted"}
 
 
-def store(context: StoreContext, connection: Connection, batch: Preparation, audit_context: AuditContext) -> Batch:
-    """Store what was prepared. Objects that cannot be stored beside those that exist are in the batch's refusals."""
-    ready_queue.lock(connection, batch.ids)
-    return _Store(context, connection, batch, audit_context).run()
-
-
-class _Store:
-    """Stores one batch in one transaction."""
+class Storing:
+    """Stores what was prepared, in one transaction. Objects that cannot be stored beside those that exist are in the batch's refusals."""
 
     def __init__(
         self, context: StoreContext, connection: Connection, batch: Preparation, audit_context: AuditContext
     ) -> None:
         self._context, self._connection, self._batch, self._audit_context = context, connection, batch, audit_context
+        ready_queue.lock(connection, batch.ids)
         self._before = {row.id: row for row in _tenants.rows(connection, {"tenants": batch.ids})}
         self._audit: list[dict[str, Any]] = []
         self._kept = 0

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NotRequired
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from lodger.engine.core.errors import Explained, InputError
+from lodger.engine.core.serialization import from_jsonable
 from lodger.engine.policy.retry import Retry
+from lodger.engine.recurrence.rrule import is_dateutil
 from lodger.engine.recurrence.rule import DstPolicy
 from lodger.engine.service.nouns.base import RulesArgument, StepsArgument, specs
 from lodger.engine.store.records import Json
@@ -75,15 +77,7 @@ class NewSchedule(TypedDict):
     version: NotRequired[int | str | None]
 
 
-_FIELDS = {
-    kind: tuple(item.__annotations__)
-    for kind, item in {"tenants": NewTenant, "scripts": NewScript, "schedules": NewSchedule}.items()
-}
-_READERS: dict[str, TypeAdapter[Any]] = {
-    "tenants": TypeAdapter(NewTenant),
-    "scripts": TypeAdapter(NewScript),
-    "schedules": TypeAdapter(NewSchedule),
-}
+_KINDS: dict[str, type] = {"tenants": NewTenant, "scripts": NewScript, "schedules": NewSchedule}
 
 
 @dataclass
@@ -132,14 +126,17 @@ def read(kind: str, given: Iterable[Mapping[str, Any]], refusals: Refusals) -> l
             if not isinstance(item, Mapping):
                 raise InputError("batch_item_invalid", kind=kind, position=index, reason="it is not an object")
             item = {
-                name: specs(value) if name in ("rules", "exclusions") and _is_of_python(value) else value
+                name: specs(value) if name in ("rules", "exclusions") and _has_dateutil(value) else value
                 for name, value in item.items()
             }
             try:
-                made = _READERS[kind].validate_python(item)
+                made = from_jsonable(_KINDS[kind], item)
             except ValidationError as error:
                 raise InputError(
-                    "batch_item_invalid", kind=kind, position=index, reason=_first_mistake(error, _FIELDS[kind])
+                    "batch_item_invalid",
+                    kind=kind,
+                    position=index,
+                    reason=_first_mistake(error, _KINDS[kind].__annotations__),
                 ) from None
             identity = (made["tenant_id"], None if kind == "tenants" else made["name"])
             if identity in seen:
@@ -161,7 +158,6 @@ def _first_mistake(error: ValidationError, known: Iterable[str]) -> str:
     return f"{place}: {first['msg']}"
 
 
-def _is_of_python(value: object) -> bool:
+def _has_dateutil(rules: object) -> bool:
     """Whether rules are an object of python-dateutil, or hold one."""
-    each = value if isinstance(value, list | tuple) else (value,)
-    return any(type(one).__module__.startswith("dateutil") for one in each)
+    return any(map(is_dateutil, rules if isinstance(rules, list | tuple) else (rules,)))

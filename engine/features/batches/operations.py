@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from lodger.engine.core.access.roles import Role
 from lodger.engine.core.errors import InputError
-from lodger.engine.features.batches.batch import Batch, Preparation, store
+from lodger.engine.features.batches.batch import Batch, Preparation, Storing
 from lodger.engine.features.batches.items import MAX_ITEMS, NewSchedule, NewScript, NewTenant, Refusals, read
 from lodger.engine.service.nouns.base import Noun
 from lodger.engine.service.operations.declaration import M, operation
@@ -52,6 +52,6 @@ class Batches(Noun[M]):
         prepared = Preparation(self._engine, items, refusals, self._now_us, keep=keep)
         refusals.require_none(total)
         with self._changing(Batches.create, None) as change:
-            made = store(self.context, change.connection, prepared, change.audit_context)
+            made = Storing(self.context, change.connection, prepared, change.audit_context).run()
             refusals.require_none(total)
             return change.made(made, changed=made.tenants + made.scripts + made.schedules > 0)
