@@ -231,27 +231,28 @@ def metric(name: str, samples: Iterable[Sample]) -> Metric:
 
 
 class _Collected(Collector):
-    """A collector of metrics that a function returns."""
+    """A collector of metrics that were read."""
 
-    def __init__(self, read: Callable[[], Iterable[Metric]]) -> None:
-        self._read = read
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._families = families
 
     def collect(self) -> Iterable[Family]:
-        for each in self._read():
-            name = each.name.removesuffix("_total") if each.kind == "counter" else each.name
-            family = Family(name, each.help, each.kind)
-            for sample in each.samples:
-                family.add_sample(sample.name, dict(sample.labels), sample.value)
-            yield family
+        return self._families
+
+
+def _family(metric: Metric) -> Family:
+    """Return a metric as the library has it."""
+    name = metric.name.removesuffix("_total") if metric.kind == "counter" else metric.name
+    family = Family(name, metric.help, metric.kind)
+    for sample in metric.samples:
+        family.add_sample(sample.name, dict(sample.labels), sample.value)
+    return family
 
 
 def prometheus_text(metrics: Iterable[Metric], *, process: bool = False) -> str:
     """Write metrics in Prometheus' text format, with ``process`` also CPU time, memory and open files of this process."""
-    found = list(metrics)
-    registry = _registry(lambda: found)
-    if process:
-        ProcessCollector(registry=registry)
-    return generate_latest(registry).decode()
+    of_process = ProcessCollector(registry=None).collect() if process else ()
+    return generate_latest(_Collected([*map(_family, metrics), *of_process])).decode()
 
 
 #: Returns the reasons why a process cannot do its work; none if it can.
@@ -311,13 +312,6 @@ class _QuietHandler(WSGIRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its base's name
         """Log nothing."""
-
-
-def _registry(read: Callable[[], Iterable[Metric]]) -> CollectorRegistry:
-    """Return a Prometheus registry that calls ``read`` for its metrics whenever it is collected."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collected(read))
-    return registry
 
 
 def labelled(text: str, label: str, value: str) -> Iterator[Metric]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -96,7 +96,8 @@ class InlineNode(Node):
             if not await self._run():
                 break
         if self._faults:
-            self._raise()
+            fault, self._faults = self._faults[0], []
+            raise fault
 
     async def advance(self, until_us: int) -> None:
         """Let time pass from one due instant to the next, and settle at each."""
@@ -146,11 +147,6 @@ class InlineNode(Node):
             + ("has ended and waits for rows that another transaction holds" if key_of(claim) in ended else "runs")
             for claim in self.attempts.claims
         )
-
-    def _raise(self) -> NoReturn:
-        """Raise the first fault that a service reported."""
-        fault, self._faults = self._faults[0], []
-        raise fault
 
 
 def _next(connection: sa.Connection, now_us: int, until_us: int) -> int | None:

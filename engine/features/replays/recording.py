@@ -90,36 +90,9 @@ class Recording:
             self._packed = self._pack() if self._size < _SMALL else await asyncio.to_thread(self._pack)
 
     def record(self) -> AttemptRecord:
-        """Return the record of the attempt, once the recording is closed."""
+        """Return the record of the attempt, from its claim, its job and its end, once the recording is closed."""
         assert self._of is not None
-        return self._record(*self._of)
-
-    def _pack(self, committed: Ended | None = None) -> bytes | None:
-        """Return the packed record; None if it cannot be made."""
-        try:
-            return record.pack(replace(self.record(), committed=committed))
-        except Exception:  # noqa: BLE001 - an attempt keeps its end, with or without a record
-            _journal.exception("an attempt is not recorded")
-            return None
-
-    def packed(self, outcome: Outcome, error: ScriptError | None) -> bytes | None:
-        """Return the record in the form in which it is stored; None if there is none, or a successful attempt is not recorded.
-
-        A large record is not made anew inside the commit: where the commit changed the outcome, it has the one of before.
-
-        Args:
-            outcome, error: outcome and error of the attempt in the ledger.
-        """
-        if outcome is Outcome.OK and not self.always:
-            return None
-        if (self._of and outcome is self._of[3].outcome) or self._size >= _SMALL:
-            return self._packed
-        return self._pack(Ended(outcome, error))
-
-    def _record(
-        self, claim: Claim, job: Job, report: Report, ended: Ended, redactor: Redactor, runtime: str
-    ) -> AttemptRecord:
-        """Return the record of the attempt, from its claim, its job and its end."""
+        claim, job, report, ended, redactor, runtime = self._of
         calls = tuple(_recorded(each, redactor) for each in self._calls)
         secrets = {
             record.secret_of(each.arguments)
@@ -146,6 +119,28 @@ class Recording:
             complete=not self._full,
             secrets=tuple(sorted(secrets)),
         )
+
+    def _pack(self, committed: Ended | None = None) -> bytes | None:
+        """Return the packed record; None if it cannot be made."""
+        try:
+            return record.pack(replace(self.record(), committed=committed))
+        except Exception:  # noqa: BLE001 - an attempt keeps its end, with or without a record
+            _journal.exception("an attempt is not recorded")
+            return None
+
+    def packed(self, outcome: Outcome, error: ScriptError | None) -> bytes | None:
+        """Return the record in the form in which it is stored; None if there is none, or a successful attempt is not recorded.
+
+        A large record is not made anew inside the commit: where the commit changed the outcome, it has the one of before.
+
+        Args:
+            outcome, error: outcome and error of the attempt in the ledger.
+        """
+        if outcome is Outcome.OK and not self.always:
+            return None
+        if (self._of and outcome is self._of[3].outcome) or self._size >= _SMALL:
+            return self._packed
+        return self._pack(Ended(outcome, error))
 
 
 def _recorded(call: _Call, redactor: Redactor) -> RecordedCall:
